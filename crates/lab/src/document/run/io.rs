@@ -45,8 +45,8 @@ pub(super) fn streams(record: &Record) -> Option<Section> {
     Some(if record.phases.is_empty() { section } else { section.table(phases(record)) })
 }
 
-/// What is drawn of a profile: the streams that moved, on axes that end with the run and at a round number above the
-/// largest bucket, or above the device's own limit when that is near enough to be worth seeing.
+/// What is drawn of a profile: the streams that moved, on axes that end with the last of all that is drawn (bytes, phases and
+/// what was seen beside them: a device may be measured when no stream moves any more) and at a round number above the largest bucket, or above the device's own limit when that is near enough to be worth seeing.
 fn chart(record: &Record) -> Option<Chart> {
     let profile = &record.io_profile;
     let streams = moved(&profile.series);
@@ -65,8 +65,11 @@ fn chart(record: &Record) -> Option<Chart> {
         start_s: Nanos(phase.start_ns).seconds(),
         end_s: Nanos(phase.end_ns).seconds(),
     });
+    let bytes_end_s = positive(profile.x_max_s).unwrap_or(elapsed_s.max(bucket_s));
+    let seen = record.beside.iter().flat_map(|beside| &beside.samples).map(|sample| sample.end_ns);
+    let ends = record.phases.iter().map(|phase| phase.end_ns).chain(seen);
     Some(Chart {
-        x_max_s: positive(profile.x_max_s).unwrap_or(elapsed_s.max(bucket_s)),
+        x_max_s: ends.map(|ns| Nanos(ns).seconds()).fold(bytes_end_s, f64::max),
         y_max_mb_per_s: positive(profile.y_max_mb_per_s).unwrap_or(axis_end(top)),
         bucket_s,
         streams,

@@ -3,7 +3,10 @@
 use super::fixture::{empty, large_sort};
 use super::{document, sections};
 use crate::document::browser;
-use crate::record::{DeviceLimits, Held, Receipt, Record, RecordError, Response, RunState};
+use crate::record::{
+    Beside, DeviceLimits, DeviceSample, DeviceTally, Held, Phase, Receipt, Record, RecordError, Response,
+    RunState, Sample,
+};
 use plumb_events::LatencyHistogram;
 use plumb_report::{html, summary, text};
 use plumb_units::Nanos;
@@ -216,6 +219,47 @@ fn a_rate_above_a_fixed_axis_is_cut_and_marked() {
     let lines = text::render_section(&section.unwrap(), &document(&record));
     insta::assert_snapshot!(lines[..33].join("\n"));
 }
+
+/// A record in which the device was measured after all else, seen beside it to the end.
+fn measured_afterwards() -> Record {
+    let mut record = large_sort();
+    let end_ns = record.phases.iter().map(|phase| phase.end_ns).max().unwrap();
+    record.phases.push(Phase {
+        name: "device mix after".to_string(),
+        operation: "calibration".to_string(),
+        start_ns: end_ns,
+        end_ns: end_ns + 6_000_000_000,
+        rows: 0,
+        bytes: 0,
+        direction: None,
+    });
+    let look = |begin_ns, end_ns, requests| Sample {
+        begin_ns,
+        end_ns,
+        devices: vec![DeviceSample {
+            device: "nvme0n1".to_string(),
+            reads: DeviceTally { requests, merged: 0, bytes: requests << 13, time_ns: requests * 100_000 },
+            busy_ns: end_ns - begin_ns,
+            ..DeviceSample::default()
+        }],
+        ..Sample::default()
+    };
+    let samples = vec![look(0, end_ns, 1_000), look(end_ns, end_ns + 6_100_000_000, 180_000)];
+    record.beside = Some(Beside { interval_ns: 1_000_000_000, cost_ns: 1_000_000, samples });
+    record
+}
+
+#[test]
+fn the_axis_covers_the_last_phase_and_what_was_seen_beside_it() {
+    let record = measured_afterwards();
+    let shown = |id: &str| {
+        let section = sections(&record).into_iter().find(|section| section.id == id).unwrap();
+        let lines = text::render_section(&section, &document(&record));
+        lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!("profile_that_ends_with_the_last_phase", shown("io-profile"));
+}
+
 #[test]
 fn the_record_is_documented() {
     /// Every field's name, those of nested values too.
