@@ -132,6 +132,8 @@ fn series(record: &Record, chart: &Chart) -> Table {
     table
 }
 
+/// What a phase did; what it handled no rows of, or moved no bytes of its own in, is blank: the requests of a device that is
+/// measured are no rows and no bytes of the run.
 fn phases(record: &Record) -> Table {
     let mut table = Table::default()
         .text(["Phase", "Operation"])
@@ -139,18 +141,20 @@ fn phases(record: &Record) -> Table {
         .with_caption("Phases");
     for phase in &record.phases {
         let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
-        let rows_per_s = PerSecond { total: phase.rows as f64, elapsed_ns }.rate();
+        let rows = Some(phase.rows).filter(|rows| *rows > 0);
+        let rows_per_s = rows.map(|rows| PerSecond { total: rows as f64, elapsed_ns }.rate());
+        let bytes = Some(phase.bytes).filter(|bytes| *bytes > 0);
         table.row(cells![
             &phase.name,
             &phase.operation,
             Seconds(phase.start_ns),
             Seconds(phase.end_ns),
             Seconds(elapsed_ns),
-            Count(phase.rows),
-            Count(rows_per_s.round() as u64),
-            Size(phase.bytes),
-            Throughput { bytes: phase.bytes, elapsed_ns },
-            phase_share(record, phase)
+            rows.map(Count),
+            rows_per_s.map(|rate| Count(rate.round() as u64)),
+            bytes.map(Size),
+            bytes.map(|bytes| Throughput { bytes, elapsed_ns }),
+            bytes.and_then(|_| phase_share(record, phase))
         ]);
     }
     table

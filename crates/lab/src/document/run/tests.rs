@@ -258,6 +258,10 @@ fn the_axis_covers_the_last_phase_and_what_was_seen_beside_it() {
         lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!("profile_that_ends_with_the_last_phase", shown("io-profile"));
+    let streams = shown("io-streams");
+    let row = streams.lines().find(|line| line.starts_with("device mix after")).unwrap();
+    let operation = row.split("calibration").nth(1).unwrap();
+    assert_eq!(operation.split_whitespace().count(), 3, "start, end and elapsed alone: {row}");
 }
 
 #[test]
