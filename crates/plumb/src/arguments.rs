@@ -10,6 +10,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
 use plumb_units::{BlockSize, Bytes, Nanos};
+use plumb_workload::specification::REDO;
 use plumb_workload::{DateForm, Delimiter, Parameter, Takes, WORKLOADS, Workload};
 use std::path::{Path, PathBuf};
 
@@ -515,8 +516,8 @@ pub struct Load {
     #[arg(long, value_name = "N", value_parser = parse_commit_every, requires = "conventional", allow_hyphen_values = true)]
     pub commit_every: Option<u64>,
     /// Sessions that share the rows [default: 1]
-    #[arg(long, value_name = "N", requires = "conventional")]
-    pub sessions: Option<u16>,
+    #[arg(long, value_name = "N", value_parser = parse_sessions, requires = "conventional", allow_hyphen_values = true)]
+    pub sessions: Option<u64>,
     /// Set a setting (repeat for several)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -807,6 +808,11 @@ fn parse_rows(text: &str) -> Result<u64, String> {
 
 fn parse_commit_every(text: &str) -> Result<u64, String> {
     parse_from_one(text, "a commit")
+}
+
+/// As `plumb run redo` takes them.
+fn parse_sessions(text: &str) -> Result<u64, String> {
+    REDO.parameter("sessions").expect("a parameter of the workload").parse(text)
 }
 
 fn parse_from_one(text: &str, what: &str) -> Result<u64, String> {

@@ -14,7 +14,7 @@ use plumb_events::Session;
 use plumb_io::device;
 use plumb_lab::place::{make_directory, require_directory, require_space};
 use plumb_lab::settings;
-use plumb_units::{Bytes, RowCount};
+use plumb_units::{BlockSize, Bytes, RowCount};
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -137,6 +137,13 @@ impl<'a> Target<'a> {
     pub fn require_free(&self, name: &str) -> Result<(), EngineError> {
         let Some(instance) = &self.instance else { return Ok(()) };
         instance.catalog().require_free(name).map(|_| ())
+    }
+
+    /// The largest blocks that it has, or will have.
+    #[must_use]
+    pub fn largest_block(&self) -> BlockSize {
+        let there = self.instance.as_ref().map(|instance| instance.tablespaces().largest_block());
+        there.unwrap_or_else(|| self.settings.block_size())
     }
 
     /// Makes the database now if it is new.

@@ -20,7 +20,7 @@ use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{EngineError, Setting, Settings};
 use plumb_events::{Phase, Role, clock};
 use plumb_types::{RowBatch, RowSource};
-use plumb_units::{Bytes, Nanos, RowCount};
+use plumb_units::{BlockSize, Bytes, Nanos, RowCount};
 use plumb_workload::specification::REDO;
 use plumb_workload::{PagesSpec, PagesTable, Work, Workload};
 
@@ -43,7 +43,7 @@ impl Execution for Redo {
 
     /// A log that has room for the transactions of all sessions at once, of which there may not be more than a checkpoint lists.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError> {
-        require_sessions(work, settings)?;
+        require_sessions(sessions(work), settings.block_size())?;
         let asked = [Setting::LogFileSize, Setting::LogFileGroups];
         let size = sizing::log_file_of_import(buffer(work), sessions(work), settings);
         if size <= settings.number(asked[0]) || asked.iter().any(|setting| settings.is_explicit(*setting)) {
@@ -132,13 +132,17 @@ fn rows(work: &Work) -> PagesTable {
     PagesTable::new(PagesSpec { rows: work.rows(), seed: work.seed() })
 }
 
-fn require_sessions(work: &Work, settings: &Settings) -> Result<(), EngineError> {
-    let most = LogOptions::transactions_max(settings.number(Setting::DbBlockSize) as usize);
-    if sessions(work) as usize <= most {
+/// Refuses more sessions than a checkpoint of a database lists transactions, by its largest blocks.
+///
+/// # Errors
+/// When there are more.
+pub fn require_sessions(sessions: u64, largest: BlockSize) -> Result<(), EngineError> {
+    let most = LogOptions::transactions_max(largest.bytes());
+    if sessions as usize <= most {
         return Ok(());
     }
     Err(EngineError::Contradiction {
-        first: format!("sessions={}", sessions(work)),
+        first: format!("sessions={sessions}"),
         second: format!("{most} transactions under way at most"),
         why: "each session has one; ask for fewer, or for larger blocks".to_string(),
     })

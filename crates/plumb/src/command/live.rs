@@ -29,6 +29,19 @@ const ARRAY_BYTES: usize = 64 * Bytes::K as usize;
 /// Rows of a transaction, if nothing else is said.
 const COMMIT_EVERY: u64 = 1000;
 
+/// Refuses more sessions than the log takes, before a large file is read.
+///
+/// # Errors
+/// As `plumb run redo` does.
+pub fn require_sessions(arguments: &Load, target: &Target<'_>) -> Result<(), EngineError> {
+    let largest = target.largest_block();
+    redo::require_sessions(sessions(arguments), arguments.block_size.map_or(largest, |own| own.max(largest)))
+}
+
+fn sessions(arguments: &Load) -> u64 {
+    arguments.sessions.unwrap_or(1)
+}
+
 /// Inserts the rows of a file into a new table, and verifies them. What was committed stays, whatever happens.
 ///
 /// # Errors
@@ -55,7 +68,7 @@ pub fn import(
         table: &table,
         array_bytes: ARRAY_BYTES,
         rows_per_commit: Some(arguments.commit_every.unwrap_or(COMMIT_EVERY)),
-        sessions: arguments.sessions.map_or(1, usize::from),
+        sessions: sessions(arguments) as usize,
     };
     let watch = Watch::start(Audience::Terminal);
     watch.stage(&Stage::Import { instance, rows: source.row_count().unwrap_or(0) });

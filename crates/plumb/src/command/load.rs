@@ -39,6 +39,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     // The database refuses what it can before a large file is read.
     let mut target = Target::find(&arguments.path, settings, &interrupt)?;
     target.require_free(&arguments.table)?;
+    live::require_sessions(arguments, &target)?;
     let kept = if arguments.file == Path::new(STDIN) { Some(Kept::read(&arguments.path)?) } else { None };
     let name = if kept.is_some() { Path::new("standard input") } else { &arguments.file };
     let source = CsvFile::open(name, options(arguments, kept.as_ref())?)?;

@@ -1,6 +1,6 @@
 //! Load of the user's own files by transactions: the table among others, what is refused, and a load that is killed.
 
-use crate::program::{command, fine, plumb, refused};
+use crate::program::{command, fine, names, plumb, refused};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -143,6 +143,29 @@ fn what_was_committed_before_an_error_stays() {
         "{says}"
     );
     fine(directory.path(), ["check", "towns"]);
+}
+
+#[test]
+fn sessions_that_run_redo_refuses_are_refused_before_anything_is_made() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    towns(path, 10);
+    let cases = [
+        ("0", "expected a count of 1 or more"),
+        ("2133", "sessions=2133 contradicts 2132 transactions under way at most"),
+        ("70000", "sessions=70000 contradicts 2132 transactions under way at most"),
+    ];
+    for (sessions, expected) in cases {
+        let loads = refused(path, LOAD.into_iter().chain(["--sessions", sessions]));
+        let runs = refused(path, ["run", "redo", "--rows", "10", "--sessions", sessions]);
+        assert!(loads.1.contains(expected) && runs.1.contains(expected), "{loads:?} {runs:?}");
+        assert_eq!((loads.0, runs.0), (2, 2));
+    }
+    assert_eq!(names(path), ["towns.csv"]);
+    // Larger blocks in a tablespace of their own make room for more: then it is their cache that is missing.
+    let larger = ["--sessions", "2133", "--block-size", "16K"];
+    let (_, says) = refused(path, LOAD.into_iter().chain(larger));
+    assert!(says.contains("db_16k_cache_size"), "{says}");
 }
 
 /// The program is killed when the log shows that it is at work; then the database is opened again.
