@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use std::{fs, io, process, thread};
+use std::{fmt, fs, io, process, thread};
 
 /// The message of an interrupted command that has changed nothing.
 const NOTHING_CHANGED: &str = "interrupted: nothing has been changed";
@@ -78,7 +78,16 @@ struct Shared {
     /// Marks and directories of bundles, which go if nothing was written to them.
     reserved: Mutex<Vec<PathBuf>>,
     /// Replaces the usual message of an interruption.
-    message: Mutex<Option<String>>,
+    message: Mutex<Option<Message>>,
+}
+
+/// A message that is made when it is needed.
+struct Message(Box<dyn Fn() -> String + Send>);
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Message").field(&(self.0)()).finish()
+    }
 }
 
 /// A directory that is filled by a command, and is of no use before the command ends.
@@ -166,8 +175,8 @@ impl Interrupt {
     /// The message of an interrupted command.
     #[must_use]
     pub fn message(&self) -> String {
-        if let Some(message) = locked(&self.0.message).clone() {
-            return message;
+        if let Some(message) = &*locked(&self.0.message) {
+            return (message.0)();
         }
         if self.0.reads_only.load(SeqCst) {
             return NOTHING_CHANGED.to_string();
@@ -177,7 +186,12 @@ impl Interrupt {
 
     /// Sets the message for an interruption of this command.
     pub fn say(&self, message: String) {
-        *locked(&self.0.message) = Some(message);
+        self.say_as_it_is(move || message.clone());
+    }
+
+    /// The same of a message that tells how far the command has come.
+    pub fn say_as_it_is(&self, message: impl Fn() -> String + Send + 'static) {
+        *locked(&self.0.message) = Some(Message(Box::new(message)));
     }
 
     /// A directory to be removed if the engine does not stop in time.

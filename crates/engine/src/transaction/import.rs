@@ -11,6 +11,7 @@ use crate::EngineError;
 use crate::parallel::servers::{self, Operation};
 use plumb_events::{Phase, Session, now};
 use plumb_types::{RowBatch, RowSource};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// How rows are imported.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +24,8 @@ pub struct ImportSpec<'s> {
     pub rows_per_commit: Option<u64>,
     /// Sessions that share the rows.
     pub sessions: usize,
+    /// Rows that have been committed, for who is asked meanwhile.
+    pub committed: &'s AtomicU64,
 }
 
 /// What an import did.
@@ -149,8 +152,9 @@ impl Rows<'_, '_, '_> {
     }
 
     fn commit(&mut self) -> Result<(), EngineError> {
-        self.transaction.commit_and_chain()?;
         let pending = std::mem::take(&mut self.pending);
+        self.transaction.commit_and_chain()?;
+        self.spec.committed.fetch_add(pending.row_count, Relaxed);
         self.done.add(Imported { commit_count: u64::from(pending.row_count > 0), ..pending });
         Ok(())
     }

@@ -23,6 +23,7 @@ use plumb_types::{RowBatch, RowSource};
 use plumb_units::{BlockSize, Bytes, Nanos, RowCount};
 use plumb_workload::specification::REDO;
 use plumb_workload::{PagesSpec, PagesTable, Work, Workload};
+use std::sync::atomic::AtomicU64;
 
 /// The index that is made of the rows.
 const INDEX: &str = "PAGE_VIEWS_PAGE";
@@ -81,6 +82,7 @@ impl Execution for Redo {
             array_bytes: buffer(work) as usize,
             rows_per_commit: None,
             sessions: sessions(work) as usize,
+            committed: &AtomicU64::new(0),
         };
         place.observer.stage(&Stage::Import { instance, rows: work.rows() });
         let start = start::reach(place, &session)?;

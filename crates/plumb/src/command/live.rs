@@ -15,7 +15,8 @@ use plumb_engine::storage::control::stored_name;
 use plumb_engine::transaction::IndexDefinition;
 use plumb_engine::transaction::import::{ImportSpec, Imported, import as import_rows};
 use plumb_engine::{EngineError, Instance};
-use plumb_events::{Role, clock};
+use plumb_events::{Role, Session, clock};
+use plumb_io::device::DeviceDescription;
 use plumb_lab::bundle::Reservation;
 use plumb_lab::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_lab::workload::redo;
@@ -23,6 +24,8 @@ use plumb_lab::{Stage, archiving, assemble, document, stored};
 use plumb_types::RowSource;
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::CsvFile;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes of an array insert.
 const ARRAY_BYTES: usize = 64 * Bytes::K as usize;
@@ -63,30 +66,20 @@ pub fn import(
     transactions.create_table_in(&session, (&arguments.table, tablespace), source.schema(), &[])?;
     let home = target.keep().display();
     let table = stored_name(&arguments.table);
-    interrupt.say(format!("interrupted: the rows that were committed stay in table {table} of {home}"));
+    let committed = Arc::new(AtomicU64::new(0));
+    interrupt.say_as_it_is(interrupted(arguments, home.to_string(), Arc::clone(&committed)));
     let spec = ImportSpec {
         table: &table,
         array_bytes: ARRAY_BYTES,
         rows_per_commit: Some(arguments.commit_every.unwrap_or(COMMIT_EVERY)),
         sessions: sessions(arguments) as usize,
+        committed: &committed,
     };
     let watch = Watch::start(Audience::Terminal);
     watch.stage(&Stage::Import { instance, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
-    let mut imported = Imported::default();
-    let before = evidence::before_log(transactions.log());
-    let measured = evidence::around(instance, &devices, || {
-        let ended;
-        (imported, ended) = archiving::watched(&transactions, &|why| watch.line(why), || {
-            import_rows(&transactions, &session, source, &spec)
-        });
-        ended?;
-        let log = transactions.log();
-        let import = Some(redo::done(&spec, &imported));
-        let done = Done { import, log: Some(LogDone::of(log, None)), ..Done::default() };
-        Ok((done, evidence::of_log(log, &before)))
-    });
-    let measured = measured.map_err(|error| ended_early(&error, &imported, &table, interrupt))?;
+    let (imported, measured) = measured(&transactions, (&session, source, &spec), &devices, &watch);
+    let measured = measured.map_err(|error| ended_early(&error, &imported, &table))?;
     let judged = redo::judge(&transactions, &table, (imported.row_count, imported.row_sum));
     drop(watch);
     // The next opening has nothing to recover.
@@ -113,6 +106,29 @@ pub fn import(
     Ok(run::outcome(&record))
 }
 
+/// The import between two readings; with an error comes what was committed.
+fn measured(
+    transactions: &Transactions<'_>,
+    (session, source, spec): (&Session, &CsvFile, &ImportSpec<'_>),
+    devices: &[DeviceDescription],
+    watch: &Watch,
+) -> (Imported, Result<Measured, EngineError>) {
+    let mut imported = Imported::default();
+    let log = transactions.log();
+    let before = evidence::before_log(log);
+    let measured = evidence::around(transactions.instance(), devices, || {
+        let ended;
+        (imported, ended) = archiving::watched(transactions, &|why| watch.line(why), || {
+            import_rows(transactions, session, source, spec)
+        });
+        ended?;
+        let import = Some(redo::done(spec, &imported));
+        let done = Done { import, log: Some(LogDone::of(log, None)), ..Done::default() };
+        Ok((done, evidence::of_log(log, &before)))
+    });
+    (imported, measured)
+}
+
 fn done(table: &str, home: &str, imported: &Imported, measured: &Measured) -> String {
     let seconds = measured.period.elapsed.seconds();
     format!(
@@ -124,14 +140,30 @@ fn done(table: &str, home: &str, imported: &Imported, measured: &Measured) -> St
     )
 }
 
+/// The message where the engine does not stop in time, as while it waits for the archiver: what was committed until then is known.
+fn interrupted(
+    arguments: &Load,
+    home: String,
+    committed: Arc<AtomicU64>,
+) -> impl Fn() -> String + Send + 'static {
+    let (table, path) = (stored_name(&arguments.table), arguments.path.clone());
+    move || {
+        let rows = RowCount(committed.load(Relaxed));
+        let what = format!(
+            "interrupted: at least {rows} rows were committed and stay in table {table} of {home}; `plumb drop {table}` removes them"
+        );
+        command_line::with_path(&what, &path)
+    }
+}
+
 /// The error of an import with what it has left.
-fn ended_early(error: &EngineError, imported: &Imported, table: &str, interrupt: &Interrupt) -> Failure {
+fn ended_early(error: &EngineError, imported: &Imported, table: &str) -> Failure {
     let why = match error {
-        EngineError::Interrupted => interrupt.message(),
-        error => error.to_string(),
+        EngineError::Interrupted => "interrupted:".to_string(),
+        error => format!("{error};"),
     };
     Failure::run(format!(
-        "{why}; {} rows were committed and stay in table {table}; `plumb drop {table}` removes them",
+        "{why} {} rows were committed and stay in table {table}; `plumb drop {table}` removes them",
         RowCount(imported.row_count)
     ))
 }

@@ -1,12 +1,14 @@
 //! Load of the user's own files by transactions: the table among others, what is refused, and a load that is killed.
 
+use crate::bundles::wait_for;
+use crate::faults::end_of;
 use crate::program::{command, fine, names, plumb, refused};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -19,23 +21,32 @@ fn towns(directory: &Path, rows: usize) {
     fs::write(directory.join("towns.csv"), text).expect("a file");
 }
 
-/// Off a terminal, too, it is said once why nothing goes on; and it goes on when the directory is there.
-#[test]
-fn why_sessions_wait_for_the_archiver_is_said_once() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path();
+/// A load whose copies have nowhere to go as soon as it has begun, and what it says on standard error behind the line that tells so.
+fn waiting_load(path: &Path, copies: &Path) -> (Child, BufReader<ChildStderr>) {
     towns(path, 40_000);
-    let copies = path.join("copies");
+    fs::create_dir(copies).expect("a directory");
     let set = |value: &str| ["--set".to_string(), value.to_string()];
     let mut load = command(path);
     load.args(LOAD).args(set("archive_log_mode=on")).args(set("log_file_size=256K"));
     load.args(set("log_buffer=128K")).args(set(&format!("archive_log_dest={}", copies.display())));
     let mut child = load.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    // The log is made when the database is open.
+    wait_for(&path.join("plumb.db/redo01.log"));
+    fs::rename(copies, path.join("elsewhere")).expect("moved away");
     let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut said = String::new();
     errors.read_line(&mut said).expect("a line");
-    let expected = format!("sessions wait for the archiver: log sequence 1 in {}: ", copies.display());
-    assert!(said.starts_with(&expected), "{said}");
+    assert!(said.starts_with("sessions wait for the archiver: log sequence "), "{said}");
+    assert!(said.contains(&format!(" in {}: ", copies.display())), "{said}");
+    (child, errors)
+}
+
+/// Off a terminal, too, it is said once why nothing goes on; and it goes on when the directory is there.
+#[test]
+fn why_sessions_wait_for_the_archiver_is_said_once() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let copies = directory.path().join("copies");
+    let (mut child, mut errors) = waiting_load(directory.path(), &copies);
     // Two more looks.
     sleep(Duration::from_millis(1200));
     fs::create_dir(&copies).expect("a directory");
@@ -43,7 +54,77 @@ fn why_sessions_wait_for_the_archiver_is_said_once() {
     errors.read_to_string(&mut rest).expect("the rest");
     assert_eq!(rest, "", "once");
     assert!(child.wait().expect("a child").success());
-    fine(path, ["check", "towns"]);
+    fine(directory.path(), ["check", "towns"]);
+}
+
+#[test]
+fn an_interrupted_load_that_waits_for_the_archiver_says_what_stays_and_the_cure() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let copies = directory.path().join("copies");
+    let (child, mut errors) = waiting_load(directory.path(), &copies);
+    interrupt(&child);
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).expect("the rest");
+    let least = stays(&rest);
+    assert_eq!(end_of(child).status.code(), Some(1));
+    let checked = fine(directory.path(), ["check", "towns"]);
+    assert!(rows_of(&checked) >= least && least > 0, "{rest}{checked}");
+}
+
+#[test]
+fn an_interrupted_load_says_once_how_many_rows_stay() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    towns(path, 200_000);
+    let arguments = LOAD.into_iter().chain(["--commit-every", "50", "--set", "log_file_size=4M"]);
+    let mut load = command(path);
+    load.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = load.spawn().expect("started");
+    wait_until_at_work(path, &mut child);
+    interrupt(&child);
+    let ended = end_of(child);
+    assert_eq!(ended.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let count = stays(&said);
+    let found = rows_of(&fine(path, ["check", "towns"]));
+    assert!(found == count || said.contains("at least") && found > count, "{found} rows; {said}");
+}
+
+fn interrupt(child: &Child) {
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("kill is there").success());
+}
+
+/// The number of rows that an interrupted load says in its only line.
+fn stays(said: &str) -> usize {
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("plumb: interrupted: "), "{said}");
+    let (rows, rest) = said.split_once(" rows were committed and stay in table TOWNS").expect("a count");
+    assert!(!rest.contains("stay"), "once: {said}");
+    assert!(rest.ends_with("; `plumb drop TOWNS` removes them\n"), "{said}");
+    let number = rows.split_whitespace().last().expect("a number").replace(',', "");
+    number.parse().unwrap_or_else(|_| panic!("{said}"))
+}
+
+/// The rows that a check has found.
+fn rows_of(checked: &str) -> usize {
+    let words = checked.lines().find(|line| line.contains("can be read")).expect("a line");
+    let rows = words.split_whitespace().rev().nth(3).expect("a count").replace(',', "");
+    rows.parse().unwrap_or_else(|_| panic!("{words}"))
+}
+
+/// The first log file is zeros at first, and is written from its beginning on.
+fn wait_until_at_work(path: &Path, child: &mut Child) {
+    let at_work = || {
+        let mut byte = [0; 512];
+        let log = fs::File::open(path.join("plumb.db/redo01.log"));
+        log.is_ok_and(|log| log.read_exact_at(&mut byte, 256 << 10).is_ok())
+            && byte.iter().any(|byte| *byte != 0)
+    };
+    while !at_work() {
+        assert!(child.try_wait().expect("watched").is_none(), "it ended too soon");
+        std::thread::yield_now();
+    }
 }
 
 const LOAD: [&str; 5] = ["load", "towns.csv", "--table", "towns", "--conventional"];
@@ -177,33 +258,16 @@ fn what_was_committed_before_a_kill_is_there() {
     towns(path, ROWS);
     let arguments = LOAD.into_iter().chain(["--commit-every", "50", "--set", "log_file_size=4M"]);
     let mut child = command(path).args(arguments).stdout(Stdio::null()).spawn().expect("started");
-    // The first log file is zeros at first, and is written from its beginning on.
-    let at_work = || {
-        let mut byte = [0; 512];
-        let log = fs::File::open(path.join("plumb.db/redo01.log"));
-        log.is_ok_and(|log| log.read_exact_at(&mut byte, 256 << 10).is_ok())
-            && byte.iter().any(|byte| *byte != 0)
-    };
-    while !at_work() {
-        assert!(child.try_wait().expect("watched").is_none(), "it ended before it was killed");
-        std::thread::yield_now();
-    }
+    wait_until_at_work(path, &mut child);
     child.kill().expect("killed");
     child.wait().expect("ended");
     let ended = plumb(path, ["check", "towns"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.starts_with("recovered: ") && ended.stderr.lines().count() == 1, "{}", ended.stderr);
-    let checked = ended.stdout;
-    let words = checked.lines().find(|line| line.contains("can be read")).expect("a line");
-    let rows = words.split_whitespace().rev().nth(3).expect("a count").replace(',', "");
-    let rows: usize = rows.parse().unwrap_or_else(|_| panic!("{words}"));
+    let rows = rows_of(&ended.stdout);
     assert!(rows > 0 && rows < ROWS && rows.is_multiple_of(50), "{rows} rows, whole transactions of 50");
     let again = plumb(path, ["check", "towns"]);
-    assert_eq!(
-        (again.stdout.contains(words), again.stderr.as_str()),
-        (true, ""),
-        "nothing is left to recover"
-    );
+    assert_eq!((rows_of(&again.stdout), again.stderr.as_str()), (rows, ""), "nothing is left to recover");
     fine(path, ["drop", "towns"]);
 }
 
