@@ -39,6 +39,8 @@ pub struct Imported {
     pub row_sum: u64,
     /// Transactions.
     pub commit_count: u64,
+    /// Rows of commits that the log failed to make durable: a recovery finds all of such a transaction, or nothing.
+    pub doubtful_row_count: u64,
 }
 
 impl Imported {
@@ -47,6 +49,7 @@ impl Imported {
         self.row_bytes += other.row_bytes;
         self.row_sum = self.row_sum.wrapping_add(other.row_sum);
         self.commit_count += other.commit_count;
+        self.doubtful_row_count += other.doubtful_row_count;
     }
 }
 
@@ -144,7 +147,7 @@ impl Rows<'_, '_, '_> {
                 row_count: self.array.len() as u64,
                 row_bytes: self.array.byte_count() as u64,
                 row_sum: self.array.iter().fold(0, |sum: u64, row| sum.wrapping_add(row_hash(row))),
-                commit_count: 0,
+                ..Imported::default()
             });
             self.array.clear();
         }
@@ -153,7 +156,13 @@ impl Rows<'_, '_, '_> {
 
     fn commit(&mut self) -> Result<(), EngineError> {
         let pending = std::mem::take(&mut self.pending);
-        self.transaction.commit_and_chain()?;
+        if let Err(error) = self.transaction.commit_and_chain() {
+            // Its record may have reached the disk before what failed.
+            if matches!(error, EngineError::LogFailed { .. }) {
+                self.done.doubtful_row_count += pending.row_count;
+            }
+            return Err(error);
+        }
         self.spec.committed.fetch_add(pending.row_count, Relaxed);
         self.done.add(Imported { commit_count: u64::from(pending.row_count > 0), ..pending });
         Ok(())

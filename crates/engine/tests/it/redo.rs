@@ -1,18 +1,20 @@
 //! The log as settings shape it: how its writes become durable, what checkpoints leave to do again.
 
-use crate::support::memory_disk;
+use crate::support::{Rows, memory_disk};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::transaction::Transactions;
+use plumb_engine::transaction::import::{ImportSpec, import};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::{Event, Role, Session, SessionTotals, Statistic};
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{DirectIo, Disk, IoError, priority};
-use plumb_types::{Column, ColumnType, Number, Schema, Value};
+use plumb_types::{Column, ColumnType, Number, RowSource, Schema, Value};
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -173,6 +175,31 @@ fn a_failed_sync_of_lgwr_is_heard_by_all_who_wait_for_it() {
     let calls = disk.calls();
     transactions.checkpoint(&session).expect_err("stopped");
     assert_eq!(disk.calls(), calls, "nothing is tried again");
+}
+
+/// What the disk has of the last commit is not known: it is counted neither as committed nor as lost.
+#[test]
+fn rows_of_a_commit_whose_sync_failed_are_counted_apart() {
+    let instance = instance_in_memory(&[("log_sync_method", "fdatasync")]);
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session).expect("a log");
+    let source = Rows::uniform(10_000, 7);
+    transactions.create_table(&session, "T", source.schema(), &[]).expect("a table");
+    transactions.checkpoint(&session).expect("nothing is written behind the session's back");
+    memory_disk(&instance).plan_faults(Faults { fail_syncs: Some(4), ..Faults::default() });
+    let committed = AtomicU64::new(0);
+    let spec = ImportSpec {
+        table: "T",
+        array_bytes: 4096,
+        rows_per_commit: Some(100),
+        sessions: 1,
+        committed: &committed,
+    };
+    let (imported, ended) = import(&transactions, &session, &source, &spec);
+    let error = ended.expect_err("a sync failed");
+    assert!(matches!(error, EngineError::LogFailed { .. }), "{error}");
+    assert_eq!(imported.doubtful_row_count, 100);
+    assert_eq!((imported.row_count, committed.load(Relaxed)), (300, 300));
 }
 
 fn count(transactions: &Transactions<'_>, session: &Session) -> usize {

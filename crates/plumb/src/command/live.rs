@@ -162,8 +162,14 @@ fn ended_early(error: &EngineError, imported: &Imported, table: &str) -> Failure
         EngineError::Interrupted => "interrupted:".to_string(),
         error => format!("{error};"),
     };
+    let in_doubt = match imported.doubtful_row_count {
+        0 => String::new(),
+        rows => {
+            format!("up to {} more, whose commit failed, may be there once it is recovered; ", RowCount(rows))
+        }
+    };
     Failure::run(format!(
-        "{why} {} rows were committed and stay in table {table}; `plumb drop {table}` removes them",
+        "{why} {} rows were committed and stay in table {table}; {in_doubt}`plumb drop {table}` removes them",
         RowCount(imported.row_count)
     ))
 }
