@@ -522,7 +522,7 @@ pub struct Load {
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Print the columns and what was loaded as JSON and nothing else
-    #[arg(long, conflicts_with = "conventional")]
+    #[arg(long, conflicts_with = "report")]
     pub json: bool,
     /// Print the whole report of the transactions before the summary
     #[arg(long, requires = "conventional")]

@@ -88,8 +88,20 @@ pub fn show(
     document: &Document,
 ) -> Result<(), Failure> {
     output::print(shown)?;
-    let Some(reservation) = reservation else { return Ok(()) };
-    output::print(&listed(&write(reservation.directory(), &of_run(record, document)?)?))
+    output::print(&listed(&keep(reservation, record, document)?))
+}
+
+/// Writes a run's record and its reports to its bundle, if there is to be one, and says nothing; returns their paths.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn keep(
+    reservation: Option<&Reservation>,
+    record: &Record,
+    document: &Document,
+) -> Result<Vec<PathBuf>, Failure> {
+    let Some(reservation) = reservation else { return Ok(Vec::new()) };
+    write(reservation.directory(), &of_run(record, document)?)
 }
 
 fn write_file(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {

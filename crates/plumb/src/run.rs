@@ -150,8 +150,7 @@ fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Resul
     let document = document::run::document(record);
     if arguments.json {
         output::print(&(record.to_json()? + "\n"))?;
-        let Some(reservation) = bundle else { return Ok(()) };
-        return bundle::write(reservation.directory(), &bundle::of_run(record, &document)?).map(|_| ());
+        return bundle::keep(bundle, record, &document).map(|_| ());
     }
     let shown = output::report(&document) + "\n" + &output::summary(&document);
     bundle::show(&shown, bundle, record, &document)

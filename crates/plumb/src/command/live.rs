@@ -2,14 +2,14 @@
 
 use super::check::{Report, Wrong, damaged};
 use super::index::{devices, under_tables};
-use super::load::{skipped, tablespace};
+use super::load::{as_json, audience, skipped, tablespace};
 use crate::arguments::{Check, Index, Load};
 use crate::database::{self, Target};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
-use crate::progress::{Audience, Watch};
+use crate::progress::Watch;
 use crate::{bundle, command_line, run, settings, types};
 use plumb_engine::storage::control::stored_name;
 use plumb_engine::transaction::IndexDefinition;
@@ -22,8 +22,10 @@ use plumb_lab::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_lab::workload::redo;
 use plumb_lab::{Stage, archiving, assemble, document, stored};
 use plumb_types::RowSource;
-use plumb_units::{Bytes, RowCount};
+use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::CsvFile;
+use serde_json::json;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -52,7 +54,7 @@ fn sessions(arguments: &Load) -> u64 {
 pub fn import(
     arguments: &Load,
     target: &mut Target<'_>,
-    source: &CsvFile,
+    (source, file_bytes): (&CsvFile, u64),
     bundle: Option<&Reservation>,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
@@ -64,10 +66,10 @@ pub fn import(
     let tablespace = tablespace(instance, arguments.block_size)?;
     let transactions = database::open_transactions(instance, &session)?;
     transactions.create_table_in(&session, (&arguments.table, tablespace), source.schema(), &[])?;
-    let home = target.keep().display();
+    let home = target.keep();
     let table = stored_name(&arguments.table);
     let committed = Arc::new(AtomicU64::new(0));
-    interrupt.say_as_it_is(interrupted(arguments, home.to_string(), Arc::clone(&committed)));
+    interrupt.say_as_it_is(interrupted(arguments, home, Arc::clone(&committed)));
     let spec = ImportSpec {
         table: &table,
         array_bytes: ARRAY_BYTES,
@@ -75,7 +77,7 @@ pub fn import(
         sessions: sessions(arguments) as usize,
         committed: &committed,
     };
-    let watch = Watch::start(Audience::Terminal);
+    let watch = Watch::start(audience(arguments));
     watch.stage(&Stage::Import { instance, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
     let (imported, measured) = measured(&transactions, (&session, source, &spec), &devices, &watch);
@@ -96,13 +98,20 @@ pub fn import(
         placed: Vec::new(),
     };
     let checks = evidence::checks(judged, "the result of the import");
-    let line = done(&table, &home.to_string(), &imported, &measured);
+    let elapsed = measured.period.elapsed;
     let seen = Evidence::of(instance, asked, measured, &devices, checks).with_limits(None, limits);
     let record = assemble::record(&seen);
     let document = document::run::document(&record);
+    if arguments.json {
+        let own = json!({ "transactions": imported.commit_count, "checks": record.checks });
+        let facts = (imported.row_count, imported.row_bytes, elapsed);
+        output::print(&as_json(arguments, home, (source, file_bytes), facts, own))?;
+        bundle::keep(bundle, &record, &document)?;
+        return Ok(run::outcome(&record));
+    }
     let report = if arguments.report { output::report(&document) + "\n" } else { String::new() };
     bundle::show(&(report + &output::summary(&document)), bundle, &record, &document)?;
-    output::print(&(line + &skipped(source.skipped_lines())))?;
+    output::print(&(done(&table, home, &imported, elapsed) + &skipped(source.skipped_lines())))?;
     Ok(run::outcome(&record))
 }
 
@@ -129,8 +138,8 @@ fn measured(
     (imported, measured)
 }
 
-fn done(table: &str, home: &str, imported: &Imported, measured: &Measured) -> String {
-    let seconds = measured.period.elapsed.seconds();
+fn done(table: &str, home: &Path, imported: &Imported, elapsed: Nanos) -> String {
+    let (home, seconds) = (home.display(), elapsed.seconds());
     format!(
         "table {table} in {home}: {} rows, {} in {} transactions, {seconds:.2} s, {} rows/s\n",
         RowCount(imported.row_count),
@@ -143,10 +152,11 @@ fn done(table: &str, home: &str, imported: &Imported, measured: &Measured) -> St
 /// The message where the engine does not stop in time, as while it waits for the archiver: what was committed until then is known.
 fn interrupted(
     arguments: &Load,
-    home: String,
+    home: &Path,
     committed: Arc<AtomicU64>,
 ) -> impl Fn() -> String + Send + 'static {
     let (table, path) = (stored_name(&arguments.table), arguments.path.clone());
+    let home = home.display().to_string();
     move || {
         let rows = RowCount(committed.load(Relaxed));
         let what = format!(

@@ -21,7 +21,7 @@ use plumb_units::{BlockSize, Bytes, Nanos, RowCount};
 use plumb_workload::{
     ColumnBasis, ColumnFinding, CsvFile, CsvOptions, DateForm, DateStyle, TextCause, TextReason, zone_name,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -48,11 +48,12 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     }
     interrupt.begin();
     if arguments.conventional {
-        return live::import(arguments, &mut target, &source, bundle.as_ref(), &interrupt);
+        let file = (&source, file_bytes(arguments, kept.as_ref()));
+        return live::import(arguments, &mut target, file, bundle.as_ref(), &interrupt);
     }
     target.make()?;
     let instance = target.instance();
-    let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
+    let watch = Watch::start(audience(arguments));
     watch.stage(&Stage::Load { instance, rows: source.row_count().unwrap_or(0) });
     let tablespace = tablespace(instance, arguments.block_size)?;
     let session = instance.recorder.session(Role::LoadCoordinator);
@@ -72,12 +73,13 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     drop(watch);
     // The next opening has nothing to recover.
     transactions.iter().try_for_each(|open| open.checkpoint(&session))?;
-    let bytes =
-        kept.map_or_else(|| fs::metadata(&arguments.file).map_or(0, |found| found.len()), |kept| kept.bytes);
+    let bytes = file_bytes(arguments, kept.as_ref());
     let home = target.keep();
     if arguments.json {
-        return output::print(&as_json(arguments, home, (&loaded, bytes), (&source, elapsed)))
-            .map(|()| Outcome::Fine);
+        let facts = (loaded.row_count, loaded.row_bytes, elapsed);
+        let report =
+            as_json(arguments, home, (&source, bytes), facts, json!({ "blocks": loaded.block_count }));
+        return output::print(&report).map(|()| Outcome::Fine);
     }
     output::print(&done(arguments, home, (&loaded, Bytes(bytes)), elapsed))?;
     output::print(&skipped(source.skipped_lines()))?;
@@ -90,12 +92,23 @@ pub fn tablespace(instance: &Instance, block_size: Option<BlockSize>) -> Result<
     block_size.map_or(Ok(Purpose::Users), |size| instance.tablespace_of(&session, size, Bytes(0)))
 }
 
-/// What was found and loaded, for a program.
-fn as_json(
+/// Who is told how far a load has come.
+pub fn audience(arguments: &Load) -> Audience {
+    if arguments.json { Audience::Nobody } else { Audience::Terminal }
+}
+
+/// Bytes of the file as it lies there, compressed or not.
+fn file_bytes(arguments: &Load, kept: Option<&Kept>) -> u64 {
+    kept.map_or_else(|| fs::metadata(&arguments.file).map_or(0, |found| found.len()), |kept| kept.bytes)
+}
+
+/// What was found and loaded, for a program; `of_its_way` is what only the direct path or transactions have.
+pub fn as_json(
     arguments: &Load,
     home: &Path,
-    (loaded, file_bytes): (&LoadOutcome, u64),
-    (source, elapsed): (&CsvFile, Nanos),
+    (source, file_bytes): (&CsvFile, u64),
+    (rows, row_bytes, elapsed): (u64, u64, Nanos),
+    of_its_way: Value,
 ) -> String {
     let columns = source.schema().columns.iter().zip(source.findings()).map(|(column, finding)| {
         let known = finding.basis != ColumnBasis::Given;
@@ -106,17 +119,19 @@ fn as_json(
             "because": because(finding),
         })
     });
-    let report = json!({
+    let mut report = json!({
         "table": stored_name(&arguments.table),
         "database": home.display().to_string(),
-        "rows": loaded.row_count,
-        "row_bytes": loaded.row_bytes,
-        "blocks": loaded.block_count,
+        "rows": rows,
+        "row_bytes": row_bytes,
         "file_bytes": file_bytes,
         "seconds": elapsed.seconds(),
         "blank_lines_skipped": source.skipped_lines(),
         "columns": columns.collect::<Vec<_>>(),
     });
+    if let (Value::Object(all), Value::Object(more)) = (&mut report, of_its_way) {
+        all.extend(more);
+    }
     format!("{report:#}\n")
 }
 

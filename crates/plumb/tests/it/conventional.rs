@@ -3,6 +3,7 @@
 use crate::bundles::wait_for;
 use crate::faults::end_of;
 use crate::program::{command, fine, names, plumb, refused};
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -176,6 +177,29 @@ fn a_file_is_loaded_by_transactions_indexed_checked_and_dropped() {
     // Its name and its space are free.
     fine(path, arguments().chain(["--sessions", "2"]));
     assert!(fine(path, ["check", "towns"]).contains("5,000 can be read"));
+}
+
+#[test]
+fn a_load_by_transactions_is_told_as_json_as_one_by_direct_path_is() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    towns(path, 500);
+    let told = |arguments: &[&str]| -> Value {
+        let all = LOAD[..2].iter().chain(arguments).copied();
+        serde_json::from_str(&fine(path, all)).expect("JSON and nothing else")
+    };
+    let direct = told(&["--table", "others", "--json"]);
+    let own = ["--table", "towns", "--conventional", "--commit-every", "200", "--json", "--bundle", "kept"];
+    let towns = told(&own);
+    assert_eq!((&towns["rows"], &towns["transactions"]), (&Value::from(500), &Value::from(3)));
+    for same in ["rows", "columns", "file_bytes", "database", "blank_lines_skipped"] {
+        assert_eq!(towns[same], direct[same], "{same}");
+    }
+    let checks = towns["checks"].as_array().expect("a list");
+    assert!(checks.len() == 2 && checks.iter().all(|check| check["passed"] == true), "{checks:?}");
+    assert!(path.join("kept/record.json").exists());
+    let (code, says) = refused(path, LOAD.into_iter().chain(["--json", "--report"]));
+    assert!(code == 2 && says.contains("cannot be used with"), "{says}");
 }
 
 #[test]
