@@ -512,7 +512,8 @@ pub struct Load {
     /// Insert the rows by transactions, which go through the buffer cache and the redo log, into a table that transactions can change
     #[arg(long)]
     pub conventional: bool,
-    /// Rows of a transaction [default: 1000]
+    /// Rows of a transaction [default: 1000]; a row that cannot be read ends the load without the transaction under way and without the
+    /// 512K of the file around it, which are read ahead
     #[arg(long, value_name = "N", value_parser = parse_commit_every, requires = "conventional", allow_hyphen_values = true)]
     pub commit_every: Option<u64>,
     /// Sessions that share the rows [default: 1]

@@ -13,6 +13,9 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+/// Bytes of the file that are read ahead.
+const PIECE_BYTES: usize = 512 << 10;
+
 fn towns(directory: &Path, rows: usize) {
     let mut text = String::from("id,town,people\n");
     for row in 0..rows {
@@ -243,11 +246,21 @@ fn what_was_committed_before_an_error_stays() {
     let types = ["--types", "NUMBER,VARCHAR2(60),NUMBER", "--commit-every", "100"];
     let (code, says) = refused(directory.path(), LOAD.into_iter().chain(types));
     assert_eq!(code, 1);
+    // Of one piece of the file, none.
     assert!(
-        says.contains("rows were committed and stay in table TOWNS; `plumb drop TOWNS` removes them"),
+        says.contains(" 0 rows were committed and stay in table TOWNS; `plumb drop TOWNS` removes them"),
         "{says}"
     );
-    fine(directory.path(), ["check", "towns"]);
+    fine(directory.path(), ["drop", "towns"]);
+    towns(directory.path(), 100_000);
+    let text = fs::read_to_string(&file).expect("readable");
+    assert!(text.len() > 4 * PIECE_BYTES, "several pieces");
+    fs::write(&file, text + "100000,short\n").expect("a file");
+    let (_, says) = refused(directory.path(), LOAD.into_iter().chain(types));
+    let (rows, _) = says.split_once(" rows were committed and stay in table TOWNS; ").expect("a count");
+    let rows: usize = rows.rsplit(' ').next().expect("a number").replace(',', "").parse().expect("a number");
+    assert!(rows > 50_000 && rows.is_multiple_of(100), "{says}");
+    assert_eq!(rows_of(&fine(directory.path(), ["check", "towns"])), rows);
 }
 
 #[test]
