@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use plumb_report::{Document, summary, text};
-use plumb_units::{visible, visible_lines};
+use plumb_units::{RowCount, visible, visible_lines};
 use std::io::{self, ErrorKind, Write};
 
 /// Prints to stdout. A reader that has gone away (`plumb list | head`) is no error.
@@ -37,6 +37,12 @@ fn terminal_width() -> Option<usize> {
     let terminal = console::Term::stdout();
     let (_, columns) = terminal.features().is_attended().then(|| terminal.size_checked())??;
     Some(usize::from(columns))
+}
+
+/// A number of things: `1 row`, `2,000 rows`.
+#[must_use]
+pub fn counted(count: u64, thing: &str) -> String {
+    format!("{} {thing}{}", RowCount(count), if count == 1 { "" } else { "s" })
 }
 
 /// A whole report, as wide as the terminal or the paper.

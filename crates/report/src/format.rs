@@ -117,7 +117,9 @@ impl Percent {
 
 impl Figure for Percent {
     fn figure(&self) -> String {
-        self.share().map_or_else(String::new, |share| format!("{:.1}", share * 100.0))
+        // As it rounds to nothing from below it has no sign either.
+        let unsigned = |shown: String| if shown == "-0.0" { "0.0".to_string() } else { shown };
+        self.share().map_or_else(String::new, |share| unsigned(format!("{:.1}", share * 100.0)))
     }
 }
 
@@ -379,6 +381,8 @@ mod tests {
             (Average { total_ns: 0, count: 0 }.figure(), ""),
             (Percent::of(1, 0).figure(), ""),
             (Percent::of(1, 3).figure(), "33.3"),
+            (Percent { part: -0.0001, whole: 3.0 }.figure(), "0.0"),
+            (Percent { part: -0.3, whole: 3.0 }.figure(), "-10.0"),
             (SparsePercent(Percent::of(0, 3)).figure(), ""),
             (SparsePercent(Percent::of(1, 30_000)).figure(), ".0"),
             (SparsePercent(Percent::of(3, 3)).figure(), "100.0"),

@@ -251,7 +251,10 @@ fn fitted_in_memory(seen: &Evidence, record: &Record) -> Option<Finding> {
 }
 
 /// What bounds the build: the processors, or the device's sequential read.
-fn bound(_: &Evidence, record: &Record) -> Option<Finding> {
+fn bound(seen: &Evidence, record: &Record) -> Option<Finding> {
+    if did_nothing(seen, record) {
+        return None;
+    }
     // What waits use is the processors' time too: a buffered read is a copy.
     let foreground = record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let used = foreground.map(|session| session.cpu_ns + session.wait_cpu_ns).sum();
@@ -279,6 +282,12 @@ fn bound(_: &Evidence, record: &Record) -> Option<Finding> {
         );
     }
     None
+}
+
+/// Whether there was not a row to work on: what the time went to then bounds nothing.
+fn did_nothing(seen: &Evidence, record: &Record) -> bool {
+    let imported = seen.measured.outcome.import.as_ref().map(|import| import.row_count);
+    imported.or(record.sort.as_ref().map(|sort| sort.rows)) == Some(0)
 }
 
 fn workers(seen: &Evidence, _: &Record) -> Option<Finding> {

@@ -141,10 +141,10 @@ fn measured(
 fn done(table: &str, home: &Path, imported: &Imported, elapsed: Nanos) -> String {
     let (home, seconds) = (home.display(), elapsed.seconds());
     format!(
-        "table {table} in {home}: {} rows, {} in {} transactions, {seconds:.2} s, {} rows/s\n",
-        RowCount(imported.row_count),
+        "table {table} in {home}: {}, {} in {}, {seconds:.2} s, {} rows/s\n",
+        output::counted(imported.row_count, "row"),
         Bytes(imported.row_bytes),
-        RowCount(imported.commit_count),
+        output::counted(imported.commit_count, "transaction"),
         RowCount((imported.row_count as f64 / seconds.max(1e-9)) as u64),
     )
 }
@@ -158,10 +158,8 @@ fn interrupted(
     let (table, path) = (stored_name(&arguments.table), arguments.path.clone());
     let home = home.display().to_string();
     move || {
-        let rows = RowCount(committed.load(Relaxed));
-        let what = format!(
-            "interrupted: at least {rows} rows were committed and stay in table {table} of {home}; `plumb drop {table}` removes them"
-        );
+        let stays = staying(committed.load(Relaxed), &table);
+        let what = format!("interrupted: at least {stays} of {home}; `plumb drop {table}` removes them");
         command_line::with_path(&what, &path)
     }
 }
@@ -178,10 +176,13 @@ fn ended_early(error: &EngineError, imported: &Imported, table: &str) -> Failure
             format!("up to {} more, whose commit failed, may be there once it is recovered; ", RowCount(rows))
         }
     };
-    Failure::run(format!(
-        "{why} {} rows were committed and stay in table {table}; {in_doubt}`plumb drop {table}` removes them",
-        RowCount(imported.row_count)
-    ))
+    let stays = staying(imported.row_count, table);
+    Failure::run(format!("{why} {stays}; {in_doubt}`plumb drop {table}` removes them"))
+}
+
+fn staying(rows: u64, table: &str) -> String {
+    let verbs = if rows == 1 { "was committed and stays" } else { "were committed and stay" };
+    format!("{} {verbs} in table {table}", output::counted(rows, "row"))
 }
 
 /// Makes an index on a table that may have rows.

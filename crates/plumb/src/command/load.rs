@@ -210,8 +210,7 @@ fn found(source: &CsvFile) -> String {
         vec![column.name.clone(), column.column_type.to_string(), nulls, because(finding)]
     });
     let table = aligned_under_head(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
-    let rows =
-        source.row_count().map_or("rows not counted".to_string(), |rows| format!("{} rows", RowCount(rows)));
+    let rows = source.row_count().map_or("rows not counted".to_string(), |rows| output::counted(rows, "row"));
     format!("{}: {rows}\n{table}", source.path().display())
 }
 
@@ -257,12 +256,12 @@ fn done(
     elapsed: Nanos,
 ) -> String {
     format!(
-        "table {} in {}: {} rows, {} in {} blocks, {:.2} s, {:.1} MB/s of the file ({})\n",
+        "table {} in {}: {}, {} in {}, {:.2} s, {:.1} MB/s of the file ({})\n",
         stored_name(&arguments.table),
         home.display(),
-        RowCount(loaded.row_count),
+        output::counted(loaded.row_count, "row"),
         Bytes(loaded.row_bytes),
-        RowCount(loaded.block_count),
+        output::counted(loaded.block_count, "block"),
         elapsed.seconds(),
         file_bytes.per(elapsed).mb_per_second(),
         file_bytes,

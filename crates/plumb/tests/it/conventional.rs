@@ -206,6 +206,23 @@ fn a_load_by_transactions_is_told_as_json_as_one_by_direct_path_is() {
 }
 
 #[test]
+fn a_load_of_one_row_is_singular_and_one_of_none_has_no_bound() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    towns(path, 1);
+    let one = fine(path, LOAD);
+    assert!(one.starts_with("towns.csv: 1 row\n"), "{one}");
+    assert!(one.contains("plumb.db: 1 row, ") && one.contains(" in 1 transaction, "), "{one}");
+    fine(path, ["drop", "towns"]);
+    towns(path, 0);
+    let none = fine(path, LOAD.into_iter().chain(["--report"]));
+    assert!(none.contains("plumb.db: 0 rows, ") && none.contains(" in 0 transactions, "), "{none}");
+    assert!(!none.contains("is bound by") && !none.contains("-0.0"), "{none}");
+    fine(path, ["drop", "towns"]);
+    assert!(fine(path, ["load", "towns.csv", "--table", "towns"]).contains(": 0 rows, "));
+}
+
+#[test]
 fn rows_longer_than_a_block_are_loaded_by_transactions_and_come_back() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
