@@ -50,6 +50,7 @@ impl Execution for Redo {
         if size <= settings.number(asked[0]) || asked.iter().any(|setting| settings.is_explicit(*setting)) {
             return Ok(());
         }
+        require_buffer(work, settings)?;
         settings.set("log_file_size", &Bytes(size).as_setting(), REDO.name)
     }
 
@@ -147,6 +148,22 @@ pub fn require_sessions(sessions: u64, largest: BlockSize) -> Result<(), EngineE
         first: format!("sessions={sessions}"),
         second: format!("{most} transactions under way at most"),
         why: "each session has one; ask for fewer, or for larger blocks".to_string(),
+    })
+}
+
+/// Refuses an array of which the transactions do not fit the largest log that there is.
+fn require_buffer(work: &Work, settings: &Settings) -> Result<(), EngineError> {
+    let most = sizing::buffer_of_import_max(sessions(work), settings);
+    if buffer(work) <= most {
+        return Ok(());
+    }
+    Err(EngineError::Contradiction {
+        first: format!("buffer={}", Bytes(buffer(work)).as_setting()),
+        second: format!("{} a session at most", Bytes(most).as_setting()),
+        why: format!(
+            "the transactions of all {} under way must fit log files of the largest size; give a smaller buffer, or fewer sessions",
+            sessions(work)
+        ),
     })
 }
 

@@ -4,6 +4,7 @@
 //! writing zeros before the run; one that is too small makes the run invalid.
 
 use plumb_engine::instance::{InitialSizes, extent_bytes};
+use plumb_engine::settings::Domain;
 use plumb_engine::storage::block::HEADER_BYTES;
 use plumb_engine::{Setting, Settings};
 use plumb_units::Bytes;
@@ -93,7 +94,15 @@ pub fn of_texts(rows: u64, shape: TextShape) -> u64 {
 #[must_use]
 pub fn log_file_of_import(buffer: u64, sessions: u64, settings: &Settings) -> u64 {
     let all = buffer.saturating_mul(sessions).saturating_mul(REDO_OF_ROWS);
-    (all / settings.number(Setting::LogFileGroups)).next_multiple_of(Bytes::M)
+    (all / settings.number(Setting::LogFileGroups)).min(u64::MAX - Bytes::M).next_multiple_of(Bytes::M)
+}
+
+/// The longest arrays with which that is a size that a log file may have.
+#[must_use]
+pub fn buffer_of_import_max(sessions: u64, settings: &Settings) -> u64 {
+    let Domain::Size(_, most) = Setting::LogFileSize.row().domain else { return u64::MAX };
+    most.saturating_mul(settings.number(Setting::LogFileGroups)) / REDO_OF_ROWS / sessions.max(1) / Bytes::M
+        * Bytes::M
 }
 
 /// Bytes of an entry of an index on a key of SLOB, its slot included: 20 at most, in leaves that are half full at worst.

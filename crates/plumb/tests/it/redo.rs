@@ -57,6 +57,20 @@ fn sessions_share_the_rows() {
     assert!(says.starts_with("sessions=2133 contradicts 2132 transactions under way at most"), "{says}");
 }
 
+#[test]
+fn a_buffer_that_no_log_takes_is_refused_by_its_own_name() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let cases = [
+        ("1T", "1", "buffer=1T contradicts 512G a session at most: "),
+        ("8000P", "2", "buffer=8000P contradicts 256G a session at most: "),
+    ];
+    for (buffer, sessions, expected) in cases {
+        let run = ["run", "redo", "--buffer", buffer, "--sessions", sessions];
+        let (code, says) = refused(directory.path(), run);
+        assert!(code == 2 && says.starts_with(expected) && says.contains("give a smaller buffer"), "{says}");
+    }
+}
+
 /// A small log: it is switched, and checkpoints give room back.
 #[test]
 fn a_log_that_is_smaller_than_the_import_is_used_again_and_again() {
