@@ -101,7 +101,7 @@ pub enum LabError {
         budget: Nanos,
         /// Runs of a block.
         runs: usize,
-        /// Rows of a run; 0 where it has none.
+        /// Rows of a run; 0 where `--rows` does not say how many.
         rows: RowCount,
         /// What a block takes at least.
         needed: Nanos,
@@ -123,7 +123,7 @@ pub enum LabError {
         made: usize,
         /// Runs of warm-up and block.
         runs: usize,
-        /// Rows of a run; 0 where it has none.
+        /// Rows of a run; 0 where `--rows` does not say how many.
         rows: RowCount,
         /// What was spent.
         spent: Nanos,

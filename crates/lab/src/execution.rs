@@ -19,7 +19,7 @@ use crate::plan::{Cell, Plan, Until};
 use crate::target::{Failure, Preparation, RunError, Target};
 use plumb_engine::instance::Cancel;
 use plumb_events::clock;
-use plumb_units::{Nanos, RowCount};
+use plumb_units::Nanos;
 use std::collections::BTreeSet;
 
 /// Failed blocks that end a study.
@@ -93,14 +93,9 @@ fn require_time(plan: &Plan, budget: Option<Nanos>, prepared: Nanos, spent: Nano
     let runs = 2 * plan.schedule.slots();
     let needed = Nanos(prepared.0.saturating_add(spent.0.saturating_mul(runs as u64)));
     match budget {
-        Some(budget) if needed > budget => Err(LabError::BudgetSpent {
-            budget,
-            made: 1,
-            runs,
-            rows: RowCount(plan.study.rows()),
-            spent,
-            needed,
-        }),
+        Some(budget) if needed > budget => {
+            Err(LabError::BudgetSpent { budget, made: 1, runs, rows: plan.study.rows_asked(), spent, needed })
+        }
         _ => Ok(()),
     }
 }
@@ -108,7 +103,7 @@ fn require_time(plan: &Plan, budget: Option<Nanos>, prepared: Nanos, spent: Nano
 fn budget_spent(plan: &Plan, budget: Nanos, spent: Nanos, made: usize) -> LabError {
     let runs = made.max(2 * plan.schedule.slots());
     let needed = Nanos(spent.0 / made.max(1) as u64 * runs as u64);
-    LabError::BudgetSpent { budget, made, runs, rows: RowCount(plan.study.rows()), spent, needed }
+    LabError::BudgetSpent { budget, made, runs, rows: plan.study.rows_asked(), spent, needed }
 }
 
 struct Execution<'a> {

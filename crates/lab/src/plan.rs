@@ -15,7 +15,7 @@ use crate::study::Study;
 use crate::vocabulary::{Assignment, SettingFacts};
 use plumb_proof::design::{Design, Schedule};
 use plumb_proof::randomisation::{blocks_needed, fewest_blocks};
-use plumb_units::{Nanos, RowCount};
+use plumb_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// Rows a second, more than any machine loads, sorts and verifies: a budget that is too small even at this rate is
@@ -123,12 +123,7 @@ impl Plan {
         if budget >= needed {
             return Ok(());
         }
-        Err(LabError::Budget {
-            budget,
-            runs: self.schedule.slots(),
-            rows: RowCount(self.study.rows()),
-            needed,
-        })
+        Err(LabError::Budget { budget, runs: self.schedule.slots(), rows: self.study.rows_asked(), needed })
     }
 
     /// What is known of the settings that the study gives.
@@ -236,5 +231,17 @@ mod tests {
         assert!(plan.require_room(Some(Nanos(600_000_000_000))).is_ok());
         let refused = plan.require_room(Some(Nanos(50_000_000))).expect_err("less than a run");
         assert!(refused.to_string().starts_with("--budget "), "{refused}");
+    }
+
+    #[test]
+    fn fewer_rows_are_advised_only_where_the_study_takes_them() {
+        for (name, takes) in [("large-sort", true), ("storage-slob", false)] {
+            let study = catalog::find(name, &[&Engine, &Commands]).expect("well formed").expect("it ships");
+            assert!(study.rows() > 0, "{name}");
+            let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
+            let refused =
+                plan.require_room(Some(Nanos(50_000_000))).expect_err("less than a run").to_string();
+            assert_eq!(refused.contains("--rows"), takes, "{refused}");
+        }
     }
 }

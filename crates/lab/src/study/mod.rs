@@ -111,6 +111,13 @@ impl Study {
         self.work.as_ref().map_or(0, Work::rows)
     }
 
+    /// The rows that `--rows` could make fewer; 0 where the work does not take it.
+    #[must_use]
+    pub fn rows_asked(&self) -> RowCount {
+        let takes = self.work.as_ref().is_some_and(|work| work.workload.parameter("rows").is_some());
+        RowCount(if takes { self.rows() } else { 0 })
+    }
+
     /// What is run, as it is shown.
     #[must_use]
     pub fn work_shown(&self) -> String {

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When a place is missing, or one more is named than the study has.
 pub fn named(text: &str, paths: &[PathBuf]) -> Result<String, Failure> {
+    require_different(paths)?;
     let base = paths.first().map_or(Path::new("."), PathBuf::as_path);
     let mut filled = text.to_string();
     for kind in file_systems::asked(text) {
@@ -35,6 +36,23 @@ pub fn named(text: &str, paths: &[PathBuf]) -> Result<String, Failure> {
         filled = filled.replace(&format!("\"@{number}\""), &quoted(&plain(path)?));
     }
     Ok(filled)
+}
+
+/// Refuses one place that is named twice, in whatever words: a comparison with itself.
+fn require_different(paths: &[PathBuf]) -> Result<(), Failure> {
+    // What is not there is refused where it is needed.
+    let there = |path: &PathBuf| path.canonicalize().ok();
+    for (number, path) in paths.iter().enumerate().skip(1) {
+        let same = paths[..number].iter().find(|other| there(other).is_some() && there(other) == there(path));
+        if let Some(same) = same {
+            return Err(Failure::usage(format!(
+                "--path {} and --path {} are one directory, and places are compared with each other; name two",
+                same.display(),
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A directory that is there, whose name can stand in a study.
@@ -78,20 +96,23 @@ mod tests {
     #[test]
     fn places_stand_where_they_are_meant_and_none_may_be_missing() {
         let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().to_path_buf();
-        let shown = quoted(&path.canonicalize().expect("it is there"));
+        let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
+        let shown = |path: &Path| quoted(&path.canonicalize().expect("it is there"));
+        [&one, &other].iter().for_each(|path| std::fs::create_dir(path).expect("a directory"));
         let two = "a = \"@1\"\nb = \"@2\"\n";
         assert_eq!(
-            named(two, &[path.clone(), path.clone()]).ok(),
-            Some(format!("a = {shown}\nb = {shown}\n"))
+            named(two, &[one.clone(), other.clone()]).ok(),
+            Some(format!("a = {}\nb = {}\n", shown(&one), shown(&other)))
         );
-        let error = named(two, std::slice::from_ref(&path)).expect_err("one is missing").message;
+        let error = named(two, std::slice::from_ref(&one)).expect_err("one is missing").message;
         assert!(error.contains("compares 2 places, and 1 were named"), "{error}");
+        let error = named(two, &[one.clone(), other.join("../one")]).expect_err("the same").message;
+        assert!(error.contains("are one directory"), "{error}");
         assert_eq!(
-            named("name = \"x\"\n", std::slice::from_ref(&path)).ok(),
+            named("name = \"x\"\n", std::slice::from_ref(&one)).ok(),
             Some("name = \"x\"\n".to_string())
         );
-        let with_factor = named("name = \"x\"\n", &[path.clone(), path]).unwrap_or_default();
+        let with_factor = named("name = \"x\"\n", &[one, other]).unwrap_or_default();
         assert!(
             with_factor.contains("name = \"place\"") && with_factor.contains("to = \"path-2\""),
             "{with_factor}"

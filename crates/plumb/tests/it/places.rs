@@ -76,6 +76,12 @@ fn a_study_of_places_says_which_are_missing_and_any_other_gets_a_factor_of_two()
     fs::write(directory.path().join("places.toml"), STUDY).expect("a study");
     let (code, says) = refused(directory.path(), ["study", "places.toml", "--path", "."]);
     assert!(code == 2 && says.contains("compares 2 places, and 1 were named"), "{says}");
+    let twice = format!("{}", directory.path().display());
+    let (code, says) = refused(directory.path(), ["study", "storage", "--path", ".", "--path", &twice]);
+    assert!(
+        code == 2 && says.starts_with(&format!("--path . and --path {twice} are one directory")),
+        "{says}"
+    );
     let (code, says) = refused(directory.path(), ["study", "large-sort", "--path", ".", "--path", "nowhere"]);
     assert!(code == 1 && says.contains("there is no such directory"), "{says}");
     let (code, says) = refused(
