@@ -1,5 +1,6 @@
 //! The checksums of a bundle's files, as `sha256sum` prints and checks them.
 
+use super::single::bundles_below;
 use super::{ANALYSIS, ORDER, REPORTS, RUNS};
 use crate::LabError;
 use crate::hex::hex;
@@ -72,8 +73,10 @@ impl Manifest {
         let text = fs::read_to_string(&path).map_err(|source| LabError::BundleRead {
             path: path.clone(),
             why: format!(
-                "{source}; name the directory of a study's bundle; those of runs and \
-                 calibrations have no checksums"
+                "{source}; {}",
+                bundles_below(directory).unwrap_or_else(|| {
+                    "name the directory of a study's bundle; those of runs and calibrations have no checksums".to_string()
+                })
             ),
         })?;
         let entry = |line: &str| {

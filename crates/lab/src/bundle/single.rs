@@ -1,5 +1,6 @@
 //! Bundles without a manifest: a run's or a calibration's.
 
+use super::{CALIBRATION, STUDY};
 use crate::LabError;
 use crate::record::{FILE, Record};
 use std::fs;
@@ -34,6 +35,30 @@ pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathB
 pub fn text(path: &Path) -> Result<String, LabError> {
     fs::read_to_string(path).map_err(|error| LabError::BundleRead {
         path: path.to_path_buf(),
-        why: format!("{error}; name a bundle's directory or its {FILE}"),
+        why: format!("{error}; {}", cure(path)),
     })
 }
+
+fn cure(path: &Path) -> String {
+    let usual = format!("name a bundle's directory or its {FILE}");
+    match path.parent().filter(|_| path.ends_with(FILE)) {
+        Some(directory) => bundles_below(directory).unwrap_or(usual),
+        None => usual,
+    }
+}
+
+/// The cure where a directory has bundles instead of being one, as that of a suite; none where it has none.
+pub(super) fn bundles_below(directory: &Path) -> Option<String> {
+    let is_bundle = |path: &PathBuf| [FILE, STUDY, CALIBRATION].iter().any(|file| path.join(file).is_file());
+    let entries = fs::read_dir(directory).ok()?.flatten();
+    let mut below: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_bundle).collect();
+    below.sort();
+    let named: Vec<String> =
+        below.iter().take(BUNDLES_NAMED).map(|path| path.display().to_string()).collect();
+    let and_more = if below.len() > named.len() { ", ..." } else { "" };
+    (!named.is_empty())
+        .then(|| format!("bundles lie below it, name one of them: {}{and_more}", named.join(", ")))
+}
+
+/// More of them would hide the cure in a long line.
+const BUNDLES_NAMED: usize = 4;

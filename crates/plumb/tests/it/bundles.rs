@@ -116,6 +116,23 @@ fn a_comparison_replaces_no_file() {
     assert!(page.len() > 1000);
 }
 
+/// As a suite leaves it.
+#[test]
+fn a_directory_of_bundles_is_none_and_those_below_it_are_the_cure() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    for file in ["st/slob/study.toml", "st/sort/record.json", "st/claims.txt"] {
+        let file = here.join(file);
+        fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+        fs::write(file, "").expect("a file");
+    }
+    for command in ["info", "report", "verify"] {
+        let (code, says) = refused(here, [command, "st"]);
+        assert_eq!(code, 1, "{says}");
+        assert!(says.ends_with("; bundles lie below it, name one of them: st/slob, st/sort"), "{says}");
+    }
+}
+
 /// Sends a signal.
 pub fn signal(name: &str, process: u32) {
     let sent = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
