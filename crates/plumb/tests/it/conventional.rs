@@ -1,6 +1,6 @@
 //! Load of the user's own files by transactions: the table among others, what is refused, and a load that is killed.
 
-use crate::bundles::wait_for;
+use crate::bundles::{signal, wait_for};
 use crate::faults::end_of;
 use crate::program::{command, fine, names, plumb, refused};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ fn an_interrupted_load_that_waits_for_the_archiver_says_what_stays_and_the_cure(
     let directory = tempfile::tempdir().expect("a temporary directory");
     let copies = directory.path().join("copies");
     let (child, mut errors) = waiting_load(directory.path(), &copies);
-    interrupt(&child);
+    signal("INT", child.id());
     let mut rest = String::new();
     errors.read_to_string(&mut rest).expect("the rest");
     let least = stays(&rest);
@@ -85,18 +85,13 @@ fn an_interrupted_load_says_once_how_many_rows_stay() {
     load.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = load.spawn().expect("started");
     wait_until_at_work(path, &mut child);
-    interrupt(&child);
+    signal("INT", child.id());
     let ended = end_of(child);
     assert_eq!(ended.status.code(), Some(1));
     let said = String::from_utf8_lossy(&ended.stderr);
     let count = stays(&said);
     let found = rows_of(&fine(path, ["check", "towns"]));
     assert!(found == count || said.contains("at least") && found > count, "{found} rows; {said}");
-}
-
-fn interrupt(child: &Child) {
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(killed.expect("kill is there").success());
 }
 
 /// The number of rows that an interrupted load says in its only line.
