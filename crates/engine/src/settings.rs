@@ -11,6 +11,7 @@ use crate::EngineError;
 use plumb_units::{BlockSize, Bytes, parse_count, parse_size};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// What a setting is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -404,6 +405,30 @@ impl Settings {
                  extent_size"
             ),
         })
+    }
+
+    /// Refuses copies of log files that have nowhere to go: it is found here, and not when a file has filled. A directory within the
+    /// database's is made.
+    ///
+    /// # Errors
+    /// When none is named, or it is not there.
+    pub fn require_archive_dest(&self) -> Result<(), EngineError> {
+        if self.word(Setting::ArchiveLogMode) != "on" {
+            return Ok(());
+        }
+        let named = self.word(Setting::ArchiveLogDest);
+        let directory = Path::new(named);
+        let (second, why) = if named.is_empty() {
+            ("an empty archive_log_dest".to_string(), "log files must be copied somewhere; name a directory")
+        } else if directory.is_absolute() && !directory.is_dir() {
+            let why =
+                "there is no such directory for copies of log files; make it first, or name another one";
+            (format!("archive_log_dest={named}"), why)
+        } else {
+            return Ok(());
+        };
+        let (first, why) = ("archive_log_mode=on".to_string(), why.to_string());
+        Err(EngineError::Contradiction { first, second, why })
     }
 
     /// Every setting of a record with its value, one a line: what names a configuration.

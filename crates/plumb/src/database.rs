@@ -117,6 +117,8 @@ impl<'a> Target<'a> {
     /// When it can be neither opened nor made.
     pub fn find(path: &'a Path, settings: Settings, interrupt: &'a Interrupt) -> Result<Target<'a>, Failure> {
         let home = home_in(path)?;
+        // A new database would find it only after the file has been read.
+        settings.require_archive_dest()?;
         let exists = stands(&home)?;
         let instance = exists.then(|| open(path, settings.clone(), interrupt)).transpose()?;
         if !exists {

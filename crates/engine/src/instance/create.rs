@@ -96,6 +96,9 @@ impl Instance {
     ) -> Result<Instance, EngineError> {
         settings.require_reads_within(extent_bytes(&settings) / settings.number(Setting::DbBlockSize))?;
         let access = access::resolve(&settings, settings.block_size(), layout.all())?;
+        if matches!(access.disk, Disk::Kernel) {
+            settings.require_archive_dest()?;
+        }
         create_by(access, layout, settings, sizes, cancel)
     }
 

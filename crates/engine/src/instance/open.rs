@@ -40,6 +40,7 @@ impl Instance {
     /// or damaged is an error for who needs it.
     pub fn open(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
         stands(home)?;
+        settings.require_archive_dest()?;
         open_as(OpenMode::Write, None, home, settings, cancel)
     }
 

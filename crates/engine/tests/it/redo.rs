@@ -440,7 +440,9 @@ fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() 
     let destination = copies.to_string_lossy().to_string();
     let more =
         [("archive_log_mode", "on"), ("archive_log_dest", destination.as_str()), ("log_file_size", "256K")];
+    std::fs::create_dir(&copies).expect("made");
     let instance = create(&home, &more);
+    std::fs::remove_dir(&copies).expect("it is empty");
     let error = waits_for_the_destination(&instance, || std::fs::create_dir(&copies).expect("made"));
     assert!(error.starts_with(&format!("log sequence 1 in {destination}: ")), "{error}");
     let found = std::fs::read_dir(&copies).expect("there").map(|entry| entry.expect("readable").path());
@@ -519,6 +521,29 @@ fn a_destination_must_be_named() {
         Transactions::open(&instance, &session).expect_err("no destination").to_string(),
         "archive_log_mode=on contradicts an empty archive_log_dest: log files must be copied somewhere; name a directory"
     );
+}
+
+#[test]
+fn a_destination_must_be_there_when_the_database_is_opened() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (home, copies) = (directory.path().join("db"), directory.path().join("copies"));
+    let named = copies.display().to_string();
+    let all = settings(&[("archive_log_mode", "on"), ("archive_log_dest", named.as_str())]);
+    let expected = format!(
+        "archive_log_mode=on contradicts archive_log_dest={named}: there is no such directory for copies of log files; \
+         make it first, or name another one"
+    );
+    let layout = Layout::in_one(home.clone());
+    let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 20) };
+    let made = Instance::create(&layout, all.clone(), sizes, Cancel::default());
+    assert_eq!(made.expect_err("no directory").to_string(), expected);
+    assert!(!home.exists(), "nothing was made");
+    drop(create(&home, &[]));
+    let opened = Instance::open(&home, all.clone(), Cancel::default());
+    assert_eq!(opened.expect_err("no directory").to_string(), expected);
+    std::fs::write(&copies, "").expect("a file");
+    Instance::open(&home, all, Cancel::default()).expect_err("a file is no directory");
+    drop(open(&home, &[("archive_log_mode", "on"), ("archive_log_dest", "within")]));
 }
 
 fn instance_in_memory(more: &[(&str, &str)]) -> Instance {

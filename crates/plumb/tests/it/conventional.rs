@@ -62,6 +62,27 @@ fn why_sessions_wait_for_the_archiver_is_said_once() {
 }
 
 #[test]
+fn a_destination_of_copies_that_is_missing_is_refused_before_anything_is_said() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    towns(path, 10);
+    for (destination, expected) in
+        [("", "an empty archive_log_dest: "), ("/no/copies", "archive_log_dest=/no/copies: ")]
+    {
+        let destination = format!("archive_log_dest={destination}");
+        let more = ["--set", "archive_log_mode=on", "--set", destination.as_str()];
+        let ended = plumb(path, LOAD.into_iter().chain(more));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{}", ended.stderr);
+        let begin = format!("plumb: archive_log_mode=on contradicts {expected}");
+        assert!(ended.stderr.starts_with(&begin) && ended.stderr.lines().count() == 1, "{}", ended.stderr);
+    }
+    assert_eq!(names(path), ["towns.csv"]);
+    let within = ["--set", "archive_log_mode=on", "--set", "archive_log_dest=copies"];
+    fine(path, LOAD.into_iter().chain(within));
+    assert!(path.join("plumb.db/copies").is_dir());
+}
+
+#[test]
 fn an_interrupted_load_that_waits_for_the_archiver_says_what_stays_and_the_cure() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let copies = directory.path().join("copies");
