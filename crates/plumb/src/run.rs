@@ -6,7 +6,8 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::{Audience, ProgressObserver, Watch};
 use crate::{bundle, command_line, output, settings};
-use plumb_engine::Setting;
+use plumb_engine::{EngineError, Setting};
+use plumb_lab::LabError;
 use plumb_lab::bundle::Reservation;
 use plumb_lab::document;
 use plumb_lab::place::Places;
@@ -16,6 +17,7 @@ use plumb_units::visible;
 use plumb_workload::slob::SLOB;
 use plumb_workload::slob_conf::{self, SlobConf};
 use plumb_workload::{Work, Workload};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +33,7 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         let why = "--trace with --json has no bundle to keep the requests in; name one with --bundle, or leave one of them out";
         return Err(Failure::usage(why));
     }
-    let work = work(arguments)?;
+    let (work, origins) = work(arguments)?;
     let mut settings = settings::parse(&arguments.set)?;
     if let Some(interval) = arguments.snapshot {
         settings.set("snapshot_interval", &(interval.0 / 1_000_000).to_string(), "--snapshot")?;
@@ -52,7 +54,8 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
         command_line: &command_line::typed(),
     };
     let progress = ProgressObserver { watch: &watch, interrupt: &interrupt };
-    let Ran { record, trace, mut database } = workload::run(request, interrupt.cancel(), &progress)?;
+    let ran = workload::run(request, interrupt.cancel(), &progress);
+    let Ran { record, trace, mut database } = ran.map_err(|error| with_origins(error, &origins))?;
     drop(watch);
     if arguments.keep {
         interrupt.keep();
@@ -71,12 +74,35 @@ fn default_name(arguments: &Run) -> Option<&'static str> {
     (!arguments.json).then_some(arguments.work.workload.name)
 }
 
-/// The workload with its parameters: those of a file first, then those of the command line.
-fn work(arguments: &Run) -> Result<Work, Failure> {
+/// By parameter: where a file gives it.
+type Origins = BTreeMap<&'static str, String>;
+
+/// The workload with its parameters: those of a file first, then those of the command line. With it come the places of the file
+/// that count.
+fn work(arguments: &Run) -> Result<(Work, Origins), Failure> {
     let workload = arguments.work.workload;
-    let read = |conf: &PathBuf| Ok::<_, Failure>((path_shown(conf), of_file(conf, workload)?));
-    let conf = arguments.conf.as_ref().map(read).transpose()?;
-    filled(workload, conf, &arguments.work.given)
+    let given = &arguments.work.given;
+    let Some(conf) = &arguments.conf else { return Ok((filled(workload, None, given)?, Origins::new())) };
+    let read = of_file(conf, workload)?;
+    let mut origins = read.origins.clone();
+    origins.retain(|parameter, _| given.iter().all(|(name, _)| name != parameter));
+    Ok((filled(workload, Some((path_shown(conf), read)), given)?, origins))
+}
+
+/// The error of a run with where the parameters that it is about were given, if that was in a file.
+fn with_origins(error: LabError, origins: &Origins) -> Failure {
+    let sides = match &error {
+        LabError::Engine(EngineError::Contradiction { first, second, .. }) => {
+            [first, second].map(|side| side.split('=').next().unwrap_or_default()).to_vec()
+        }
+        LabError::NoRoom { .. } => vec!["scale"],
+        _ => Vec::new(),
+    };
+    let places: Vec<&str> =
+        sides.into_iter().filter_map(|name| origins.get(name)).map(String::as_str).collect();
+    let shown = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
+    let failure = Failure::from(error);
+    Failure { message: failure.message + &shown, ..failure }
 }
 
 /// The workload with the parameters of a file, which is named, and those of the command line.
@@ -110,8 +136,10 @@ fn of_file(conf: &Path, workload: &Workload) -> Result<SlobConf, Failure> {
         let what = format!("--conf {name}: {} takes no slob.conf; it is for plumb run slob", workload.name);
         return Err(Failure::usage(what));
     }
-    let text = fs::read_to_string(conf).map_err(|error| Failure::usage(format!("--conf {name}: {error}")))?;
-    let read = slob_conf::read(&name, &text).map_err(|error| Failure::usage(error.to_string()))?;
+    let bytes = fs::read(conf).map_err(|error| Failure::usage(format!("--conf {name}: {error}")))?;
+    // A comment may be in any encoding; a value that is no text is refused as a value.
+    let read = slob_conf::read(&name, &String::from_utf8_lossy(&bytes))
+        .map_err(|error| Failure::usage(error.to_string()))?;
     read.remarks.iter().for_each(|remark| output::remark(&format!("{remark}\n")));
     Ok(read)
 }

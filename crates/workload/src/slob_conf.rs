@@ -1,8 +1,8 @@
 //! Reads a `slob.conf` as SLOB 2.2 to 2.5 do, but never runs it.
 //!
 //! SLOB's file is a piece of shell that its scripts source. What people write in it is assignments, `export` and comments;
-//! these are read here, with quotes as a shell has them. Anything that a shell would have to carry out (a `$` outside single quotes, a
-//! command) is refused with its line, because leaving it out would run another test than the file asks for.
+//! these are read here, with quotes as a shell has them. Anything that a shell would have to carry out (a command, or a `$` outside
+//! single quotes in the value of a parameter) is refused with its line, because leaving it out would run another test than the file asks for.
 //!
 //! A name that SLOB knows and that has no meaning here (connections, passwords, its collection of statistics) becomes a
 //! remark with its line, as does a name that nobody knows: it may be a typing error. Values are never repeated but those of SLOB's own
@@ -15,12 +15,15 @@
 use crate::slob::SLOB;
 use crate::specification::part_of_blocks;
 use std::collections::BTreeMap;
+use std::str::Chars;
 
 /// What a file asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SlobConf {
     /// Parameters of the workload, each with its value as it would be typed.
     pub given: Vec<(&'static str, String)>,
+    /// Where each of them is given, as `SCALE, slob.conf:7`; those that follow from others have no place.
+    pub origins: BTreeMap<&'static str, String>,
     /// What in it has no effect, one line each, with the file and the line.
     pub remarks: Vec<String>,
     /// The hot spot is one part in so many of the table; none where the file does not say it so.
@@ -109,59 +112,91 @@ const NAMES: &[(&str, Meaning)] = &[
 /// The first line that asks for what is not done here, or gives a parameter a value that it does not take.
 pub fn read(file: &str, text: &str) -> Result<SlobConf, SlobConfError> {
     let refuse = |line, why| SlobConfError { file: file.to_string(), line, why };
-    let mut conf = SlobConf::default();
-    let mut given: BTreeMap<&'static str, String> = BTreeMap::new();
-    let mut part: Option<(usize, String)> = None;
-    let mut switches: Vec<(&'static str, bool)> = Vec::new();
-    for (line, statement) in statements(text) {
+    let mut reading = Reading::default();
+    // Some editors begin a file with a byte order mark.
+    for (line, statement) in statements(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+        let place = format!("{file}:{line}");
         for (name, value) in assignments(&statement).map_err(|why| refuse(line, why))? {
-            let known = NAMES.iter().find(|(known, _)| *known == name);
-            let Some((_, meaning)) = known else {
-                let said = "is no parameter of SLOB and has no effect; its value is not shown";
-                conf.remarks.push(format!("{file}:{line}: {name} {said}"));
-                continue;
-            };
-            let parameter = |name: &'static str, text: &str| {
-                let row = SLOB.parameter(name).expect("a parameter of the workload");
-                row.parse(text).map(|_| (name, text.to_string()))
-            };
-            let parsed = match *meaning {
-                Meaning::Parameter(name) => parameter(name, &value),
-                Meaning::Megabytes(name) => megabytes(&value).and_then(|text| parameter(name, &text)),
-                Meaning::Hotspot(word) => {
-                    let on = flag(&value).map_err(|why| refuse(line, format!("{name}={value}: {why}")))?;
-                    switches.retain(|(earlier, _)| *earlier != word);
-                    switches.push((word, on));
-                    continue;
-                }
-                Meaning::HotspotPart => {
-                    part = Some((line, value));
-                    continue;
-                }
-                Meaning::Nothing(why) => {
-                    conf.remarks.push(format!("{file}:{line}: {name} has no effect: {why}"));
-                    continue;
-                }
-            };
-            let (parameter, text) = parsed.map_err(|why| refuse(line, format!("{name}={value}: {why}")))?;
-            given.insert(parameter, text);
+            reading.take((&place, line), &name, value).map_err(|why| refuse(line, why))?;
         }
     }
-    if !switches.is_empty() {
-        // A switch that is off leaves the other alone.
-        let on = switches.iter().rfind(|(_, on)| *on).map_or("off", |(word, _)| *word);
-        given.insert("hotspot", on.to_string());
+    reading.end().map_err(|(line, why)| refuse(line, why))
+}
+
+/// What has been read of a file.
+#[derive(Debug, Default)]
+struct Reading {
+    conf: SlobConf,
+    given: BTreeMap<&'static str, String>,
+    /// HOTSPOT_PCT with its line.
+    part: Option<(usize, String)>,
+    /// The words of `hotspot`, each on or off, in their order.
+    switches: Vec<(&'static str, bool)>,
+}
+
+impl Reading {
+    /// Takes an assignment; `value` is none where a shell would put something else in its place.
+    fn take(
+        &mut self,
+        (place, line): (&str, usize),
+        name: &str,
+        value: Option<String>,
+    ) -> Result<(), String> {
+        let known = NAMES.iter().find(|(known, _)| *known == name);
+        let Some((_, meaning)) = known else {
+            let said = "is no parameter of SLOB and has no effect; its value is not shown";
+            self.conf.remarks.push(format!("{place}: {name} {said}"));
+            return Ok(());
+        };
+        if let Meaning::Nothing(why) = meaning {
+            self.conf.remarks.push(format!("{place}: {name} has no effect: {why}"));
+            return Ok(());
+        }
+        let value = value.ok_or(EXPANDED)?;
+        if value.is_empty() {
+            return Err(format!("{name} has no value; give it one, or leave the line out for its default"));
+        }
+        let refuse = |why| format!("{name}={value}: {why}");
+        let (parameter, text) = match *meaning {
+            Meaning::Parameter(parameter) => (parameter, value.clone()),
+            Meaning::Megabytes(parameter) => (parameter, megabytes(&value).map_err(refuse)?),
+            Meaning::Hotspot(word) => {
+                let on = flag(&value).map_err(refuse)?;
+                self.switches.retain(|(earlier, _)| *earlier != word);
+                self.switches.push((word, on));
+                return Ok(());
+            }
+            Meaning::HotspotPart => {
+                self.part = Some((line, value));
+                return Ok(());
+            }
+            Meaning::Nothing(_) => unreachable!("it has become a remark"),
+        };
+        SLOB.parameter(parameter).expect("a parameter of the workload").parse(&text).map_err(refuse)?;
+        self.given.insert(parameter, text);
+        self.conf.origins.insert(parameter, format!("{name}, {place}"));
+        Ok(())
     }
-    if given.get("hotspot").is_some_and(|word| word == "updates") {
-        let (line, value) = part.unwrap_or((0, "10".to_string()));
-        let refuse = |why| refuse(line, format!("HOTSPOT_PCT={value}: {why}"));
-        conf.hotspot_part = Some(parts(&value).map_err(refuse)?);
-        given.remove("hotspot-size");
-        given.insert("hotspot-offset", "0".to_string());
-        given.insert("hotspot-frequency", "1".to_string());
+
+    /// What all of it asks for, or a line that it cannot ask for so.
+    fn end(mut self) -> Result<SlobConf, (usize, String)> {
+        if !self.switches.is_empty() {
+            // A switch that is off leaves the other alone.
+            let on = self.switches.iter().rfind(|(_, on)| *on).map_or("off", |(word, _)| *word);
+            self.given.insert("hotspot", on.to_string());
+        }
+        if self.given.get("hotspot").is_some_and(|word| word == "updates") {
+            let (line, value) = self.part.unwrap_or((0, "10".to_string()));
+            let refuse = |why| (line, format!("HOTSPOT_PCT={value}: {why}"));
+            self.conf.hotspot_part = Some(parts(&value).map_err(refuse)?);
+            self.given.remove("hotspot-size");
+            self.given.insert("hotspot-offset", "0".to_string());
+            self.given.insert("hotspot-frequency", "1".to_string());
+            self.conf.origins.retain(|parameter, _| !parameter.starts_with("hotspot"));
+        }
+        self.conf.given = self.given.into_iter().collect();
+        Ok(self.conf)
     }
-    conf.given = given.into_iter().collect();
-    Ok(conf)
 }
 
 fn flag(value: &str) -> Result<bool, String> {
@@ -220,15 +255,21 @@ fn can_go_on(text: &str) -> bool {
     quote != Some('\'')
 }
 
-/// The assignments of a line, in their order.
-fn assignments(line: &str) -> Result<Vec<(String, String)>, String> {
+const EXPANDED: &str =
+    "a shell would expand this line: the file is read, and nothing in it is run; write the value itself";
+
+/// The assignments of a line, in their order; a value is none where a shell would put something else in its place.
+fn assignments(line: &str) -> Result<Vec<(String, Option<String>)>, String> {
     let mut found = Vec::new();
     for words in words(line)? {
-        let is_export = words.first().is_some_and(|word| word == "export");
+        let is_export = words.first().is_some_and(|word| word.text == "export");
         for word in words.iter().skip(usize::from(is_export)) {
-            match word.split_once('=') {
-                Some((name, value)) if is_name(name) => found.push((name.to_string(), value.to_string())),
-                None if is_export && is_name(word) => {}
+            match word.text.split_once('=') {
+                Some((name, value)) if is_name(name) => {
+                    found.push((name.to_string(), (!word.expands).then(|| value.to_string())));
+                }
+                None if is_export && is_name(&word.text) => {}
+                _ if word.expands => return Err(EXPANDED.to_string()),
                 _ => return Err(
                     "expected NAME=VALUE, export or a comment: the file is read, and nothing in it is run"
                         .to_string(),
@@ -244,12 +285,24 @@ fn is_name(text: &str) -> bool {
     text.chars().all(letter) && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
 }
 
-/// The words of a line, without quotes and comments, in one list for each statement of it.
-fn words(line: &str) -> Result<Vec<Vec<String>>, String> {
-    const EXPANDED: &str =
-        "a shell would expand this line: the file is read, and nothing in it is run; write the value itself";
+/// A word of a line, without its quotes.
+#[derive(Debug, Default)]
+struct Word {
+    /// With [`Word::GAP`] where a shell would put something.
+    text: String,
+    /// Whether a shell would.
+    expands: bool,
+}
+
+impl Word {
+    /// Stands in no name.
+    const GAP: char = '$';
+}
+
+/// The words of a line, without comments, in one list for each statement of it.
+fn words(line: &str) -> Result<Vec<Vec<Word>>, String> {
     let mut statements = vec![Vec::new()];
-    let mut word: Option<String> = None;
+    let mut word: Option<Word> = None;
     let mut letters = line.chars();
     while let Some(letter) = letters.next() {
         match letter {
@@ -259,23 +312,59 @@ fn words(line: &str) -> Result<Vec<Vec<String>>, String> {
                 statements.last_mut().expect("never empty").extend(word.take());
                 statements.push(Vec::new());
             }
-            '\'' | '"' => {
-                let quoted = word.get_or_insert_default();
-                loop {
-                    match letters.next() {
-                        None => return Err("a quote is not closed on this line".to_string()),
-                        Some(end) if end == letter => break,
-                        Some('$' | '`' | '\\') if letter == '"' => return Err(EXPANDED.to_string()),
-                        Some(inside) => quoted.push(inside),
-                    }
-                }
-            }
-            '$' | '`' | '\\' | '|' | '&' | '<' | '>' | '(' | ')' => return Err(EXPANDED.to_string()),
-            other => word.get_or_insert_default().push(other),
+            '\'' | '"' => quoted(&mut letters, letter, word.get_or_insert_default())?,
+            '$' | '`' | '\\' => expansion(&mut letters, letter, word.get_or_insert_default())?,
+            '|' | '&' | '<' | '>' | '(' | ')' => return Err(EXPANDED.to_string()),
+            other => word.get_or_insert_default().text.push(other),
         }
     }
     statements.last_mut().expect("never empty").extend(word.take());
     Ok(statements)
+}
+
+/// What stands up to the closing quote.
+fn quoted(letters: &mut Chars<'_>, quote: char, word: &mut Word) -> Result<(), String> {
+    loop {
+        match letters.next() {
+            None => return Err("a quote is not closed on this line".to_string()),
+            Some(end) if end == quote => return Ok(()),
+            Some(sign @ ('$' | '`' | '\\')) if quote == '"' => expansion(letters, sign, word)?,
+            Some(inside) => word.text.push(inside),
+        }
+    }
+}
+
+/// Passes over what a shell would put something else in the place of, behind its first sign.
+fn expansion(letters: &mut Chars<'_>, sign: char, word: &mut Word) -> Result<(), String> {
+    word.expands = true;
+    word.text.push(Word::GAP);
+    match (sign, letters.clone().next()) {
+        ('$', Some('(')) => pass(letters, ('(', ')')),
+        ('$', Some('{')) => pass(letters, ('{', '}')),
+        ('`', _) => letters.any(|letter| letter == '`').then_some(()).ok_or_else(not_closed),
+        ('\\', _) => {
+            // Whatever it is, it means nothing to the shell.
+            letters.next();
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Passes over brackets with all that is in them.
+fn pass(letters: &mut Chars<'_>, (open, close): (char, char)) -> Result<(), String> {
+    let mut depth = 0;
+    for letter in letters {
+        depth += i32::from(letter == open) - i32::from(letter == close);
+        if depth == 0 {
+            return Ok(());
+        }
+    }
+    Err(not_closed())
+}
+
+fn not_closed() -> String {
+    "what a shell would expand is not closed on this line".to_string()
 }
 
 #[cfg(test)]
@@ -425,8 +514,11 @@ export UPDATE_PCT RUN_TIME WORK_LOOP SCALE WORK_UNIT LOAD_PARALLEL_DEGREE REDO_S
     fn what_a_shell_would_carry_out_is_refused_without_repeating_it() {
         for text in [
             "UPDATE_PCT=$PCT",
-            "SYSDBA_PASSWD=\"$(cat secret)\"",
-            "SYSDBA_PASSWD=`cat secret`",
+            "UPDATE_PCT=\"${PCT}\"",
+            "UPDATE_PCT=`cat secret`",
+            "UPDATE_PCT=\\5",
+            "$NAME=5",
+            "export $NAME",
             "A=b | tee secret",
         ] {
             let why = "a shell would expand this line: the file is read, and nothing in it is run; write the value itself";
@@ -440,6 +532,39 @@ export UPDATE_PCT RUN_TIME WORK_LOOP SCALE WORK_UNIT LOAD_PARALLEL_DEGREE REDO_S
     }
 
     #[test]
+    fn a_value_without_effect_may_be_one_that_a_shell_would_expand() {
+        let remark = "slob.conf:1: SYSDBA_PASSWD has no effect: the engine is in this program, so there is nothing to connect to";
+        for value in [
+            "\"pa$$w0rd\"",
+            "pa\\$w",
+            "\"$(cat 'a b')\"",
+            "$(cat a b)",
+            "${A:-b c}",
+            "`cat a b`",
+            "\"a\\\"b\"",
+        ] {
+            check(&format!("SYSDBA_PASSWD={value} RUN_TIME=60"), &[("run-time", "60")], &[remark]);
+        }
+        assert_eq!(
+            refused("SYSDBA_PASSWD=$(cat secret"),
+            "slob.conf:1: what a shell would expand is not closed on this line"
+        );
+    }
+
+    #[test]
+    fn a_mark_at_the_beginning_and_bytes_of_other_encodings_in_comments_are_no_matter() {
+        check("\u{feff}UPDATE_PCT=5\n# Z\u{fffd}rich\n", &[("update-pct", "5")], &[]);
+    }
+
+    #[test]
+    fn each_parameter_has_the_place_where_it_was_given_last() {
+        let conf = read("slob.conf", "SCALE=1000\nDO_HOTSPOT=TRUE\nHOTSPOT_MB=8\nSCALE=2000").expect("read");
+        let origins: Vec<(&str, &str)> =
+            conf.origins.iter().map(|(name, place)| (*name, place.as_str())).collect();
+        assert_eq!(origins, [("hotspot-size", "HOTSPOT_MB, slob.conf:3"), ("scale", "SCALE, slob.conf:4")]);
+    }
+
+    #[test]
     fn a_value_out_of_range_is_refused_with_its_line() {
         assert_eq!(
             refused("\nUPDATE_PCT=120"),
@@ -449,6 +574,10 @@ export UPDATE_PCT RUN_TIME WORK_LOOP SCALE WORK_UNIT LOAD_PARALLEL_DEGREE REDO_S
         assert_eq!(
             refused("HOTSPOT_MB=8M"),
             "slob.conf:1: HOTSPOT_MB=8M: expected a whole number of megabytes"
+        );
+        assert_eq!(
+            refused("WORK_LOOP="),
+            "slob.conf:1: WORK_LOOP has no value; give it one, or leave the line out for its default"
         );
         assert_eq!(refused("SCALE=10\n"), "slob.conf:1: SCALE=10: expected 64 blocks or more");
         assert_eq!(

@@ -554,7 +554,8 @@ impl Work {
     #[must_use]
     pub fn rows(&self) -> u64 {
         let by_size = || Some(self.value("size")? / self.workload.row_bytes?);
-        let by_schemas = || Some(self.value("schemas")? * blocks_of(self.value("scale")?, BLOCK_BYTES));
+        let by_schemas =
+            || Some(self.value("schemas")?.saturating_mul(blocks_of(self.value("scale")?, BLOCK_BYTES)));
         by_size().or_else(|| self.value("rows")).or_else(by_schemas).unwrap_or(0)
     }
 

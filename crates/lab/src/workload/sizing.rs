@@ -115,13 +115,17 @@ pub fn of_slob(spec: &SlobSpec, settings: &Settings) -> InitialSizes {
     let files = settings.number(Setting::DataFiles);
     let scan = if spec.scan_pct > 0 { spec.scan_blocks } else { 0 };
     // A large segment grows by several extents at once, a thirty-second of it at most.
-    let whole = |bytes: u64| (bytes + bytes / 32 + 2 * spec.block_bytes).next_multiple_of(extent);
-    let tables = whole(spec.scale * spec.block_bytes).saturating_mul(spec.schemas);
-    let indexes = whole(spec.scale * KEY_ENTRY_BYTES + 4 * spec.block_bytes).saturating_mul(spec.schemas);
+    let whole = |bytes: u64| {
+        // Half of all that can be said is more than any device has.
+        let bytes = bytes.min(u64::MAX / 2);
+        (bytes + bytes / 32 + 2 * spec.block_bytes).next_multiple_of(extent)
+    };
+    let blocks = |count: u64| whole(count.saturating_mul(spec.block_bytes));
+    let entries = spec.scale.saturating_mul(KEY_ENTRY_BYTES).saturating_add(4 * spec.block_bytes);
+    let tables = blocks(spec.scale).saturating_mul(spec.schemas);
+    let indexes = whole(entries).saturating_mul(spec.schemas);
     InitialSizes {
-        users: Bytes(
-            tables.saturating_add(whole(scan * spec.block_bytes)).saturating_add(extent * (files + 1)),
-        ),
+        users: Bytes(tables.saturating_add(blocks(scan)).saturating_add(extent * (files + 1))),
         temp: Bytes(1),
         indx: Bytes(indexes.saturating_add(extent * (files + 1))),
     }

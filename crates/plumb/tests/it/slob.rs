@@ -165,6 +165,28 @@ fn a_slob_conf_is_read_and_what_has_no_effect_is_said() {
 }
 
 #[test]
+fn what_a_slob_conf_contradicts_is_told_with_file_and_line() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let check = |conf: &[u8], more: &[&str], expected: &str| {
+        fs::write(directory.path().join("slob.conf"), conf).expect("a file");
+        let run = ["run", "slob", "--json", "--conf", "slob.conf"].iter().chain(more);
+        let (_, says) = refused(directory.path(), run);
+        assert!(says.ends_with(expected), "{says}");
+        assert_eq!(names(directory.path()), ["slob.conf"]);
+    };
+    // In Latin-1, as older editors write it.
+    let think = b"# Z\xfcrich\nTHINK_TM_MIN=.5\nTHINK_TM_MAX=.1\n";
+    let both = " (THINK_TM_MIN, slob.conf:2; THINK_TM_MAX, slob.conf:3)";
+    check(think, &[], &format!("the shortest pause is the longer one{both}"));
+    check(think, &["--think-max", "0.2"], "the shortest pause is the longer one (THINK_TM_MIN, slob.conf:2)");
+    check(b"SCALE=64\nWORK_UNIT=64", &[], " (SCALE, slob.conf:1; WORK_UNIT, slob.conf:2)");
+    check(b"SCALE=4000000P\n", &[], "a size (a number with K, M, G, T or P after it, as in 64K or 5T)");
+    check(b"\nSCALE=1000P\n", &[], " (SCALE, slob.conf:2)");
+    check(b"\nSCALE=9000000000000000000\n", &[], " (SCALE, slob.conf:2)");
+    check(b"UPDATE_PCT=2\xb2\n", &[], "is not a count (a number with K, M, G or T after it, as in 10M)");
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_one_line_before_anything_is_made() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("slob.conf"), "UPDATE_PCT=$PCT\n").expect("a file");
