@@ -12,7 +12,7 @@ use crate::output::{self, aligned};
 use crate::progress::Watch;
 use crate::{bundle, command_line, run, settings, types};
 use plumb_engine::storage::control::stored_name;
-use plumb_engine::transaction::IndexDefinition;
+use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::transaction::import::{ImportSpec, Imported, import as import_rows};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session, clock};
