@@ -208,11 +208,15 @@ fn mix(done: &SlobDone) -> Finding {
         RowCount(early),
         counted(count, "update")
     );
-    if count < OPERATIONS_MIN || done.spec.update_pct > 40 {
+    // By quota every second operation is an update until a hundred has had its share: 25 of them in the first half. Drawn by itself, half of them are.
+    let by_quota = (25.0 / done.spec.update_pct.max(1) as f64).min(1.0);
+    let middle = f64::midpoint(0.5, by_quota);
+    let deviation = (0.25 / count.max(1) as f64).sqrt();
+    if count < OPERATIONS_MIN || middle - 0.5 < 4.0 * deviation {
         return Finding::not_checked(evidence);
     }
     let share = early as f64 / count as f64;
-    Finding::that(done.spec.iid == (share < 0.65), evidence)
+    Finding::that(done.spec.iid == (share < middle), evidence)
 }
 
 fn run_time(seen: &Evidence, done: &SlobDone) -> Finding {
@@ -226,4 +230,33 @@ fn work_loop(done: &SlobDone) -> Finding {
     let (most, least) = done.operations;
     let evidence = format!("{} did {least} to {most} operations each", counted(done.took_part, "session"));
     Finding::that(most == done.spec.work_loop && least == done.spec.work_loop, evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Held;
+    use plumb_units::Nanos;
+    use plumb_workload::Work;
+    use plumb_workload::slob::SlobSpec;
+
+    #[test]
+    fn the_mix_is_told_by_where_updates_come_as_far_as_their_share_lets_it() {
+        let held = |(percent, mix): (&str, &str), early, updates| {
+            let mut work = Work::of(&SLOB);
+            [("update-pct", percent), ("mix", mix)].map(|(name, text)| work.set(name, text).expect("in range"));
+            let mut done = SlobDone::of(&SlobSpec::of(&work, 8192).expect("consistent"));
+            (0..updates).for_each(|_| done.responses[Kind::Update as usize].add(Nanos(1)));
+            done.early_updates = early;
+            super::mix(&done).held
+        };
+        assert_eq!(held(("20", "slob"), 2600, 2688), Held::Held);
+        assert_eq!(held(("20", "slob"), 1400, 2688), Held::Contradicted);
+        // 25 of 40 updates come in the first half of a hundred.
+        assert_eq!(held(("40", "slob"), 1708, 2688), Held::Held);
+        assert_eq!(held(("40", "iid"), 1708, 2688), Held::Contradicted);
+        assert_eq!(held(("40", "iid"), 1340, 2688), Held::Held);
+        assert_eq!(held(("48", "slob"), 1340, 2688), Held::NotChecked, "too near to half");
+        assert_eq!(held(("20", "slob"), 500, 500), Held::NotChecked, "too few");
+    }
 }
