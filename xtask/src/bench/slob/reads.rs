@@ -40,17 +40,18 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
         readers(0, BlockCheck::Whole),
         readers(options.shared_servers, BlockCheck::Header),
     ];
-    let mut sides: [Vec<Rate>; 6] = Default::default();
+    let mut sides: [Vec<Rate>; 7] = Default::default();
     let mut random = Generator::new(18);
     let jobs = |jobs| fio_reads(table, jobs, options.seconds);
     // The cache has its memory from its first use on, and a ring registers what is there when it opens.
     missed_reads(table, ours[1], &for_seconds(1))?;
     for _ in 0..options.rounds {
-        for side in order(&mut random, if beside_fio { 6 } else { 4 }) {
+        for side in order(&mut random, if beside_fio { 7 } else { 5 }) {
             sides[side].push(match side {
                 0..=2 => missed_reads(table, ours[side], &for_seconds(options.seconds))?,
-                3 => bare_reads(table, count, &for_seconds(options.seconds))?,
-                4 => jobs(Jobs::One { depth: count })?,
+                3 => bare_reads(table, (count, BlockCheck::Whole), &for_seconds(options.seconds))?,
+                4 => bare_reads(table, (count, BlockCheck::Header), &for_seconds(options.seconds))?,
+                5 => jobs(Jobs::One { depth: count })?,
                 _ => jobs(Jobs::Many { count })?,
             });
         }
@@ -64,21 +65,21 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
             of(|rate| rate.cpu_micros).show(2)
         );
     };
-    let [.., bare, one_job, many_jobs] = &sides;
+    let [.., whole, header, one_job, many_jobs] = &sides;
     let name = |of: &Readers| match of.check {
         BlockCheck::Whole => format!("{count} sessions {}", on(of.shared_servers)),
         BlockCheck::Header => format!("{count} sessions {}, db_block_checksum=off", on(of.shared_servers)),
     };
-    let ours: Vec<(String, &Vec<Rate>)> = ours.iter().map(name).zip(&sides).collect();
+    let mut ours: Vec<(String, &Vec<Rate>)> = ours.iter().map(name).zip(&sides).collect();
+    let bare = |of| format!("one ring with {count} outstanding, no cache, {of} verified");
+    ours.extend([(bare("each block"), whole), (bare("each header"), header)]);
     ours.iter().for_each(|(name, rates)| show(name, rates));
-    let bare = (format!("one ring with {count} outstanding, each block verified, no cache"), bare);
-    show(&bare.0, bare.1);
     if !beside_fio {
         return Ok(());
     }
     show(&format!("fio, one job with {count} outstanding"), one_job);
     show(&format!("fio, {count} jobs with one outstanding each"), many_jobs);
-    for (name, ours) in ours.into_iter().chain([bare]) {
+    for (name, ours) in ours {
         let ratio = |theirs: &[Rate], figure: fn(&Rate) -> f64| {
             let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs));
             Spread::of(ratios.collect()).show(3)
@@ -167,9 +168,13 @@ pub(super) fn missed_reads(
     })
 }
 
-/// Random reads of one thread past any cache, so many outstanding, each block verified as the cache does: what of the distance to fio is the first look at bytes
+/// Random reads of one thread past any cache, so many outstanding, each verified as the cache does: what of the distance to fio is the first look at bytes
 /// that another processor has put into memory.
-fn bare_reads(table: &TableOfBlocks, depth: usize, is_over: &dyn Fn() -> bool) -> Result<Rate> {
+fn bare_reads(
+    table: &TableOfBlocks,
+    (depth, check): (usize, BlockCheck),
+    is_over: &dyn Fn() -> bool,
+) -> Result<Rate> {
     let session = table.instance.recorder.session(Role::User);
     let mut bare = BareReader::open(table, depth)?;
     let mut random = Generator::new(now().0);
@@ -186,7 +191,11 @@ fn bare_reads(table: &TableOfBlocks, depth: usize, is_over: &dyn Fn() -> bool) -
         let tag = completion.tag as usize;
         let (block, since) = asked[tag];
         latency.add(now().saturating_sub(since));
-        block::verify(&completion.buffer, table.expected, block, bare.file(block)?.path())?;
+        let verify = match check {
+            BlockCheck::Whole => block::verify,
+            BlockCheck::Header => block::verify_header,
+        };
+        verify(&completion.buffer, table.expected, block, bare.file(block)?.path())?;
         bare.buffers.push(completion.buffer);
         if !is_over() {
             asked[tag] = draw();
