@@ -23,7 +23,7 @@ use plumb_engine::parallel::servers;
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::redo::record::{RecordBytes, RecordKind};
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::transaction::Transactions;
+use plumb_engine::transaction::{Transaction, Transactions};
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::{Event, IoStream, Role, Session, Statistic, clock, now};
 use plumb_io::{Arena, Channel, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
@@ -550,11 +550,8 @@ fn recover<T>(
     Ok((instance, recovered, done))
 }
 
-/// Updates a row of every second block, in random order, after a checkpoint. Gives the blocks.
-fn update_at_random(transactions: &Transactions<'_>, session: &Session) -> Result<Vec<BlockAddress>> {
-    transactions.checkpoint(session)?;
-    let mut connection = transactions.connect(session);
-    let mut transaction = connection.begin();
+/// The first row of each block, in the order of the blocks.
+fn one_row_a_block(transaction: &mut Transaction<'_, '_>) -> Result<Vec<RowId>> {
     let mut rows: Vec<RowId> = Vec::new();
     transaction.scan("T", |row| {
         if rows.last().is_none_or(|last| last.address() != row.id.address()) {
@@ -562,6 +559,15 @@ fn update_at_random(transactions: &Transactions<'_>, session: &Session) -> Resul
         }
         Ok(())
     })?;
+    Ok(rows)
+}
+
+/// Updates a row of every second block, in random order, after a checkpoint. Gives the blocks.
+fn update_at_random(transactions: &Transactions<'_>, session: &Session) -> Result<Vec<BlockAddress>> {
+    transactions.checkpoint(session)?;
+    let mut connection = transactions.connect(session);
+    let mut transaction = connection.begin();
+    let mut rows = one_row_a_block(&mut transaction)?;
     Generator::new(1).shuffle(&mut rows);
     rows.truncate(rows.len() / 2);
     for (number, row) in rows.iter().enumerate() {

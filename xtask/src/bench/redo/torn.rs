@@ -8,7 +8,7 @@
 //!
 //! Limits: a double write waits in the database writer, an image in the commit. Sessions feel the first only where they wait for free buffers.
 
-use super::{Bare, create_table, database, load};
+use super::{Bare, create_table, database, load, one_row_a_block};
 use crate::bench::Spread;
 use anyhow::Result;
 use plumb_engine::Instance;
@@ -16,7 +16,7 @@ use plumb_engine::redo::SyncMethod;
 use plumb_engine::transaction::Transactions;
 use plumb_events::{Role, Session, Statistic, now};
 use plumb_proof::random::Generator;
-use plumb_units::{Nanos, RowId};
+use plumb_units::Nanos;
 use std::path::Path;
 
 const BLOCK: f64 = 8192.0;
@@ -102,13 +102,7 @@ fn counted(home: &Path, rows: u64, cache: &str) -> Result<Counted> {
 fn update(instance: &Instance, transactions: &Transactions<'_>, session: &Session) -> Result<()> {
     let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
-    let mut rows: Vec<RowId> = Vec::new();
-    transaction.scan("T", |row| {
-        if rows.last().is_none_or(|last| last.address() != row.id.address()) {
-            rows.push(row.id);
-        }
-        Ok(())
-    })?;
+    let rows = one_row_a_block(&mut transaction)?;
     let mut random = Generator::new(3);
     let end = now() + UPDATES;
     while now() < end {
