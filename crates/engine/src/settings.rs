@@ -407,28 +407,35 @@ impl Settings {
         })
     }
 
+    /// The directory for copies of log files; none where they are not copied.
+    ///
+    /// # Errors
+    /// When they are, and none is named.
+    pub fn archive_dest(&self) -> Result<Option<&Path>, EngineError> {
+        match (self.word(Setting::ArchiveLogMode), self.word(Setting::ArchiveLogDest)) {
+            ("on", "") => {
+                let why = "log files must be copied somewhere; name a directory";
+                Err(no_copies("an empty archive_log_dest".to_string(), why))
+            }
+            ("on", named) => Ok(Some(Path::new(named))),
+            _ => Ok(None),
+        }
+    }
+
     /// Refuses copies of log files that have nowhere to go: it is found here, and not when a file has filled. A directory within the
     /// database's is made.
     ///
     /// # Errors
-    /// When none is named, or it is not there.
+    /// As [`Settings::archive_dest`], and when it is not there.
     pub fn require_archive_dest(&self) -> Result<(), EngineError> {
-        if self.word(Setting::ArchiveLogMode) != "on" {
-            return Ok(());
+        match self.archive_dest()? {
+            Some(directory) if directory.is_absolute() && !directory.is_dir() => {
+                let why =
+                    "there is no such directory for copies of log files; make it first, or name another one";
+                Err(no_copies(format!("archive_log_dest={}", directory.display()), why))
+            }
+            _ => Ok(()),
         }
-        let named = self.word(Setting::ArchiveLogDest);
-        let directory = Path::new(named);
-        let (second, why) = if named.is_empty() {
-            ("an empty archive_log_dest".to_string(), "log files must be copied somewhere; name a directory")
-        } else if directory.is_absolute() && !directory.is_dir() {
-            let why =
-                "there is no such directory for copies of log files; make it first, or name another one";
-            (format!("archive_log_dest={named}"), why)
-        } else {
-            return Ok(());
-        };
-        let (first, why) = ("archive_log_mode=on".to_string(), why.to_string());
-        Err(EngineError::Contradiction { first, second, why })
     }
 
     /// Every setting of a record with its value, one a line: what names a configuration.
@@ -440,6 +447,10 @@ impl Settings {
         }
         text
     }
+}
+
+fn no_copies(second: String, why: &str) -> EngineError {
+    EngineError::Contradiction { first: "archive_log_mode=on".to_string(), second, why: why.to_string() }
 }
 
 /// The range of a row as a sentence's end.

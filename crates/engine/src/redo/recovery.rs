@@ -411,25 +411,15 @@ impl LogHome<'_> {
 
     /// Where filled log files are copied to, if they are.
     fn archive(&self) -> Result<Option<Archive>, EngineError> {
-        if self.settings.word(Setting::ArchiveLogMode) != "on" {
-            return Ok(None);
-        }
-        let directory = self.settings.word(Setting::ArchiveLogDest);
-        if directory.is_empty() {
-            return Err(EngineError::Contradiction {
-                first: "archive_log_mode=on".to_string(),
-                second: "an empty archive_log_dest".to_string(),
-                why: "log files must be copied somewhere; name a directory".to_string(),
-            });
-        }
+        let Some(directory) = self.settings.archive_dest()? else { return Ok(None) };
         let directory = self.make_own(directory)?;
         Ok(Some(Archive::new(self.access, directory, self.database)))
     }
 
     /// A directory for copies; one within the database is made, any other is there or is none.
-    fn make_own(&self, directory: &str) -> Result<PathBuf, EngineError> {
+    fn make_own(&self, directory: &Path) -> Result<PathBuf, EngineError> {
         let path = self.home.join(directory);
-        let is_own = Path::new(directory).is_relative() && matches!(self.access.disk, Disk::Kernel);
+        let is_own = directory.is_relative() && matches!(self.access.disk, Disk::Kernel);
         if is_own && !path.is_dir() {
             let (operation, path) = ("create directory", path.clone());
             std::fs::create_dir(&path).map_err(|source| IoError::Operation { operation, path, source })?;
@@ -509,7 +499,7 @@ impl LogHome<'_> {
         let best = found.iter().flatten().max_by_key(worth).cloned();
         let Some((source, header)) = best else {
             let path = log_file::path(self.home, number, 1);
-            let wrong = first_why.unwrap_or_default();
+            let wrong = first_why.expect("a member that was not opened has a reason");
             let why = format!("{wrong}; restore it from a copy of the database made when it was closed");
             return Err(EngineError::Log { path, why });
         };

@@ -10,18 +10,16 @@
 //! Limits: the keys of an index on a table that has rows are sorted in memory.
 
 use super::connection::key_of;
-use super::segment::Segment;
 use super::tree::Tree;
 use super::worker::Worker;
-use super::{IndexDefinition, LockWait, Table, Tables, Transactions, table_of};
+use super::{IndexDefinition, LockWait, Table, Tables, Transactions, table_of, tree_of};
 use crate::EngineError;
-use crate::sort::key::KeyBuilder;
 use crate::storage::block::BlockKind;
 use crate::storage::control::{Dropped, IndexColumn, LiveIndex, LiveTable, stored_name};
 use crate::storage::tablespace::Purpose;
 use plumb_events::Session;
 use plumb_types::Schema;
-use plumb_units::{Lsn, RowId};
+use plumb_units::RowId;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A table that nobody else uses. It is given back when dropped.
@@ -144,9 +142,7 @@ impl Transactions<'_> {
         let mut live = self.define_index(&table.name, &table.schema, index)?;
         let mut worker = self.worker_of_definition(session)?;
         (live.created, live.extents) = worker.make_segment(Purpose::Indx, BlockKind::Leaf)?;
-        let segment = Segment::new(Purpose::Indx, Lsn(live.created), live.extents.clone());
-        let key = KeyBuilder::new(&live.columns, &table.schema);
-        let tree = Tree::new(live.name.clone(), segment, key, live.unique);
+        let tree = tree_of(&live, &table.schema);
         let entered = worker.fill_index(table, &tree).and_then(|()| {
             self.log.make_durable(session, self.log.end())?;
             live.extents = tree.segment.extents();

@@ -111,17 +111,20 @@ struct Table {
 
 /// The table of these segments, of which nothing has been read.
 fn table_of<'t>(table: &LiveTable, indexes: impl Iterator<Item = &'t LiveIndex>) -> Table {
-    let trees = indexes.map(|index| {
-        let segment = Segment::new(Purpose::Indx, Lsn(index.created), index.extents.clone());
-        let key = KeyBuilder::new(&index.columns, &table.schema);
-        Arc::new(Tree::new(index.name.clone(), segment, key, index.unique))
-    });
+    let trees = indexes.map(|index| Arc::new(tree_of(index, &table.schema)));
     Table {
         name: table.name.clone(),
         schema: table.schema.clone(),
         segment: Segment::new(table.tablespace, Lsn(table.created), table.extents.clone()),
         indexes: trees.collect(),
     }
+}
+
+/// The index of this segment, on a table of these columns, of which nothing has been read.
+fn tree_of(index: &LiveIndex, schema: &Schema) -> Tree {
+    let segment = Segment::new(Purpose::Indx, Lsn(index.created), index.extents.clone());
+    let key = KeyBuilder::new(&index.columns, schema);
+    Tree::new(index.name.clone(), segment, key, index.unique)
 }
 
 /// The tables by name; `None` for one whose definition is being changed.
