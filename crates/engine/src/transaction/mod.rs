@@ -277,7 +277,7 @@ impl<'i> Transactions<'i> {
     /// Reads how high the indexes of a table are, and which block has room.
     fn read_table(&self, session: &Session, table: &Table) -> Result<(), EngineError> {
         let mut worker = Worker::new(self, session);
-        table.indexes.iter().try_for_each(|tree| worker.find_height(tree))?;
+        table.indexes.iter().try_for_each(|tree| worker.find_height(tree).map(drop))?;
         let used = worker.used_blocks(&table.segment)?;
         if let Some(last) = table.segment.address(used - 1).filter(|_| used > 1) {
             table.segment.add_to_pool(last);

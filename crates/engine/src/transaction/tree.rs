@@ -216,10 +216,11 @@ impl<'a> Worker<'a> {
 
     /// The blocks from the root to the leaf below which an entry belongs. The latch is held.
     fn way_to(&mut self, tree: &Tree, key: &[u8], row: RowId) -> Result<Vec<Step>, EngineError> {
-        if tree.height() == 0 {
-            self.find_height(tree)?;
-        }
-        let (mut address, height) = (tree.root(), tree.height());
+        let height = match tree.height() {
+            0 => self.find_height(tree)?,
+            known => known,
+        };
+        let mut address = tree.root();
         let mut way = Vec::with_capacity(height as usize);
         for _ in 1..height {
             let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch))?;
@@ -231,9 +232,8 @@ impl<'a> Worker<'a> {
         Ok(way)
     }
 
-    /// Finds how high the tree is.
-    pub(super) fn find_height(&mut self, tree: &Tree) -> Result<(), EngineError> {
-        tree.height.store(0, Relaxed);
+    /// Finds how high the tree is, and notes it.
+    pub(super) fn find_height(&mut self, tree: &Tree) -> Result<u32, EngineError> {
         let (mut address, mut height) = (tree.root(), 1);
         while self.reader.get(INDX, address, tree.segment.expected(BlockKind::Leaf)).is_err() {
             let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch))?;
@@ -243,7 +243,7 @@ impl<'a> Worker<'a> {
             height += 1;
         }
         tree.height.store(height, Relaxed);
-        Ok(())
+        Ok(height)
     }
 
     /// Adds the entry of a row; `rivals` is the table where no other row may have the key.
