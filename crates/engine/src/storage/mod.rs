@@ -16,6 +16,8 @@ pub mod block;
 pub mod control;
 pub mod datafile;
 pub mod header;
+pub mod log_places;
+pub(crate) mod own_file;
 mod path_text;
 pub mod reader;
 pub(crate) mod scattered;
