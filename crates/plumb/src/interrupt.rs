@@ -172,7 +172,8 @@ impl Interrupt {
         locked(&self.0.reserved).extend(reservation.traces());
     }
 
-    /// Fills a directory by a call that removes what it has made if it fails or is interrupted, and says so.
+    /// Fills a directory by a call that removes what it has made if it fails or is interrupted, and
+    /// says so.
     ///
     /// # Errors
     /// As it fails.
