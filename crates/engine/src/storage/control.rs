@@ -19,7 +19,7 @@ use crate::storage::block::{BlockKind, Expected, LsnRange};
 use crate::storage::tablespace::{Extent, Purpose};
 use plumb_io::{Disk, IoError};
 use plumb_types::{ColumnType, DigitCode, Schema, leading_word};
-use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
+use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn, cut};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -417,14 +417,18 @@ impl Catalog {
         let (sum, document) = text.split_once('\n').unwrap_or((&text, ""));
         let expected = format!("{:08x}", checksum(document));
         if sum != expected {
-            return Err(refuse(format!("its checksum is {sum:?}, expected {expected:?}")));
+            return Err(refuse(format!("its checksum is {:?}, expected {expected:?}", cut(sum, 16))));
         }
-        let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
+        // A message of serde quotes what it does not know.
+        let unclear =
+            |error: serde_json::Error| refuse(format!("cannot be understood: {}", cut(&error.to_string(), 200)));
         let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
         if !(VERSION..=VERSION_ROW_PIECES).contains(&found) || found == VERSION_NO_MORE {
             return Err(EngineError::Format { path, found, expected: VERSION_ROW_PIECES });
         }
-        serde_json::from_str(document).map(Some).map_err(unclear)
+        let catalog: Catalog = serde_json::from_str(document).map_err(unclear)?;
+        catalog.validate().map_err(refuse)?;
+        Ok(Some(catalog))
     }
 
     /// Replaces the control file of a database, durably.
