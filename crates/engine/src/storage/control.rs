@@ -43,6 +43,26 @@ const LSN_BATCH: u64 = 1024;
 /// How many an opening passes over at most: 2^29 openings fit into 64 bits.
 const LSN_STRETCH: u64 = 1 << 35;
 
+/// Bytes of the name of a table, an index or a column at most. Those that are there and longer can be read and dropped.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// Refuses a name that nothing may be given.
+fn require_short(kind: &'static str, name: &str) -> Result<(), EngineError> {
+    if name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let start = name.chars().take(40).collect();
+    Err(EngineError::NameTooLong { kind, found: name.len(), limit: NAME_BYTES_MAX, start })
+}
+
+/// Refuses columns of a table that is to be made whose names are too long.
+///
+/// # Errors
+/// [`EngineError::NameTooLong`] with the first of them.
+pub(crate) fn require_column_names(schema: &Schema) -> Result<(), EngineError> {
+    schema.columns.iter().try_for_each(|column| require_short("column", &column.name))
+}
+
 /// The name of a table or an index as it is stored and looked up.
 #[must_use]
 pub fn stored_name(name: &str) -> String {
@@ -528,12 +548,13 @@ impl Catalog {
         table.or_else(|| self.live_indexes.iter().any(|index| index.name == name).then_some("index"))
     }
 
-    /// Refuses a name that is taken; gives it back as it is stored.
+    /// Refuses a name that is taken or too long; gives it back as it is stored.
     ///
     /// # Errors
-    /// [`EngineError::Exists`] when a table or an index has it.
+    /// [`EngineError::Exists`] when a table or an index has it, [`EngineError::NameTooLong`].
     pub fn require_free(&self, name: &str) -> Result<String, EngineError> {
         let name_stored = stored_name(name);
+        require_short("table or index", &name_stored)?;
         match self.holder_of(name) {
             Some(kind) => Err(EngineError::Exists { kind, name: name_stored }),
             None => Ok(name_stored),
