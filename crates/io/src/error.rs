@@ -109,7 +109,7 @@ fn hint(source: &io::Error, path: &Path) -> String {
     let directory = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     match source.raw_os_error() {
         Some(libc::ENOSPC) => rustix::fs::statvfs(directory).map_or_else(
-            |_| String::new(),
+            |_| hint_of_room(0, (0, 0)),
             |fs| hint_of_room(fs.f_bavail.saturating_mul(fs.f_frsize), (fs.f_favail, fs.f_files)),
         ),
         Some(libc::EINVAL) => "; direct I/O needs offsets, lengths and buffers aligned to the device's block: try filesystemio_options=asynch".to_string(),

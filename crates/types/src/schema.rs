@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
         let none = serde_json::from_str::<Schema>(r#"{"columns":[]}"#).unwrap_err().to_string();
         assert!(none.contains("at least one column"), "{none}");
-        let twice = json.replace('b', "A");
+        let twice = json.replace("\"b\"", "\"A\"");
         let twice = serde_json::from_str::<Schema>(&twice).unwrap_err().to_string();
         assert!(twice.contains("two columns are named"), "{twice}");
     }
