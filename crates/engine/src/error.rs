@@ -151,6 +151,14 @@ pub enum EngineError {
         /// What was found.
         why: String,
     },
+    /// A data file outside the home that cannot be used, and that nothing lies in.
+    #[error("{error}; a file outside of the database's directory ({}) is never made anew, because a control file from elsewhere may name any file: restore it from a copy, or make the database again", path.display())]
+    OutsideFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: String,
+    },
     /// The data file of another database.
     #[error("data file {} belongs to database {found}, expected {expected}; move it to where it belongs, and restore this database's own from a copy or drop what lay in it", path.display())]
     OtherDatabase {

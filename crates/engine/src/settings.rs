@@ -178,7 +178,9 @@ settings! {
     LogBuffer log_buffer Log Start PowerOfTwo(16 * K, G), "8M", "Memory in which log records gather until they are written.";
     LogFileSize log_file_size Log Creation Size(32 * K, 1024 * G), "64M", "Size of each log file made from now on; a transaction may log less than all of them hold.";
     LogFileGroups log_file_groups Log Creation Count(2, 64), "3", "Log files made from now on; they are written in turn.";
-    LogFileMembers log_file_members Log Creation Count(1, 2), "1", "Members of each log file made from now on; the second ones lie in the directory mirror of the database, where another disk may be mounted.";
+    LogFileMembers log_file_members Log Creation Count(1, 2), "1", "Members of each log file made from now on; the second ones lie in log_mirror_path.";
+    LogPath log_path Log Creation Domain::Path, "", "Directory of the log files made from now on, which exists; one that is not absolute lies in the database's directory, and is made there; empty: that directory itself.";
+    LogMirrorPath log_mirror_path Log Creation Domain::Path, "mirror", "The same for second members.";
     LogCheckpointInterval log_checkpoint_interval Log Start Size(0, 1024 * G), "0", "Most bytes of log that a recovery shall have to do again: database writers follow the log as closely as it takes; 0: as many as leave a log file free when the next one is needed.";
     LogSyncMethod log_sync_method Log Start Word(&["auto", "fdatasync", "fsync", "open_datasync", "open_sync"]), "auto", "How a log write becomes durable: by a call after it, or by the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened, and is open_datasync where sessions share threads. Direct or buffered as log_file_io says.";
     LogFileIo log_file_io Log Start Word(&["auto", "direct", "buffered"]), "auto", "How the log files are reached: past the page cache or through it, whatever the data files do; auto: as filesystemio_options says.";

@@ -61,9 +61,9 @@ impl LatencyHistogram {
     /// Adds everything that another histogram holds.
     pub fn merge(&mut self, other: &LatencyHistogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+            *mine = mine.saturating_add(*theirs);
         }
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
@@ -166,8 +166,10 @@ impl From<Sparse> for LatencyHistogram {
         let mut full =
             LatencyHistogram { sum_ns: sparse.sum_ns, max_ns: sparse.max_ns, ..Default::default() };
         for (upper, count) in sparse.buckets {
-            full.counts[bucket(upper)] += count;
-            full.count += count;
+            // A stored one may say anything.
+            let bucket = &mut full.counts[bucket(upper)];
+            *bucket = bucket.saturating_add(count);
+            full.count = full.count.saturating_add(count);
         }
         full
     }

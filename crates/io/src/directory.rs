@@ -20,7 +20,7 @@
 //!
 //! - D1 A name has normal components only: neither `..` nor a leading `/`.
 
-use crate::IoError;
+use crate::{Disk, IoError};
 use rustix::fs::{
     self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, fchmod, fcntl_getfl,
     fcntl_setfl, fstat, fsync, mkdirat, openat, openat2, renameat, renameat_with, statat, unlinkat,
@@ -370,6 +370,8 @@ impl Directory {
             return Err(Errno::XDEV);
         }
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        // Unlike openat(2), openat2(2) refuses rights of what is not to be made.
+        let mode = if flags.contains(OFlags::CREATE) { mode } else { Mode::empty() };
         let name = if name.as_os_str().is_empty() { Path::new(".") } else { name };
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         for _ in 0..RESOLVE_TRIES {
@@ -413,8 +415,7 @@ pub(crate) fn make_durably(path: &Path) -> Result<Vec<PathBuf>, IoError> {
             // Another process that has made it meanwhile may not have synced it yet.
             _ => {}
         }
-        let around = directory.parent().unwrap_or(Path::new(""));
-        Directory::open(around)?.sync("")?;
+        Disk::Kernel.sync_directory(directory.parent().unwrap_or(Path::new("")))?;
         made.push(directory);
     }
     Ok(made)

@@ -158,8 +158,9 @@ impl Disk {
         matches!(self, Disk::Memory(_))
     }
 
-    /// The held directory that a path lies below, and the name in it.
-    fn held<'a>(&'a self, path: &'a Path) -> Option<(&'a Directory, &'a Path)> {
+    /// Returns the held directory that a path lies below, and the name in it.
+    #[must_use]
+    pub fn held<'a>(&'a self, path: &'a Path) -> Option<(&'a Directory, &'a Path)> {
         let Disk::Held(directory) = self else { return None };
         path.strip_prefix(directory.path()).ok().map(|name| (&**directory, name))
     }
@@ -304,6 +305,18 @@ impl Disk {
         }
     }
 
+    /// Reads the first bytes of a regular file, fewer where it is shorter.
+    ///
+    /// # Errors
+    /// When it is not there, or cannot be read.
+    pub fn read_head(&self, path: &Path, bytes: usize) -> Result<Vec<u8>, IoError> {
+        let file = self.open(path, OpenMode::Read, DirectIo::Off)?;
+        let mut head = vec![0; bytes];
+        let read = file.read_once(&mut head, 0).map_err(|errno| IoError::operation("read", path, errno))?;
+        head.truncate(read);
+        Ok(head)
+    }
+
     /// A number that nobody has had before: from the kernel, or from the seed of a disk that can lose power.
     #[must_use]
     pub fn random_id(&self) -> u128 {
@@ -428,6 +441,19 @@ pub struct File {
 }
 
 impl File {
+    /// A file that is open already, for tests of what is no regular file.
+    #[cfg(test)]
+    pub(crate) fn of_descriptor(path: &Path, descriptor: OwnedFd) -> File {
+        File {
+            path: path.to_path_buf(),
+            number: file_number::of(path),
+            backing: Backing::Kernel(descriptor),
+            direct: DirectIo::Off,
+            durability: Durability::OnSync,
+            counters: FileCounters::default(),
+        }
+    }
+
     /// The path it was opened by.
     #[must_use]
     pub fn path(&self) -> &Path {

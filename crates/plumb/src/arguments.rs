@@ -592,6 +592,9 @@ pub struct Drop {
 pub struct Backup {
     /// The directory to make
     pub to: PathBuf,
+    /// Copy damaged blocks, too: to save what is left of a damaged database
+    #[arg(long)]
+    pub no_verify_checksums: bool,
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,

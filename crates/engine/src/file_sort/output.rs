@@ -53,8 +53,8 @@ impl<'i> OutputFile<'i> {
             return Err(EngineError::Unfinished { path: unfinished });
         }
         let marked = || match disk {
-            Disk::Kernel | Disk::Held(_) => Owner::of_file(&unfinished).map(Some),
             Disk::Memory(_) => Ok(None),
+            _ => Owner::of_file(&unfinished).map(Some),
         };
         let owner = session.wait(Event::DiskFileOperations, marked).map_err(|source| IoError::Operation {
             operation: "create",

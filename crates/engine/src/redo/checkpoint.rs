@@ -27,7 +27,9 @@ use crate::access::Access;
 use crate::database_id::DatabaseId;
 use crate::storage::block::LSN_MOST;
 use plumb_events::{Event, IoStream, Session};
-use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
+use plumb_io::{
+    Arena, Channel, DirectIo, File, IoBuffer, Lock, Method, MethodKind, OpenMode, Operation, Request,
+};
 use plumb_units::Lsn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,6 +118,25 @@ impl Checkpoint {
         require(part, ("bytes of a log file", self.file_bytes), 0..=FILE_BYTES_MOST)
     }
 
+    /// The copy that counts of those in a control block.
+    ///
+    /// # Errors
+    /// When none is whole, or it is another database's.
+    pub(super) fn newest(bytes: &[u8], database: DatabaseId, path: &Path) -> Result<Checkpoint, EngineError> {
+        let copies = bytes.chunks_exact(COPY_BYTES).take(2).filter_map(Checkpoint::read);
+        let newest = copies.max_by_key(|copy| copy.serial).ok_or_else(|| EngineError::Log {
+            path: path.to_path_buf(),
+            why: "neither copy of the log's control block is whole; restore the database from a copy"
+                .to_string(),
+        })?;
+        if newest.database != database {
+            let (found, expected) = (newest.database, database);
+            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
+        }
+        newest.require_bounds(path)?;
+        Ok(newest)
+    }
+
     fn read(bytes: &[u8]) -> Option<Checkpoint> {
         let whole = number(bytes, 0) as u32 == checksum(&bytes[4..128]) && bytes[8..16] == MAGIC;
         whole.then(|| Checkpoint {
@@ -145,6 +166,7 @@ impl ControlFile {
     /// Opens it, or makes one without a copy in it.
     pub(super) fn open_at(access: &Access, path: &Path, mode: OpenMode) -> Result<ControlFile, EngineError> {
         let file = access.disk.open(path, mode, DirectIo::Off)?;
+        lock(&file)?;
         let (_, mut buffers) = Arena::buffers(2 * COPY_BYTES, 1)?;
         let channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
         Ok(ControlFile { file: Arc::new(file), channel, buffer: buffers.pop() })
@@ -167,20 +189,7 @@ impl ControlFile {
         let buffer = self.buffer.take().ok_or_else(|| lost(&self.file))?;
         self.transfer(session, Operation::ReadAtMost, 0, (buffer, 2 * COPY_BYTES))?;
         let buffer = self.buffer.as_ref().ok_or_else(|| lost(&self.file))?;
-        let copies = [&buffer[..COPY_BYTES], &buffer[COPY_BYTES..]].map(Checkpoint::read);
-        let newest = copies.into_iter().flatten().max_by_key(|copy| copy.serial);
-        let path = self.file.path();
-        let newest = newest.ok_or_else(|| EngineError::Log {
-            path: path.to_path_buf(),
-            why: "neither copy of the log's control block is whole; restore the database from a copy"
-                .to_string(),
-        })?;
-        if newest.database != database {
-            let (found, expected) = (newest.database, database);
-            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
-        }
-        newest.require_bounds(path)?;
-        Ok(newest)
+        Checkpoint::newest(buffer, database, self.file.path())
     }
 
     fn transfer(
@@ -204,6 +213,15 @@ impl ControlFile {
         self.channel.carry_out(session, request, &mut self.buffer)?;
         Ok(())
     }
+}
+
+/// Locks a file of the log for this process alone.
+pub(super) fn lock(file: &File) -> Result<(), EngineError> {
+    if file.lock(Lock::Exclusive)? {
+        return Ok(());
+    }
+    let (path, holder) = (file.path().to_path_buf(), "another process".to_string());
+    Err(EngineError::InUse { what: "log file", path, holder })
 }
 
 /// Where it is.

@@ -15,6 +15,7 @@ use crate::database_id::DatabaseId;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
 use plumb_io::{Channel, File, IoBuffer, Request};
 use plumb_units::{Lsn, Nanos};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What a log file is used for now.
@@ -64,6 +65,8 @@ pub(super) struct BatchPlace {
 #[derive(Debug)]
 pub(super) struct LogWriter {
     pub(super) database: DatabaseId,
+    /// The database's directory, where a member lies outside of it; else empty.
+    pub(super) home: PathBuf,
     pub(super) files: Vec<LogFile>,
     pub(super) current: usize,
     /// In the current file.
@@ -106,6 +109,13 @@ pub(super) struct Written {
     pub(super) place: BatchPlace,
     /// Log bytes that sessions were charged for its records and that it did not take.
     pub(super) refund: i64,
+}
+
+impl Drop for LogWriter {
+    fn drop(&mut self) {
+        // A ring that knows the files keeps them open, and so locked, for some milliseconds more.
+        self.files.iter().flat_map(|file| &file.members).for_each(|member| member.unlock());
+    }
 }
 
 impl LogWriter {
@@ -229,7 +239,7 @@ impl LogWriter {
             number: file as u32 + 1,
             previous_end: self.end,
         };
-        header.write(&mut staging);
+        header.write(&mut staging, &self.home);
         self.current = file;
         self.staging =
             Some(self.transfer(session, Event::LogFileSwitch, 0, (staging, FILE_HEADER as usize))?);
@@ -326,6 +336,7 @@ mod tests {
         let buffer = LogBuffer::new(4096, Lsn(64));
         append(&buffer);
         let mut writer = LogWriter {
+            home: PathBuf::new(),
             database,
             files: vec![file(1), file(2)],
             current: 0,

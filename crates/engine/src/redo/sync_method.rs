@@ -14,7 +14,7 @@ use super::log_file::FILE_HEADER;
 use crate::EngineError;
 use crate::access::Access;
 use plumb_events::{Event, IoStream, Session, now};
-use plumb_io::{Arena, Disk, Durability, Method, MethodKind, OpenMode, Operation, Request};
+use plumb_io::{Arena, Durability, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_units::Nanos;
 use std::path::Path;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl SyncChoice {
         let plain = |why| choice(SyncMethod::Fdatasync, why);
         match (asked, unused) {
             (Some(method), _) => Ok(SyncChoice { method, reason: format!("log_sync_method={word}") }),
-            (None, _) if !matches!(access.disk, Disk::Kernel) => {
+            (None, _) if access.disk.is_memory() => {
                 plain("auto: files in memory have no methods to choose from")
             }
             (None, _) if shares_threads => choice(

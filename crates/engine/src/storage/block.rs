@@ -259,6 +259,13 @@ pub fn content_of(block: &[u8]) -> Content {
     Content { entries: half(block, 12), used: half(block, 14) }
 }
 
+/// Says what is wrong with a block that is not whole, whatever it holds.
+#[cold]
+pub(crate) fn damage(block: &[u8], address: BlockAddress, path: &Path) -> EngineError {
+    let kind = BlockKind::of(block[4]).unwrap_or(BlockKind::Table);
+    explain(block, Expected { kind, lsns: LsnRange::ANY }, address, path)
+}
+
 #[cold]
 fn explain(block: &[u8], expected: Expected, address: BlockAddress, path: &Path) -> EngineError {
     let Expected { kind, lsns } = expected;

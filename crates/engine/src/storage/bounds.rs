@@ -5,7 +5,7 @@
 //! sizes, goes down as many levels as an index has. So all of them are checked once, where the file is read
 //! ([`Catalog::validate`]), and no one else has to.
 //!
-//! What is not checked here: what a field says of another file (its length, its header), which is compared when that is
+//! What is not checked here: paths ([`Catalog`]'s own check says which a creation writes); what a field says of another file (its length, its header), which is compared when that is
 //! opened; and the number of rows or entries, which `check` counts. They are bounded by the blocks there are.
 
 use super::block::LSN_MOST;
@@ -19,7 +19,6 @@ use plumb_units::BlockSize;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
-use std::path::{Component, Path};
 
 /// Bytes of an extent: a row in pieces lies in one, behind the block of its head.
 const EXTENT_BLOCKS: RangeInclusive<u32> = 2..=1 << 20;
@@ -135,15 +134,23 @@ impl<'c> Spaces<'c> {
                 if !ids.insert(file.id) || !paths.insert(&file.path) {
                     return Err(in_file("its number or its path: found twice, expected once".to_string()));
                 }
-                path(&file.path).map_err(in_file)?;
                 let most = u64::from(u32::MAX) * block_size.bytes() as u64;
                 within("bytes", file.bytes, block_size.bytes() as u64..=most).map_err(in_file)?;
             }
         }
-        match Purpose::FIRST.into_iter().find(|purpose| !spaces.contains_key(purpose)) {
-            Some(missing) => Err(format!("tablespace {} is missing", missing.name())),
-            None => Ok(Spaces(spaces)),
+        if let Some(missing) = Purpose::FIRST.into_iter().find(|purpose| !spaces.contains_key(purpose)) {
+            return Err(format!("tablespace {} is missing", missing.name()));
         }
+        // The first three have the database's block size, and one cache; the others have another size.
+        let own = spaces[&Purpose::Users].block_size;
+        for (purpose, entry) in &spaces {
+            if (entry.block_size == own) != Purpose::FIRST.contains(purpose) {
+                let (name, found) = (purpose.name(), entry.block_size);
+                let expected = if Purpose::FIRST.contains(purpose) { "as USERS has" } else { "another one than USERS has" };
+                return Err(format!("tablespace {name}: block_size: found {found}, expected {expected}"));
+            }
+        }
+        Ok(Spaces(spaces))
     }
 
     /// Bytes of a block of a tablespace, and blocks of its extents, if all of these are there and nobody else's. Gives the number
@@ -262,15 +269,4 @@ fn statistics(column: &ColumnStatistics, rows: u64) -> Result<(), String> {
     let Some((least, most)) = column.integers else { return Ok(()) };
     within("the largest integer of a column", most, INTEGERS)?;
     within("the least integer of a column", least, *INTEGERS.start()..=most)
-}
-
-/// A path leads down from the home, or is absolute; it goes up nowhere.
-fn path(path: &Path) -> Result<(), String> {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    let goes_up = path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir));
-    if goes_up || path.file_name().is_none() || bytes.contains(&0) {
-        let found = shown(&path.display().to_string());
-        return Err(format!("its path: found {found:?}, expected a file below the home, or an absolute path without `..`"));
-    }
-    within("bytes of its path", bytes.len(), 1..=4096)
 }

@@ -16,13 +16,15 @@
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::{BlockKind, Expected, LsnRange};
+use crate::storage::log_places::LogPlaces;
 use crate::storage::tablespace::{Extent, Purpose};
 use plumb_io::{Disk, IoError};
 use plumb_types::{ColumnType, DigitCode, Schema, leading_word};
-use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn, cut};
+use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn, cut, path_text};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The version of the format.
 const VERSION: u32 = 2;
@@ -34,6 +36,8 @@ const VERSION_CHAINED: u32 = 4;
 const VERSION_SIZES: u32 = 5;
 /// The same of a database with rows in several blocks of tables that transactions change.
 const VERSION_ROW_PIECES: u32 = 7;
+/// The same of a database whose log files lie elsewhere than in its directory and `mirror`.
+const VERSION_LOG_PLACES: u32 = 8;
 /// It had pieces without checksums.
 const VERSION_NO_MORE: u32 = 6;
 /// The control file's name in the database's home.
@@ -42,6 +46,11 @@ pub const FILE_NAME: &str = "control.json";
 const LSN_BATCH: u64 = 1024;
 /// How many an opening passes over at most: 2^29 openings fit into 64 bits.
 const LSN_STRETCH: u64 = 1 << 35;
+
+/// Letters of a control file that a message quotes at most.
+const QUOTED: usize = 400;
+/// Names that a message lists at most.
+const LISTED: usize = 40;
 
 /// Bytes of the name of a table, an index or a column at most. Those that are there and longer can be read and dropped.
 pub const NAME_BYTES_MAX: usize = 128;
@@ -100,6 +109,9 @@ pub struct Catalog {
     /// The log was durable up to this LSN when the control file was written: one that ends before has lost its end.
     #[serde(default)]
     pub log_reaches: u64,
+    /// Where its log files lie.
+    #[serde(default, skip_serializing_if = "LogPlaces::are_usual")]
+    pub log_places: LogPlaces,
     /// The tablespaces, one of a purpose; the first three are those that every database has.
     pub tablespaces: Vec<TablespaceEntry>,
     /// The tables.
@@ -144,6 +156,12 @@ impl FileEntry {
     #[must_use]
     pub fn path_from(&self, home: &Path) -> PathBuf {
         home.join(&self.path)
+    }
+
+    /// True if it lies outside the home, where nothing is made, truncated or removed on the word of a control file alone.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        self.path.is_absolute()
     }
 }
 
@@ -362,6 +380,7 @@ impl Catalog {
             database,
             lsn_ceiling: 1 + LSN_BATCH,
             log_reaches: 0,
+            log_places: LogPlaces::default(),
             tablespaces: Vec::new(),
             tables: Vec::new(),
             indexes: Vec::new(),
@@ -399,9 +418,37 @@ impl Catalog {
 
     /// What a killed creation has made, if this is its control file and lies in `home`: data files, but not those
     /// outside the home when it is a copy of the one they were made for.
-    pub(crate) fn half_made(&self, home: &Path) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn half_made(&self, home: &Path) -> impl Iterator<Item = &FileEntry> {
         let original = matches!(&self.state, State::Creating { home: made } if Path::new(made) == home);
-        self.data_files(home).filter(move |file| original || file.starts_with(home))
+        self.tablespaces
+            .iter()
+            .flat_map(|entry| &entry.files)
+            .filter(move |file| original || !file.is_outside())
+    }
+
+    /// Refuses paths that no creation writes: a relative one stays in the home, and a file's name says its tablespace.
+    fn require_own_paths(&self) -> Result<(), String> {
+        for entry in &self.tablespaces {
+            let prefix = entry.purpose.name().to_lowercase();
+            for file in &entry.files {
+                let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
+                let stays = file.is_outside() || file.path.components().all(normal);
+                let no_way_up = !file.path.components().any(|part| part == Component::ParentDir);
+                let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                let number = name.strip_prefix(prefix.as_str()).and_then(|rest| rest.strip_suffix(".dbf"));
+                let numbered =
+                    number.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+                if !(stays && no_way_up && numbered) {
+                    return Err(format!(
+                        "a file of tablespace {} is {:?}, expected a path in the directory or an absolute one, without \"..\", \
+                         that ends in {prefix}NN.dbf; restore it from a copy",
+                        entry.purpose.name(),
+                        path_text(&file.path)
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Reads the control file of a database.
@@ -426,7 +473,9 @@ impl Catalog {
     /// As [`Catalog::find`].
     pub fn find_on(disk: &Disk, home: &Path) -> Result<Option<Catalog>, EngineError> {
         let path = home.join(FILE_NAME);
-        let refuse = |why: String| EngineError::ControlFile { path: path.clone(), why };
+        // A message quotes the file, and a name or a path in it may be of any length.
+        let refuse =
+            |why: String| EngineError::ControlFile { path: path.clone(), why: cut(&why, QUOTED).into_owned() };
         let Some(bytes) = disk.read_small(&path)? else {
             return match stray_data_file(home) {
                 Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
@@ -439,15 +488,14 @@ impl Catalog {
         if sum != expected {
             return Err(refuse(format!("its checksum is {:?}, expected {expected:?}", cut(sum, 16))));
         }
-        // A message of serde quotes what it does not know.
-        let unclear =
-            |error: serde_json::Error| refuse(format!("cannot be understood: {}", cut(&error.to_string(), 200)));
+        let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
         let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
-        if !(VERSION..=VERSION_ROW_PIECES).contains(&found) || found == VERSION_NO_MORE {
-            return Err(EngineError::Format { path, found, expected: VERSION_ROW_PIECES });
+        if !(VERSION..=VERSION_LOG_PLACES).contains(&found) || found == VERSION_NO_MORE {
+            return Err(EngineError::Format { path, found, expected: VERSION_LOG_PLACES });
         }
         let catalog: Catalog = serde_json::from_str(document).map_err(unclear)?;
-        catalog.validate().map_err(refuse)?;
+        let paths = || catalog.require_own_paths().and_then(|()| catalog.log_places.require_valid());
+        catalog.validate().and_then(|()| paths()).map_err(refuse)?;
         Ok(Some(catalog))
     }
 
@@ -457,13 +505,17 @@ impl Catalog {
     /// As [`Disk::replace`], or when a path is not UTF-8.
     pub fn write(&self, disk: &Disk, home: &Path) -> Result<(), EngineError> {
         let path = home.join(FILE_NAME);
+        Ok(disk.replace(&path, self.text(&path)?.as_bytes())?)
+    }
+
+    /// The control file's text, with its checksum.
+    pub(crate) fn text(&self, path: &Path) -> Result<String, EngineError> {
         let document = serde_json::to_string(self).map_err(|error| IoError::Operation {
             operation: "write",
-            path: path.clone(),
+            path: path.to_path_buf(),
             source: error.into(),
         })?;
-        let text = format!("{:08x}\n{document}", checksum(&document));
-        Ok(disk.replace(&path, text.as_bytes())?)
+        Ok(format!("{:08x}\n{document}", checksum(&document)))
     }
 
     /// The names of all tables and indexes.
@@ -472,6 +524,14 @@ impl Catalog {
         let live = self.live_tables.iter().map(|table| &table.name);
         let live = live.chain(self.live_indexes.iter().map(|index| &index.name));
         tables.chain(self.indexes.iter().map(|index| &index.name)).chain(live)
+    }
+
+    /// Says where the log files are that are made next.
+    pub(crate) fn set_log_places(&mut self, places: LogPlaces) {
+        if !places.are_usual() {
+            self.version = self.version.max(VERSION_LOG_PLACES);
+        }
+        self.log_places = places;
     }
 
     /// Adds a table that was loaded by direct path.
@@ -587,10 +647,14 @@ impl Catalog {
     }
 }
 
-/// Names for a message: `A, B`, or `none`.
+/// Names for a message: `A, B`, or `none`. Of many it has the first, and of a long one its beginning.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.collect();
-    if names.is_empty() { "none".to_string() } else { names.join(", ") }
+    let names: Vec<Cow<'_, str>> = names.map(|name| cut(name, NAME_BYTES_MAX)).collect();
+    match names.len() {
+        0 => "none".to_string(),
+        1..=LISTED => names.join(", "),
+        count => format!("{} and {} more", names[..LISTED].join(", "), count - LISTED),
+    }
 }
 
 fn stray_data_file(home: &Path) -> Option<PathBuf> {

@@ -140,7 +140,13 @@ impl DataFile {
         header: &FileHeader,
     ) -> Result<(), EngineError> {
         self.file.truncate(0)?;
-        self.fill(session, method, cancel, 0..self.bytes)?;
+        let outside = header.home.is_some();
+        if outside {
+            // From now on the file says whose it is, so a creation that is killed can be cleaned up.
+            self.write_header(session, method, header)?;
+        }
+        let from = if outside { self.block_size.bytes() as u64 } else { 0 };
+        self.fill(session, method, cancel, from..self.bytes)?;
         self.write_header(session, method, header)?;
         if header.purpose == Purpose::Temp { Ok(()) } else { self.sync(session) }
     }

@@ -21,7 +21,8 @@ use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::{self, BlockKind, Content, Expected, LsnRange};
 use crate::storage::tablespace::Purpose;
-use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn};
+use plumb_io::Directory;
+use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, cut};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
@@ -78,6 +79,19 @@ impl FileShape {
         let (block_bytes, extent_blocks) = (number(48), number(52));
         Ok(FileShape { path: path.to_path_buf(), block_bytes, extent_bytes: block_bytes * extent_blocks })
     }
+}
+
+/// Returns the database that a file's header names; `None` when the file does not begin as a data file does.
+///
+/// # Errors
+/// When it is no regular file, or cannot be read.
+pub(crate) fn database_of(path: &Path) -> io::Result<Option<DatabaseId>> {
+    let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
+    let held = Directory::open(directory).map_err(io::Error::other)?;
+    let mut bytes = [0; HOME];
+    held.read_file(name).map_err(io::Error::other)?.read_exact(&mut bytes)?;
+    let id = u128::from_le_bytes(bytes[32..48].try_into().expect("sixteen bytes"));
+    Ok((bytes[24..32] == MAGIC).then_some(DatabaseId(id)))
 }
 
 impl FileHeader {
@@ -154,7 +168,12 @@ impl FileHeader {
         differs("its tablespace", purpose(block[56]).to_string(), self.purpose.name().to_string())?;
         differs("blocks in an extent", number(52).to_string(), self.extent_blocks.0.to_string())?;
         let length = usize::from(u16::from_le_bytes([block[58], block[59]])).min(block.len() - HOME);
-        Ok((length > 0).then(|| PathBuf::from(OsStr::from_bytes(&block[HOME..HOME + length]))))
+        let home = &block[HOME..HOME + length];
+        if length > 0 && (home[0] != b'/' || home.contains(&0)) {
+            let found = cut(&String::from_utf8_lossy(home), 64).into_owned();
+            differs("the home in its header", format!("{found:?}"), "an absolute path".to_string())?;
+        }
+        Ok((length > 0).then(|| PathBuf::from(OsStr::from_bytes(home))))
     }
 }
 

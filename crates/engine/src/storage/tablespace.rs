@@ -414,8 +414,8 @@ mod tests {
         let mut settings = crate::Settings::default();
         settings.set("io_method", "null", "test").expect("a setting");
         let block_size = BlockSize::new(2048).expect("a block size");
-        let access =
-            crate::access::resolve(&settings, block_size, [].iter()).expect("memory is always there");
+        let access = crate::access::resolve(&settings, block_size, plumb_io::Disk::Kernel, [].iter())
+            .expect("memory is always there");
         let extent_blocks = BlockCount(64 << 20 >> 11);
         let file = |number: u16| {
             let file = FileId(number);

@@ -16,7 +16,7 @@ use super::{IndexDefinition, LockWait, Table, Tables, Transactions, table_of, tr
 use crate::EngineError;
 use crate::storage::block::BlockKind;
 use crate::storage::control::{
-    Dropped, IndexColumn, LiveIndex, LiveTable, require_column_names, stored_name,
+    Dropped, IndexColumn, LiveIndex, LiveTable, listed, require_column_names, stored_name,
 };
 use crate::storage::tablespace::Purpose;
 use plumb_events::Session;
@@ -105,13 +105,13 @@ impl Transactions<'_> {
             let position = schema.position(column).ok_or_else(|| EngineError::Missing {
                 kind: "column",
                 name: column.clone(),
-                known: schema.names(),
+                known: listed(schema.columns.iter().map(|column| column.name.as_str())),
             })?;
             Ok(IndexColumn { position, descending: *descending })
         });
         if index.columns.is_empty() {
             let name = format!("for the key of index {}", index.name);
-            return Err(EngineError::Missing { kind: "column", name, known: schema.names() });
+            return Err(EngineError::Missing { kind: "column", name, known: listed(schema.columns.iter().map(|column| column.name.as_str())) });
         }
         let (columns, table) = (columns.collect::<Result<Vec<_>, EngineError>>()?, table.to_string());
         Ok(LiveIndex { name, table, columns, unique: index.unique, extents: Vec::new(), created: 0 })

@@ -5,7 +5,8 @@ use crate::bench::settings;
 use anyhow::Context as _;
 use plumb_calibrate::{Calibration, Mode};
 use plumb_engine::instance::{Cancel, InitialSizes};
-use plumb_engine::{Instance, Layout, backup};
+use plumb_engine::backup::{self, Verification};
+use plumb_engine::{Instance, Layout};
 use plumb_events::Role;
 use plumb_io::device;
 use plumb_lab::document::{self, calibration::Provenance};
@@ -109,7 +110,7 @@ fn back_up(directory: &Path) -> anyhow::Result<()> {
         Instance::create(&Layout::in_one(home.clone()), settings(&given, &[])?, sizes, Cancel::default())?;
     let session = instance.recorder.session(Role::User);
     let made = directory.join("backup.new");
-    backup::backup(&instance, None, (&session, &made))?;
+    backup::backup(&instance, None, &session, &made, Verification::Blocks)?;
     fs::rename(made, directory.join("backup"))?;
     drop(session);
     drop(instance);
@@ -200,6 +201,6 @@ fn restore(directory: &Path, text: &str) -> anyhow::Result<Vec<String>> {
     fs::write(from.join("backup.json"), text)?;
     let recorder = plumb_events::Recorder::new();
     let session = recorder.session(Role::User);
-    let restored = backup::restore(&session, &from, &to);
+    let restored = backup::restore(&session, &Cancel::default(), &from, &to);
     Ok(restored.err().map(|error| error.to_string()).into_iter().collect())
 }

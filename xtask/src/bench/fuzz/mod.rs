@@ -23,8 +23,9 @@ use clap::Args;
 use documents::KINDS;
 use files::PARTS;
 use plumb_proof::random::Generator;
-use plumb_units::COLUMN_MOST;
+use plumb_units::{COLUMN_MOST, cut, visible};
 use rustix::process::{Resource, Rlimit, setrlimit};
+use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Address space of the process that carries trials out.
 const MEMORY_MOST: u64 = 4 << 30;
 /// Bytes of a refusal at most, with the paths in it.
-const REFUSAL_MOST: usize = 2 * COLUMN_MOST;
+const REFUSAL_MOST: usize = 4096 + COLUMN_MOST;
 
 /// How long, and from which seed.
 #[derive(Debug, Args)]
@@ -209,7 +210,11 @@ fn carry_out(options: &Options, documents: &Path) -> anyhow::Result<()> {
     }
     setrlimit(Resource::As, Rlimit { current: Some(MEMORY_MOST), maximum: Some(MEMORY_MOST) })?;
     std::panic::set_hook(Box::new(|info| {
-        let said = info.to_string().replace(['\n', '\t'], " ");
+        // The first frame that is the program's own says more than a place in the standard library.
+        let frames = Backtrace::force_capture().to_string();
+        let own = |line: &&str| line.contains("/crates/") && !line.contains("/xtask/");
+        let at = frames.lines().find(own).unwrap_or_default().trim().to_string();
+        let said = format!("{info} {at}").replace(['\n', '\t'], " ");
         PANICS.lock().unwrap_or_else(PoisonError::into_inner).push(said);
     }));
     let mut output = std::io::stdout();
@@ -230,7 +235,7 @@ fn carry_out(options: &Options, documents: &Path) -> anyhow::Result<()> {
             Ok(refusals) => judged(&refusals?),
         };
         let why = why.replace(['\n', '\t'], " ");
-        writeln!(output, "{outcome}\t{number}\t{format}\t{}", plumb_units::cut(&why, 600))?;
+        writeln!(output, "{outcome}\t{number}\t{format}\t{}", cut(&why, 600))?;
     }
     Ok(())
 }
@@ -253,12 +258,12 @@ fn attempt(
     Ok(trial::exercise(&disk, base.left).0)
 }
 
-/// Whether what was refused was refused in one line of a sane length.
+/// Whether what was refused was refused in a line of a sane length.
 fn judged(refusals: &[String]) -> (&'static str, String) {
-    let is_sane = |text: &&String| text.lines().count() <= 1 && text.len() <= REFUSAL_MOST;
-    match refusals.iter().find(|text| !is_sane(text)) {
-        Some(long) => ("too long", long.clone()),
+    // As the command line prints it.
+    match refusals.iter().map(|text| visible(text)).find(|text| text.len() > REFUSAL_MOST) {
+        Some(long) => ("too long", long.into_owned()),
         None if refusals.is_empty() => ("taken", String::new()),
-        None => ("refused", refusals[0].clone()),
+        None => ("refused", visible(&refusals[0]).into_owned()),
     }
 }
