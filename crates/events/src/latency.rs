@@ -107,9 +107,9 @@ impl LatencyHistogram {
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Nanos {
         let rank = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
-        let mut seen = 0;
+        let mut seen = 0_u64;
         for (index, count) in self.counts.iter().enumerate() {
-            seen += count;
+            seen = seen.saturating_add(*count);
             if seen >= rank {
                 return Nanos(upper(index).min(self.max_ns));
             }
@@ -179,6 +179,15 @@ impl From<Sparse> for LatencyHistogram {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A stored histogram may have any counts.
+    #[test]
+    fn counts_that_no_run_has_are_taken_for_the_most() {
+        let most = Sparse { sum_ns: u64::MAX, max_ns: u64::MAX, buckets: vec![(1, u64::MAX), (1000, u64::MAX)] };
+        let mut histogram = LatencyHistogram::from(most);
+        histogram.merge(&histogram.clone());
+        assert_eq!((histogram.count(), histogram.quantile(1.0)), (u64::MAX, histogram.quantile(0.0)));
+    }
 
     #[test]
     fn buckets_adjoin_without_gap_or_overlap() {

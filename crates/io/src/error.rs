@@ -141,7 +141,9 @@ fn hint_of_room(free_bytes: u64, (free_inodes, inodes): (u64, u64)) -> String {
             "; no inode of {inodes} was free there at that moment, and {free_bytes} bytes were: remove some files or choose another --path"
         ),
         false => {
-            format!("; {free_bytes} bytes were free there at that moment: free some space or choose another --path")
+            format!(
+                "; {free_bytes} bytes were free there at that moment: free some space or choose another --path"
+            )
         }
     }
 }

@@ -66,10 +66,12 @@ pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
         return name;
     }
     // FNV-1a: the same of the same columns in every version.
-    let hash = name.bytes().fold(0x811C_9DC5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let hash =
+        name.bytes().fold(0x811C_9DC5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let end = format!("_{hash:08X}_IX");
     let room = NAME_BYTES_MAX - end.len();
-    let fits = name.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|behind| *behind <= room);
+    let fits =
+        name.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|behind| *behind <= room);
     format!("{}{end}", &name[..fits.last().unwrap_or(0)])
 }
 

@@ -901,7 +901,9 @@ impl<'a> Redo<'a> {
             why: format!("the record of LSN {} {why}; restore the database from a copy", lsn.0),
         };
         for record in again.clone().filter(|record| record.lsn >= *from) {
-            require_record(&record).and_then(|()| replay.require_sound_record(&record)).map_err(|why| nonsense((record.lsn, why)))?;
+            require_record(&record)
+                .and_then(|()| replay.require_sound_record(&record))
+                .map_err(|why| nonsense((record.lsn, why)))?;
         }
         replay.prepare(again.filter(|record| record.lsn >= *from))?;
         for (lsn, bytes) in
@@ -929,7 +931,9 @@ impl<'a> Redo<'a> {
         let most = LogOptions::transactions_max(self.home.tablespaces.largest_block().bytes());
         if self.recovered.unended.len() > most {
             let (found, path) = (self.recovered.unended.len(), checkpoint::path(self.home.home));
-            let why = format!("its log has {found} transactions without an end, expected at most {most}; restore the database from a copy");
+            let why = format!(
+                "its log has {found} transactions without an end, expected at most {most}; restore the database from a copy"
+            );
             return Err(EngineError::Log { path, why });
         }
         Ok(())

@@ -144,7 +144,8 @@ impl<'a> Replay<'a> {
 
     /// Whether a block is of a segment that was there at that LSN and is still; else the space may be another's now.
     fn is_live(&self, change: &BlockChange<'_>, lsn: Lsn) -> bool {
-        self.extent_of(change.address).is_some_and(|live| lsn >= live.created && live.purpose == change.purpose)
+        self.extent_of(change.address)
+            .is_some_and(|live| lsn >= live.created && live.purpose == change.purpose)
     }
 
     /// Refuses a record that is not all of changes, or names another tablespace than the file of a block is of.
@@ -157,12 +158,16 @@ impl<'a> Replay<'a> {
             bytes += change.bytes();
             if other(&change) {
                 let (address, name) = (change.address, change.purpose.name());
-                return Err(format!("changes {address} as a block of tablespace {name}, which its file is not of"));
+                return Err(format!(
+                    "changes {address} as a block of tablespace {name}, which its file is not of"
+                ));
             }
         }
         match bytes == record.change_bytes() {
             true => Ok(()),
-            false => Err(format!("has {} bytes of changes, of which {bytes} make sense", record.change_bytes())),
+            false => {
+                Err(format!("has {} bytes of changes, of which {bytes} make sense", record.change_bytes()))
+            }
         }
     }
 

@@ -228,7 +228,13 @@ pub fn verify_header(
 pub(crate) fn verify_made(block: &[u8], address: BlockAddress, path: &Path) -> Result<(), EngineError> {
     let Some(kind) = BlockKind::of(block[4]) else {
         let (found, expected) = (block[4].to_string(), "a kind of block from 1 to 7".to_string());
-        return Err(EngineError::CorruptBlock { path: path.to_path_buf(), address, what: "kind", found, expected });
+        return Err(EngineError::CorruptBlock {
+            path: path.to_path_buf(),
+            address,
+            what: "kind",
+            found,
+            expected,
+        });
     };
     verify_header(block, Expected { kind, lsns: LsnRange::ANY }, address, path).map(drop)
 }

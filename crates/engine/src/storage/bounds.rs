@@ -10,7 +10,8 @@
 
 use super::block::LSN_MOST;
 use super::control::{
-    Catalog, ColumnStatistics, Index, IndexColumn, LiveIndex, LiveTable, SegmentExtent, Table, TablespaceEntry, stored_name,
+    Catalog, ColumnStatistics, Index, IndexColumn, LiveIndex, LiveTable, SegmentExtent, Table,
+    TablespaceEntry, stored_name,
 };
 use super::tablespace::Purpose;
 use plumb_types::Schema;
@@ -30,7 +31,11 @@ const INTEGERS: RangeInclusive<i64> = -(1 << 56)..=1 << 56;
 const HEIGHT_MOST: u64 = 33;
 
 /// Refuses a field outside of its range.
-fn within<T: PartialOrd + Display>(field: impl Display, found: T, range: RangeInclusive<T>) -> Result<(), String> {
+fn within<T: PartialOrd + Display>(
+    field: impl Display,
+    found: T,
+    range: RangeInclusive<T>,
+) -> Result<(), String> {
     if range.contains(&found) {
         return Ok(());
     }
@@ -78,10 +83,16 @@ impl Catalog {
         let mut known = HashSet::new();
         for name in self.segments() {
             if name.is_empty() || stored_name(name) != *name {
-                return Err(format!("name of a table or an index: found {:?}, expected capital letters", shown(name)));
+                return Err(format!(
+                    "name of a table or an index: found {:?}, expected capital letters",
+                    shown(name)
+                ));
             }
             if !known.insert(name) {
-                return Err(format!("name of a table or an index: found {} twice, expected it once", shown(name)));
+                return Err(format!(
+                    "name of a table or an index: found {} twice, expected it once",
+                    shown(name)
+                ));
             }
         }
         Ok(())
@@ -100,7 +111,9 @@ fn key(columns: &[IndexColumn], schema: Option<&Schema>, table: &str) -> Result<
     };
     // One column may come again, which changes nothing.
     within("columns", columns.len(), 1..=usize::from(u16::MAX))?;
-    columns.iter().try_for_each(|column| within("column position", column.position, 0..=schema.column_count() - 1))
+    columns
+        .iter()
+        .try_for_each(|column| within("column position", column.position, 0..=schema.column_count() - 1))
 }
 
 /// An extent: the number of its file, and its first block.
@@ -146,7 +159,11 @@ impl<'c> Spaces<'c> {
         for (purpose, entry) in &spaces {
             if (entry.block_size == own) != Purpose::FIRST.contains(purpose) {
                 let (name, found) = (purpose.name(), entry.block_size);
-                let expected = if Purpose::FIRST.contains(purpose) { "as USERS has" } else { "another one than USERS has" };
+                let expected = if Purpose::FIRST.contains(purpose) {
+                    "as USERS has"
+                } else {
+                    "another one than USERS has"
+                };
                 return Err(format!("tablespace {name}: block_size: found {found}, expected {expected}"));
             }
         }
@@ -162,14 +179,21 @@ impl<'c> Spaces<'c> {
         taken: &mut HashSet<Place>,
     ) -> Result<u64, String> {
         let Some(entry) = self.0.get(&purpose) else {
-            return Err(format!("its tablespace: found {}, expected one of the control file", purpose.name()));
+            return Err(format!(
+                "its tablespace: found {}, expected one of the control file",
+                purpose.name()
+            ));
         };
         let (mut used, mut blocks) = (0, 0);
         for piece in extents {
             let extent = piece.extent;
             let at = format!("the extent at file {} block {}", extent.file, extent.block);
             if !entry.files.iter().any(|file| file.id == extent.file) {
-                return Err(format!("{at}: its file: found {}, expected one of tablespace {}", extent.file, purpose.name()));
+                return Err(format!(
+                    "{at}: its file: found {}, expected one of tablespace {}",
+                    extent.file,
+                    purpose.name()
+                ));
             }
             // The first one of a file leaves a block to the file's header.
             let begin = extent.block / entry.extent_blocks * entry.extent_blocks;

@@ -474,8 +474,10 @@ impl Catalog {
     pub fn find_on(disk: &Disk, home: &Path) -> Result<Option<Catalog>, EngineError> {
         let path = home.join(FILE_NAME);
         // A message quotes the file, and a name or a path in it may be of any length.
-        let refuse =
-            |why: String| EngineError::ControlFile { path: path.clone(), why: cut(&why, QUOTED).into_owned() };
+        let refuse = |why: String| EngineError::ControlFile {
+            path: path.clone(),
+            why: cut(&why, QUOTED).into_owned(),
+        };
         let Some(bytes) = disk.read_small(&path)? else {
             return match stray_data_file(home) {
                 Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),

@@ -21,10 +21,9 @@ use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::{self, BlockKind, Content, Expected, LsnRange};
 use crate::storage::tablespace::Purpose;
-use plumb_io::Directory;
+use plumb_io::{Directory, open_regular};
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, cut};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -70,7 +69,7 @@ impl FileShape {
     /// When the file cannot be read, or does not begin as a data file does.
     pub fn read(path: &Path) -> io::Result<FileShape> {
         let mut bytes = [0; HOME];
-        File::open(path)?.read_exact(&mut bytes)?;
+        open_regular(path)?.read_exact(&mut bytes)?;
         if bytes[24..32] != MAGIC {
             return Err(io::Error::other(format!("{} is no data file", path.display())));
         }

@@ -105,7 +105,8 @@ fn rows(block: &[u8], content: Content) -> Option<Misfit> {
     let mut taken = 0;
     let slots = block.rchunks_exact(4).take(usize::from(content.entries));
     for (number, slot) in slots.enumerate() {
-        let (offset, capacity) = (u16::from_le_bytes([slot[0], slot[1]]), u16::from_le_bytes([slot[2], slot[3]]));
+        let (offset, capacity) =
+            (u16::from_le_bytes([slot[0], slot[1]]), u16::from_le_bytes([slot[2], slot[3]]));
         let (offset, capacity) = (usize::from(offset), usize::from(capacity));
         if offset == 0 {
             continue;

@@ -202,7 +202,10 @@ impl Tablespace {
         known.extend(self.unusable.iter().map(|file| file.id.0));
         known.sort_unstable();
         EngineError::Verification {
-            what: format!("address of a block of tablespace {}, as another block has it", self.purpose.name()),
+            what: format!(
+                "address of a block of tablespace {}, as another block has it",
+                self.purpose.name()
+            ),
             found: format!("file {}", id.0),
             expected: format!("one of files {known:?}"),
         }

@@ -191,7 +191,11 @@ fn check_tree(
         );
     }
     if let Some(entry) = marked.iter().find(|entry| expected.binary_search(entry).is_ok()) {
-        return wrong("marked entries", format!("{}, a row's own", shown(entry)), "one without a mark".into());
+        return wrong(
+            "marked entries",
+            format!("{}, a row's own", shown(entry)),
+            "one without a mark".into(),
+        );
     }
     if entries != expected {
         let missing = expected.iter().find(|entry| entries.binary_search(entry).is_err());
@@ -204,11 +208,7 @@ fn check_tree(
     }
     for (key, row) in &expected {
         if !worker.rows_of(tree, key)?.contains(row) {
-            return wrong(
-                "look-up",
-                format!("no way to {}", shown(&(key.clone(), *row))),
-                "one".into(),
-            );
+            return wrong("look-up", format!("no way to {}", shown(&(key.clone(), *row))), "one".into());
         }
     }
     Ok((entries.len() as u64, marked.len() as u64))

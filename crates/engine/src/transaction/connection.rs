@@ -315,7 +315,11 @@ fn read_row(table: &Table, id: RowId, image: &[u8]) -> Result<Row, EngineError> 
         values.push(value.map_err(|error| EngineError::bad_row(id, error))?);
     }
     // What ended the row early, if anything did.
-    found.finish().map_err(|error| EngineError::bad_row(id, error))?;
+    let count = found.finish().map_err(|error| EngineError::bad_row(id, error))?;
+    if count != table.schema.column_count() {
+        let why = format!("it has {count} columns, expected {}", table.schema.column_count());
+        return Err(EngineError::bad_row(id, why));
+    }
     Ok(Row { id, values })
 }
 
@@ -777,7 +781,9 @@ impl<'a> Worker<'a> {
     ) -> Result<(), EngineError> {
         let nonsense = |transaction: u64| EngineError::Log {
             path: self.instance.home().to_path_buf(),
-            why: format!("an undo of transaction {transaction} makes no sense; restore the database from a copy"),
+            why: format!(
+                "an undo of transaction {transaction} makes no sense; restore the database from a copy"
+            ),
         };
         let (segment, undo) = Undo::parse(undo).ok_or_else(|| nonsense(thread.transaction))?;
         let Some((table, tree)) = self.store.segment_of(segment) else {
@@ -869,7 +875,11 @@ impl<'a> Worker<'a> {
         let mut edit = Edit::new(table.segment.purpose, address, &block, gate.floor());
         if !undo(&mut edit, &mut block) {
             let found = "a row without room for what it was before".to_string();
-            return Err(corrupt("what the log would undo in it", found, "a row that keeps its room".to_string()));
+            return Err(corrupt(
+                "what the log would undo in it",
+                found,
+                "a row that keeps its room".to_string(),
+            ));
         }
         self.log_undoing(thread, previous, vec![(edit, block)])
     }

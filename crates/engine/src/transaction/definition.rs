@@ -111,7 +111,11 @@ impl Transactions<'_> {
         });
         if index.columns.is_empty() {
             let name = format!("for the key of index {}", index.name);
-            return Err(EngineError::Missing { kind: "column", name, known: listed(schema.columns.iter().map(|column| column.name.as_str())) });
+            return Err(EngineError::Missing {
+                kind: "column",
+                name,
+                known: listed(schema.columns.iter().map(|column| column.name.as_str())),
+            });
         }
         let (columns, table) = (columns.collect::<Result<Vec<_>, EngineError>>()?, table.to_string());
         Ok(LiveIndex { name, table, columns, unique: index.unique, extents: Vec::new(), created: 0 })

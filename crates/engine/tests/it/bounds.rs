@@ -2,13 +2,14 @@
 //! a panic or a hang. `cargo xtask bench fuzz` draws such files by the seed; these are the kinds that it and others found.
 
 use crate::crash_cycle::{Base, HOME, LogKind};
-use crate::support::{create_in, load, open_in, Rows};
+use crate::support::{Rows, create_in, load, open_in};
 use plumb_engine::storage::control::{Catalog, NAME_BYTES_MAX};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, check};
 use plumb_events::Role;
 use plumb_io::Disk;
 use plumb_io::sim::MemoryDisk;
+use plumb_io::sim::power::Survivors;
 use plumb_types::{Column, ColumnType, Schema};
 use serde_json::{Value, json};
 use std::fs;
@@ -41,10 +42,9 @@ fn used(disk: &Arc<MemoryDisk>) -> Result<(), EngineError> {
     let instance = LogKind::Plain.open(disk)?;
     let (tables, live) = {
         let catalog = instance.catalog();
-        let names = |names: &[String]| names.to_vec();
         let tables: Vec<String> = catalog.tables.iter().map(|table| table.name.clone()).collect();
         let live: Vec<String> = catalog.live_tables.iter().map(|table| table.name.clone()).collect();
-        (names(&tables), names(&live))
+        (tables, live)
     };
     for table in tables {
         check::check_table(&instance, &table)?;
@@ -53,6 +53,7 @@ fn used(disk: &Arc<MemoryDisk>) -> Result<(), EngineError> {
     let transactions = Transactions::open(&instance, &session)?;
     for table in live {
         transactions.check(&session, &table)?;
+        transactions.connect(&session).begin().scan(&table, |_| Ok(()))?;
     }
     transactions.checkpoint(&session)
 }
@@ -72,7 +73,7 @@ fn written() -> Arc<MemoryDisk> {
     Transactions::open(&instance, &session).expect("a log").checkpoint(&session).expect("written");
     drop(session);
     drop(instance);
-    disk.restart(plumb_io::sim::power::Survivors::All)
+    disk.restart(Survivors::All)
 }
 
 /// Changes the control file.
@@ -95,7 +96,11 @@ fn every_field_of_the_control_file_has_a_range() {
         ("/lsn_ceiling", json!(u64::MAX), "lsn_ceiling: found 18446744073709551615, expected 1 to"),
         ("/log_reaches", json!(u64::MAX), "log_reaches: found 18446744073709551615"),
         ("/tablespaces/0/block_size", json!(2047), "tablespace USERS: block_size: found 2047"),
-        ("/tablespaces/1/block_size", json!(4096), "tablespace TEMP: block_size: found 4096, expected as USERS has"),
+        (
+            "/tablespaces/1/block_size",
+            json!(4096),
+            "tablespace TEMP: block_size: found 4096, expected as USERS has",
+        ),
         ("/tablespaces/0/extent_blocks", json!(u32::MAX), "extent_blocks: found 4294967295"),
         ("/tablespaces/0/extent_blocks", json!(0), "extent_blocks: found 0, expected 2 to"),
         ("/tablespaces/0/files", json!([]), "tablespace USERS: files: found 0"),
@@ -122,13 +127,14 @@ fn every_field_of_the_control_file_has_a_range() {
         ("/live_indexes/0/table", json!("N".repeat(70_000)), "its table: found NNNN"),
     ];
     for (pointer, value, expected) in cases {
-        let disk = original.restart(plumb_io::sim::power::Survivors::All);
+        let disk = original.restart(Survivors::All);
         control(&disk, |document| *document.pointer_mut(pointer).expect(pointer) = value);
         refused(&disk, expected, pointer);
     }
-    let disk = original.restart(plumb_io::sim::power::Survivors::All);
+    let disk = original.restart(Survivors::All);
     control(&disk, |document| {
-        let extents = document.pointer_mut(&format!("{table}/extents")).expect("there").as_array_mut().expect("a list");
+        let extents =
+            document.pointer_mut(&format!("{table}/extents")).expect("there").as_array_mut().expect("a list");
         extents.push(extents[0].clone());
     });
     refused(&disk, "found in two places, expected in one", "an extent twice");
@@ -160,7 +166,7 @@ fn every_field_of_the_logs_control_block_has_a_range() {
         (80, 4, u64::from(u32::MAX), "members of a log file: found 4294967295"),
         (88, 8, u64::MAX, "bytes of a log file: found"),
     ] {
-        let disk = original.restart(plumb_io::sim::power::Survivors::All);
+        let disk = original.restart(Survivors::All);
         rewrite(&disk, "redo.ctl", |bytes| {
             for copy in [0, 4096] {
                 bytes[copy + at..copy + at + width].copy_from_slice(&value.to_le_bytes()[..width]);
@@ -172,7 +178,7 @@ fn every_field_of_the_logs_control_block_has_a_range() {
     }
 }
 
-/// Changes the first block of a kind that has entries; `false` when no file has one.
+/// Changes the first block of a kind that has entries.
 fn block(disk: &Arc<MemoryDisk>, kind: u8, change: impl Fn(&mut [u8])) {
     for name in ["users01.dbf", "indx01.dbf"] {
         let mut found = false;
@@ -195,7 +201,9 @@ fn block(disk: &Arc<MemoryDisk>, kind: u8, change: impl Fn(&mut [u8])) {
 #[test]
 fn what_a_block_says_of_its_content_is_checked_before_it_is_used() {
     let original = written();
-    let put = |at: usize, value: u16| move |block: &mut [u8]| block[at..at + 2].copy_from_slice(&value.to_le_bytes());
+    let put = |at: usize, value: u16| {
+        move |block: &mut [u8]| block[at..at + 2].copy_from_slice(&value.to_le_bytes())
+    };
     let last = BLOCK - 2;
     let cases: [(u8, usize, u16, &str); 12] = [
         (ROWS, 12, u16::MAX, "size of the content"),
@@ -212,10 +220,22 @@ fn what_a_block_says_of_its_content_is_checked_before_it_is_used() {
         (SEGMENT, 24, 0, "blocks in use: found 0, expected 1 to"),
     ];
     for (kind, at, value, expected) in cases {
-        let disk = original.restart(plumb_io::sim::power::Survivors::All);
+        let disk = original.restart(Survivors::All);
         block(&disk, kind, put(at, value));
         refused(&disk, expected, &format!("kind {kind} byte {at} = {value}"));
     }
+}
+
+/// A statement took a row of fewer columns for one of its table, and its caller counted on all of them.
+#[test]
+fn a_row_of_other_columns_than_its_table_is_none_of_it() {
+    let disk = written();
+    block(&disk, ROWS, |block| {
+        let row = usize::from(u16::from_le_bytes([block[BLOCK - 4], block[BLOCK - 3]]));
+        assert_eq!(block[row + 10], 4, "columns of the first row");
+        block[row + 10] = 3;
+    });
+    refused(&disk, "it has 3 columns, expected 4", "a row of three columns");
 }
 
 #[test]

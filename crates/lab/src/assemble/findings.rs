@@ -91,7 +91,10 @@ fn space_not_reserved(seen: &Evidence, _: &Record) -> Option<Finding> {
     }
     finding(
         "The output's space was not reserved before the sort",
-        format!("its file system has no fallocate: the file was lengthened by {} of zeros", Bytes(lengthened)),
+        format!(
+            "its file system has no fallocate: the file was lengthened by {} of zeros",
+            Bytes(lengthened)
+        ),
         "a disk that is too small shows when the output is written; write it to ext4, xfs, btrfs or tmpfs to know before",
     )
 }

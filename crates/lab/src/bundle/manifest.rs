@@ -106,10 +106,11 @@ impl Manifest {
             path: path.clone(),
             why: format!("{MANIFEST} does not list it"),
         })?;
-        let bytes = plumb_io::read_regular(&path, outside::TEXT_MOST).map_err(|source| LabError::Tampered {
-            path: path.clone(),
-            why: format!("{MANIFEST} lists it, and it cannot be read: {source}"),
-        })?;
+        let bytes =
+            plumb_io::read_regular(&path, outside::TEXT_MOST).map_err(|source| LabError::Tampered {
+                path: path.clone(),
+                why: format!("{MANIFEST} lists it, and it cannot be read: {source}"),
+            })?;
         let found = checksum(&bytes);
         if found != *expected {
             let why =

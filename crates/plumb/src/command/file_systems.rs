@@ -54,8 +54,7 @@ pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Fa
 
 /// Whether the study of a bundle had file systems of its own: a bundle has the places that they were mounted at.
 fn had_own(bundle: &Path) -> bool {
-    outside::text(&bundle.join(STUDY))
-        .is_ok_and(|text| text.contains(&format!("/{}", loops::PREFIX)))
+    outside::text(&bundle.join(STUDY)).is_ok_and(|text| text.contains(&format!("/{}", loops::PREFIX)))
 }
 
 impl Required {

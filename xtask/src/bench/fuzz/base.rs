@@ -75,7 +75,10 @@ impl Base {
             load(&instance, "D", &Rows::new()?)?;
             for (name, column, descending) in [("D_K", "K", false), ("D_V", "V", true)] {
                 let (name, table) = (name.to_string(), "D".to_string());
-                create_index(&instance, &IndexSpec { name, table, columns: vec![(column.to_string(), descending)] })?;
+                create_index(
+                    &instance,
+                    &IndexSpec { name, table, columns: vec![(column.to_string(), descending)] },
+                )?;
             }
             let session = instance.recorder.session(Role::User);
             let transactions = Transactions::open(&instance, &session)?;
@@ -84,7 +87,12 @@ impl Base {
                 columns: vec![(column.to_string(), false)],
                 unique,
             };
-            transactions.create_table(&session, "L", &schema()?, &[index("L_K", "K", true), index("L_V", "V", false)])?;
+            transactions.create_table(
+                &session,
+                "L",
+                &schema()?,
+                &[index("L_K", "K", true), index("L_V", "V", false)],
+            )?;
             fill(&transactions, &session)?;
             // What the log has of a block since the last checkpoint is taken from there, whatever the block is.
             transactions.checkpoint(&session)?;

@@ -211,7 +211,10 @@ fn batches(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut at = LOG_HEADER;
     while at + BATCH < bytes.len() {
         let length = word(bytes, at + 4);
-        if length <= BATCH || at + length > bytes.len() || bytes[at..at + 4] != crc(&bytes[at + 4..at + length]) {
+        if length <= BATCH
+            || at + length > bytes.len()
+            || bytes[at..at + 4] != crc(&bytes[at + 4..at + length])
+        {
             break;
         }
         found.push((at, length));

@@ -84,7 +84,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     print!("{}", tally.shown());
     let found = tally.finds.len();
-    anyhow::ensure!(found == 0, "{found} trials found something; `--seed {} --first N --trials 1` repeats one", options.seed);
+    anyhow::ensure!(
+        found == 0,
+        "{found} trials found something; `--seed {} --first N --trials 1` repeats one",
+        options.seed
+    );
     Ok(())
 }
 
@@ -139,7 +143,9 @@ impl Watched {
             .spawn()?;
         let output = child.stdout.take().context("a pipe was asked for")?;
         let (said, lines) = channel();
-        thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
+        thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| said.send(line))
+        });
         Ok(Watched { child, lines, at: (first, "start".to_string()) })
     }
 
@@ -223,7 +229,8 @@ fn carry_out(options: &Options, documents: &Path) -> anyhow::Result<()> {
         let mut random = Generator::of_part(options.seed, number);
         // Databases more often: they have more kinds of files.
         let chosen = random.below(formats);
-        let format = PARTS.iter().map(|(_, name)| *name).chain(KINDS.iter().map(|(_, name)| *name)).nth(chosen);
+        let format =
+            PARTS.iter().map(|(_, name)| *name).chain(KINDS.iter().map(|(_, name)| *name)).nth(chosen);
         let format = format.unwrap_or_default();
         writeln!(output, "begin\t{number}\t{format}\t")?;
         output.flush()?;

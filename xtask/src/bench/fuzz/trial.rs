@@ -155,7 +155,8 @@ fn change_one(
         }
     }
     for new in 0..5 {
-        transaction.insert(table, &row((1 + opening) * 1_000_000 + key * 10 + new, 100 + 900 * new as usize))?;
+        transaction
+            .insert(table, &row((1 + opening) * 1_000_000 + key * 10 + new, 100 + 900 * new as usize))?;
     }
     if key % 2 == 0 { transaction.rollback() } else { transaction.commit() }
 }
