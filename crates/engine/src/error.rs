@@ -226,11 +226,11 @@ pub enum EngineError {
     NameTooLong {
         /// `table or index` or `column`.
         kind: &'static str,
-        /// Its bytes.
+        /// Bytes of the name that was given.
         found: usize,
         /// The most that it may have.
         limit: usize,
-        /// Its first letters.
+        /// The first letters of that name.
         start: String,
     },
     /// A file is there already where one is to be made.

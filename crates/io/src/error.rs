@@ -133,7 +133,8 @@ fn hint(source: &io::Error, path: &Path) -> String {
     }
 }
 
-/// What a full file system lacks: the kernel says the same of a file that has no inode and of one that has no blocks.
+/// What a full file system lacks: the kernel says the same of a file that has no inode and of one
+/// that has no blocks.
 fn hint_of_room(free_bytes: u64, (free_inodes, inodes): (u64, u64)) -> String {
     // btrfs has no number of inodes.
     match inodes > 0 && free_inodes == 0 && free_bytes > 0 {

@@ -544,8 +544,9 @@ impl File {
     /// read as zeros and were never written: the first write to each also changes
     /// the file's map of blocks.
     ///
-    /// ext2, NFS before 4.2 and many FUSE file systems cannot: there the file is lengthened by zeros, if so much is free.
-    /// Rejected: to write the zeros, which is all bytes of a sort's output once more.
+    /// ext2, NFS before 4.2 and many FUSE file systems cannot: there the file is lengthened by
+    /// zeros, if so much is free. Rejected: to write the zeros, which is all bytes of a sort's
+    /// output once more.
     ///
     /// # Errors
     /// When the space is not there.

@@ -1,7 +1,8 @@
 //! Files from outside: those that a user names, and those of a bundle, which may come from anybody.
 //!
-//! Only a regular file is read ([`plumb_io::read_regular`]): the open of a pipe in a bundle would wait for ever. And only
-//! so much of one: a record of gigabytes is no record of this program, and would take the memory of its reader.
+//! Only a regular file is read ([`plumb_io::read_regular`]): the open of a pipe in a bundle would
+//! wait for ever. And only so much of one: a record of gigabytes is no record of this program, and
+//! would take the memory of its reader.
 
 use std::io;
 use std::path::Path;

@@ -49,8 +49,9 @@ pub fn parse_columns(text: &str) -> Result<Vec<(String, bool)>, Failure> {
 }
 
 /// The name of an index that was given none: `SALES_STORE_ID_PROD_ID_IX`, and with a column that
-/// descends `SALES_STORE_ID_DESC_IX`. One that is longer than a name may be is cut, and has a hash of all of it before its
-/// end, so that two of one beginning differ: `SALES_A_VERY_..._1F2E3D4C_IX`.
+/// descends `SALES_STORE_ID_DESC_IX`. One that is longer than a name may be is cut, and has a hash
+/// of all of it before its end, so that two of one beginning differ:
+/// `SALES_A_VERY_..._1F2E3D4C_IX`.
 #[must_use]
 pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
     let words =

@@ -1,3 +1,5 @@
+//! Sizes, times, counts and paths as they are written and read back.
+
 use crate::*;
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-/// The text with every character that a terminal obeys and does not show in JSON's notation, `\u001b`: control
-/// characters (ESC, line ends, DEL, C1) and those that change the direction of text. What stands in a JSON string stays the
-/// same string.
+/// The text with every character that a terminal obeys and does not show in JSON's notation,
+/// `\u001b`: control characters (ESC, line ends, DEL, C1) and those that change the direction of
+/// text. What stands in a JSON string stays the same string.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     escape(text, is_obeyed)
@@ -20,17 +20,19 @@ fn is_obeyed(letter: char) -> bool {
     letter.is_control() || changes_direction(letter)
 }
 
-/// True for Unicode's controls of bidirectional text: behind one of them a name reads as another one.
+/// True for Unicode's controls of bidirectional text: behind one of them a name reads as another
+/// one.
 #[must_use]
 pub const fn changes_direction(letter: char) -> bool {
     matches!(letter, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The widest that a column of text is made for what is in it: a longer text stands beyond it. The width of a format ends
-/// at 65,535 with a panic, and nobody reads so far.
+/// The widest that a column of text is made for what is in it: a longer text stands beyond it. The
+/// width of a format ends at 65,535 with a panic, and nobody reads so far.
 pub const COLUMN_MOST: usize = 1000;
 
-/// The text, or its first letters and how many there are: a message quotes a file, and does not repeat it.
+/// The text, or its first letters and how many there are: a message quotes a file, and does not
+/// repeat it.
 #[must_use]
 pub fn cut(text: &str, letters: usize) -> Cow<'_, str> {
     match text.char_indices().nth(letters) {

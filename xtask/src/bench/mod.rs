@@ -40,7 +40,8 @@ pub enum Bench {
     Crash(crash::Options),
     /// What recording a wait costs.
     Events,
-    /// Files with right checksums and wrong content: none may end in a panic, a hang, or all memory.
+    /// Files with right checksums and wrong content: none may end in a panic, a hang, or all
+    /// memory.
     Fuzz(fuzz::Options),
     /// The index build from end to end, against the device's sequential read.
     LargeSort(large_sort::Options),

@@ -96,8 +96,8 @@ impl Checkpoint {
         bytes[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Refuses a field that no control block has. Everything that follows computes with them: how many files and members are
-    /// opened, how they are cut into blocks, where the log begins.
+    /// Refuses a field that no control block has. Everything that follows computes with them: how
+    /// many files and members are opened, how they are cut into blocks, where the log begins.
     fn require_bounds(&self, path: &Path) -> Result<(), EngineError> {
         let part = (path, "the control block");
         require(part, ("serial", self.serial), 0..=LSN_MOST)?;

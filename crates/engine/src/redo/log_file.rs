@@ -49,7 +49,8 @@ const VERSION: u32 = 1;
 const HOME: usize = 66;
 /// Log files that a database may have: the range of the setting.
 pub(super) const FILES_MOST: u32 = 64;
-/// Bytes of a batch at most: what half of the largest log buffer takes, and its header. A longer one was never written.
+/// Bytes of a batch at most: what half of the largest log buffer takes, and its header. A longer
+/// one was never written.
 const BATCH_MOST: usize = (1 << 29) + BATCH_HEADER;
 
 /// Refuses a number of a file that no log has. It is checked once, where it is read.
@@ -187,7 +188,7 @@ impl BatchHeader {
         (number(bytes, 0) as u32 == checksum(bytes.get(4..length)?)).then_some(header)
     }
 
-    /// Refuses a whole batch of an LSN that no log comes to, at this byte of a file.
+    /// Refuses a whole batch of an LSN that no log reaches, at this byte of a file.
     pub(super) fn require_bounds(&self, path: &Path, at: u64) -> Result<(), EngineError> {
         require((path, &format!("the batch at byte {at}")), ("LSN", self.lsn.0), 0..=LSN_MOST)
     }

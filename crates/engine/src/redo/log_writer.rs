@@ -208,8 +208,8 @@ impl LogWriter {
     pub(super) fn switch(&mut self, session: &Session) -> Result<(), EngineError> {
         let free = self.next_file();
         if self.files[free].usage != Usage::Free {
-            // L5: sessions were admitted against the room in free files. What a recovery undoes was admitted by who wrote
-            // the log, and a log that nobody wrote has promised nothing.
+            // L5: sessions were admitted against the room in free files. The undo of a recovery was
+            // admitted when its log was written, and a log from elsewhere may have promised nothing.
             return Err(EngineError::NoLogFile { groups: self.files.len() });
         }
         let sequence = self.files[self.current].header.sequence + 1;

@@ -126,7 +126,7 @@ impl Record<'_> {
         (HEADER_BYTES + self.undo.len() + self.changes.len()).next_multiple_of(8)
     }
 
-    /// Bytes of its changes.
+    /// Bytes that all its changes take in the record.
     pub(super) fn change_bytes(&self) -> usize {
         self.changes.len()
     }

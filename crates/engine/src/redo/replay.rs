@@ -148,7 +148,8 @@ impl<'a> Replay<'a> {
             .is_some_and(|live| lsn >= live.created && live.purpose == change.purpose)
     }
 
-    /// Refuses a record that is not all of changes, or names another tablespace than the file of a block is of.
+    /// Refuses a record that is not all of changes, or names another tablespace than the file of a
+    /// block is of.
     pub(super) fn require_sound_record(&self, record: &Record<'_>) -> Result<(), String> {
         let other = |change: &BlockChange<'_>| {
             self.extent_of(change.address).filter(|live| live.purpose != change.purpose).is_some()
@@ -315,8 +316,9 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Refuses a changed block that the log has made one that cannot be: a record whose batch is whole may say anything.
-    /// Once a block and not once a record, because a block between two records is nobody's to read.
+    /// Refuses a changed block that the log has made one that cannot be: a record whose batch is
+    /// whole may say anything. Once a block and not once a record, because a block between two
+    /// records is read by no session.
     fn require_sound(&self) -> Result<(), EngineError> {
         for (address, block) in self.blocks.iter().filter(|(_, block)| block.changed) {
             let path = self.home.tablespaces.get(block.purpose).path(*address);

@@ -28,8 +28,8 @@ use std::path::Path;
 /// Bytes of header before a block's content.
 pub const HEADER_BYTES: usize = 24;
 const VERSION: u8 = 2;
-/// The highest number of an operation and the highest LSN that a file may name: none is used up in 2^27 openings, and sums
-/// of one with a length stay far from 2^64.
+/// The highest number of an operation and the highest LSN that a file may name: none is used up in
+/// 2^27 openings, and sums of one with a length stay far from 2^64.
 pub(crate) const LSN_MOST: u64 = 1 << 62;
 
 /// What a block holds.
@@ -181,8 +181,8 @@ pub(crate) fn is_whole(block: &[u8], address: BlockAddress) -> bool {
     word(block, 0) == checksum(block) && block[5] == VERSION && address_of(block) == address
 }
 
-/// Checks a block that was read: checksum, address, kind, version, who wrote it, and that what it says of its content can
-/// be so ([`layout`]): whoever computes with that need not check it again.
+/// Checks a block that was read: checksum, address, kind, version, the operation that wrote it, and
+/// the bounds of its content ([`layout`]), so that a caller need not check these again.
 ///
 /// # Errors
 /// [`EngineError::CorruptBlock`] with what was found and expected.
@@ -221,7 +221,8 @@ pub fn verify_header(
     }
 }
 
-/// Checks a block that was made from the log: its address, its kind, and that what it says of its content can be so.
+/// Checks a block that was made from the log: its address, its kind, and that what it says of its
+/// content can be so.
 ///
 /// # Errors
 /// As [`verify`].

@@ -1,12 +1,14 @@
 //! Bounds of the control file: what each of its fields may be.
 //!
-//! The checksum of `control.json` says that it is as it was written, and not that this program wrote it. Everything that
-//! opens a database computes with its numbers: it opens files, makes tables as long as a file has extents, multiplies
-//! sizes, goes down as many levels as an index has. So all of them are checked once, where the file is read
-//! ([`Catalog::validate`]), and no one else has to.
+//! The checksum of `control.json` says that it is as it was written, and not that this program
+//! wrote it. Everything that opens a database computes with its numbers: it opens files, makes
+//! tables as long as a file has extents, multiplies sizes, goes down as many levels as an index
+//! has. So all of them are checked once, where the file is read ([`Catalog::validate`]), and no one
+//! else has to.
 //!
-//! What is not checked here: paths ([`Catalog`]'s own check says which a creation writes); what a field says of another file (its length, its header), which is compared when that is
-//! opened; and the number of rows or entries, which `check` counts. They are bounded by the blocks there are.
+//! Not checked here: paths ([`Catalog`]'s own check says which a creation writes); what a
+//! field says of another file (its length, its header), which is compared when that is opened; and
+//! the number of rows or entries, which `check` counts. They are bounded by the blocks there are.
 
 use super::block::LSN_MOST;
 use super::control::{
@@ -78,7 +80,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Names are as they are stored, and no two are one. They may be longer than those that are given today.
+    /// Names are as they are stored, and no two are one. They may be longer than those that are
+    /// given today.
     fn distinct_names(&self) -> Result<(), String> {
         let mut known = HashSet::new();
         for name in self.segments() {
@@ -154,7 +157,8 @@ impl<'c> Spaces<'c> {
         if let Some(missing) = Purpose::FIRST.into_iter().find(|purpose| !spaces.contains_key(purpose)) {
             return Err(format!("tablespace {} is missing", missing.name()));
         }
-        // The first three have the database's block size, and one cache; the others have another size.
+        // The first three have the database's block size, and one cache; the others have another
+        // size.
         let own = spaces[&Purpose::Users].block_size;
         for (purpose, entry) in &spaces {
             if (entry.block_size == own) != Purpose::FIRST.contains(purpose) {
@@ -170,8 +174,8 @@ impl<'c> Spaces<'c> {
         Ok(Spaces(spaces))
     }
 
-    /// Bytes of a block of a tablespace, and blocks of its extents, if all of these are there and nobody else's. Gives the number
-    /// of blocks in use.
+    /// Bytes of a block of a tablespace, and blocks of its extents, if all of these are there and
+    /// nobody else's. Gives the number of blocks in use.
     fn extents(
         &self,
         purpose: Purpose,

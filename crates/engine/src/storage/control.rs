@@ -52,7 +52,8 @@ const QUOTED: usize = 400;
 /// Names that a message lists at most.
 const LISTED: usize = 40;
 
-/// Bytes of the name of a table, an index or a column at most. Those that are there and longer can be read and dropped.
+/// Bytes of the name of a table, an index or a column at most. Those that are there and longer can
+/// be read and dropped.
 pub const NAME_BYTES_MAX: usize = 128;
 
 /// Refuses a name that nothing may be given.
@@ -649,7 +650,8 @@ impl Catalog {
     }
 }
 
-/// Names for a message: `A, B`, or `none`. Of many it has the first, and of a long one its beginning.
+/// Names for a message: `A, B`, or `none`. Of many it has the first, and of a long one its
+/// beginning.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<Cow<'_, str>> = names.map(|name| cut(name, NAME_BYTES_MAX)).collect();
     match names.len() {

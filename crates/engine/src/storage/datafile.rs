@@ -62,8 +62,8 @@ impl DataFile {
         Ok(data_file)
     }
 
-    /// Opens an existing file and checks that it is the one the control file means. Gives back the home that its
-    /// header names too.
+    /// Opens an existing file and checks that it is the one the control file means. Gives back the
+    /// home that its header names too.
     ///
     /// # Errors
     /// When it is missing, shorter than it is `needed`, in use, or another file's header is in it.

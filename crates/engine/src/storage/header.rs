@@ -15,7 +15,8 @@
 //!       72  LSN of the last checkpoint  u64, 0 until there is a log
 //!      128  the home             an absolute path
 //! ```
-//! The file's number is that of the block's own address. The rest is zero and left for what a log will need.
+//! The file's number is that of the block's own address. The rest is zero and left for what a log
+//! will need.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;

@@ -1,19 +1,21 @@
 //! Bounds of a block's content: its bytes and its directory of slots.
 //!
-//! A checksum proves that a block is as it was written, and not that the program wrote it. Whoever reads rows or entries,
-//! or changes them in place, computes with what the header and the slots say. So these are checked once, when the block
-//! has been read ([`super::block::verify_header`]) or made from the log (`redo/replay`), and not at each row: afterwards
-//! every slot leads to bytes of the block, and what lies between two slots is at least a whole entry.
+//! A checksum proves that a block is as it was written, and not that the program wrote it. A reader
+//! of rows or entries, and a change of them in place, compute with the numbers in the header and
+//! the slots. So these are checked once, when the block has been read ([`super::block::verify_header`])
+//! or made from the log (`redo/replay`), and not at each row: afterwards every slot leads to bytes
+//! of the block, and what lies between two slots is at least a whole entry.
 //!
 //! ```text
 //! kind            slot bytes  checked
-//! table           2           rows and slots fit; a slot is checked by who reads its row ([`crate::table::heap`])
+//! table           2           rows and slots fit; a slot is checked with its row ([`crate::table::heap`])
 //! leaf, branch    2           the same, and entries lie one behind the other, each of the least length or more
 //! rows            4           the same, and each row lies within the used bytes, all of them together too
 //! segment header              the number of blocks in use is there
 //! ```
-//! Cost: a pass over the slots, which the reader needs next. Values, keys and lengths in entries are for those who read
-//! them ([`crate::index::block`], `plumb_types::row`), which trust no byte either.
+//! Cost: a pass over the slots, which the reader needs next. Values, keys and lengths in entries
+//! are for those who read them ([`crate::index::block`], `plumb_types::row`), which trust no byte
+//! either.
 
 use super::block::{BlockKind, Content, HEADER_BYTES};
 
@@ -46,7 +48,8 @@ pub(super) fn misfit(block: &[u8], kind: BlockKind, content: Content) -> Option<
         BlockKind::Branch => frame(block, content, (0, 2)).or_else(|| entries(block, content, 0)),
         BlockKind::Rows => frame(block, content, (0, 4)).or_else(|| rows(block, content)),
         BlockKind::Segment => frame(block, content, (SEGMENT_BYTES, 0)),
-        // A file header has checks of its own, and a temporary block is of this opening of the database.
+        // A file header has checks of its own, and a temporary block is of this opening of the
+        // database.
         BlockKind::FileHeader | BlockKind::Temp => frame(block, content, (0, 0)),
     }
 }
@@ -99,7 +102,8 @@ fn entries(block: &[u8], content: Content, link: usize) -> Option<Misfit> {
     })
 }
 
-/// Rows lie within the bytes in use, and take no more than these together: no two of them can be in one place.
+/// Rows lie within the bytes in use, and take no more than these together: no two of them can be in
+/// one place.
 fn rows(block: &[u8], content: Content) -> Option<Misfit> {
     let end = HEADER_BYTES + usize::from(content.used);
     let mut taken = 0;

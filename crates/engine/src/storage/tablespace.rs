@@ -184,7 +184,8 @@ impl Tablespace {
     /// The file of that number.
     ///
     /// # Errors
-    /// When it could not be opened, or is none of this tablespace: addresses come out of blocks too.
+    /// When it could not be opened, or is none of this tablespace: addresses come out of blocks
+    /// too.
     #[inline]
     pub fn file(&self, id: FileId) -> Result<&DataFile, EngineError> {
         if let Some(file) = self.files.iter().find(|file| file.id == id) {

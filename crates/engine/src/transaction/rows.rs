@@ -234,9 +234,9 @@ pub(super) fn delete(edit: &mut Edit, block: &mut [u8], slot: u16) {
     edit.write(block, offset + VERSION_BYTES, &[flags | DELETED]);
 }
 
-/// Undoes an update or a deletion: the row is as it was in this version. `image` is empty where it has stayed. `false`,
-/// and nothing is done, where the row has no room for it: a row keeps the room that its undo needs, and a log may say
-/// otherwise.
+/// Undoes an update or a deletion: the row is as it was in this version. `image` is empty where it
+/// has stayed. `false`, and nothing is done, where the row has no room for it: a row keeps the room
+/// that its undo needs, and a log may say otherwise.
 pub(super) fn restore(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn, image: &[u8]) -> bool {
     let at = slot_at(block, slot);
     let (offset, capacity) = (half(block, at), half(block, at + 2));

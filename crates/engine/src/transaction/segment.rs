@@ -196,8 +196,8 @@ impl Worker<'_> {
         self.require_used(segment, used)
     }
 
-    /// Refuses a number of blocks in use that a segment does not have: an extent is in the catalog before a block of it is
-    /// used.
+    /// Refuses a number of blocks in use that a segment does not have: an extent is in the catalog
+    /// before a block of it is used.
     fn require_used(&self, segment: &Segment, used: u32) -> Result<u32, EngineError> {
         let (address, count) = (segment.header(), segment.block_count());
         if (1..=count).contains(&used) {

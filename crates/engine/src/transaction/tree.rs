@@ -208,8 +208,8 @@ impl<'a> Worker<'a> {
         from: BlockAddress,
     ) -> Result<BlockAddress, EngineError> {
         let found = found.map_err(|error| self.broken(error, from))?;
-        // Its file alone, because each look-up comes here: that another block of the tablespace is none of the index is
-        // said by its kind, by who made it, and by the number of steps.
+        // Its file alone, because each look-up comes here: that another block of the tablespace is
+        // none of the index shows in its kind, its LSN, and the number of steps.
         match self.instance.tablespace(INDX).has_file(found.file) {
             true => Ok(found),
             false => Err(self.broken(foreign_address("the block that it leads to", found), from)),

@@ -1,5 +1,6 @@
-//! Files whose checksums are right and whose content no database has: refused in one line that names the part, and never
-//! a panic or a hang. `cargo xtask bench fuzz` draws such files by the seed; these are the kinds that it and others found.
+//! Files whose checksums are right and whose content no database has: refused in one line that
+//! names the part, and never a panic or a hang. `cargo xtask bench fuzz` draws such files by the
+//! seed; these are the kinds that it and others found.
 
 use crate::crash_cycle::{Base, HOME, LogKind};
 use crate::support::{Rows, create_in, load, open_in};
@@ -226,7 +227,8 @@ fn what_a_block_says_of_its_content_is_checked_before_it_is_used() {
     }
 }
 
-/// A statement took a row of fewer columns for one of its table, and its caller counted on all of them.
+/// A statement took a row of fewer columns for one of its table, and its caller counted on all of
+/// them.
 #[test]
 fn a_row_of_other_columns_than_its_table_is_none_of_it() {
     let disk = written();

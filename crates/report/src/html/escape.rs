@@ -22,7 +22,8 @@ pub(crate) fn escape(text: &str) -> String {
 /// nests the element matters. In JSON a `<` stands only within strings, where
 /// its escape means the same.
 ///
-/// What changes the direction of text is shown escaped in a plot too, as everywhere: the string has the escape's letters.
+/// What changes the direction of text is shown escaped in a plot too, as everywhere: the string has
+/// the escape's letters.
 pub(super) fn json_in_script(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for letter in json.chars() {

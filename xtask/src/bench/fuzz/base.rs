@@ -1,7 +1,8 @@
-//! The databases that are changed: small ones in the memory of this process, the same for every seed.
+//! The databases that are changed: small ones in the memory of this process, the same for every
+//! seed.
 //!
-//! They lie on a disk in memory that can lose power: one thread does all work on it, and what is random there comes from
-//! its own seed. So a trial is the same wherever it is repeated.
+//! They lie on a disk in memory that can lose power: one thread does all work on it, and what is
+//! random there comes from its own seed. So a trial is the same wherever it is repeated.
 
 use anyhow::Context as _;
 use plumb_engine::index::build::{IndexSpec, create_index};
@@ -18,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Where the databases are.
+/// The directory of the databases on their disks.
 pub(super) const HOME: &str = "/in/memory/db";
 /// Rows of the table that was loaded by direct path: the tree on it has branches.
 const LOADED: i64 = 1500;
@@ -94,7 +95,8 @@ impl Base {
                 &[index("L_K", "K", true), index("L_V", "V", false)],
             )?;
             fill(&transactions, &session)?;
-            // What the log has of a block since the last checkpoint is taken from there, whatever the block is.
+            // What the log has of a block since the last checkpoint is taken from there, whatever
+            // the block is.
             transactions.checkpoint(&session)?;
         }
         let mut base = Base { disk: disk.restart(Survivors::All), left };
@@ -104,7 +106,8 @@ impl Base {
         Ok(base)
     }
 
-    /// Has a transaction under way, and a commit behind it that makes it durable, when the power goes.
+    /// Has a transaction under way, and a commit behind it that makes it durable, when the power
+    /// goes.
     fn leave_open(&mut self) -> anyhow::Result<()> {
         let instance = self.left.open(&self.disk)?;
         let session = instance.recorder.session(Role::User);

@@ -1,4 +1,5 @@
-//! Changes of what a file says: numbers become other numbers, above all those at the ends of ranges.
+//! Changes of what a file says: numbers become other numbers, above all those at the ends of
+//! ranges.
 
 use plumb_proof::random::Generator;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Files that are documents of their own: records, traces, calibrations, and what a backup says it has.
+//! Files that are documents of their own: records, traces, calibrations, and what a backup says it
+//! has.
 
 use super::change;
 use crate::bench::settings;

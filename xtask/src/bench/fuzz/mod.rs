@@ -1,15 +1,19 @@
-//! Files with right checksums and wrong content: no such file may end in a panic, a hang, or all memory.
+//! Files with right checksums and wrong content: no such file may end in a panic, a hang, or all
+//! memory.
 //!
-//! What it does: takes a small database, a record, a trace, a calibration or a backup that this program has made, changes
-//! numbers and texts in it, makes the checksums right again, and does with it what the commands do. A file may be refused,
-//! in one line of a sane length, or be taken for what it says.
+//! What it does: takes a small database, a record, a trace, a calibration or a backup that this
+//! program has made, changes numbers and texts in it, makes the checksums right again, and does
+//! with it what the commands do. A file may be refused, in one line of a sane length, or be taken
+//! for what it says.
 //!
-//! How: trials are numbered, and each draws from the seed and its number alone, so it can be repeated by `--first N --trials 1`.
-//! They run in a process of their own, which says before and after each what it does: one that ends, that says nothing for
-//! [`PATIENCE`], or that needs more memory than [`MEMORY_MOST`] has found something, and the next one goes on behind it.
+//! How: trials are numbered, and each draws from the seed and its number alone, so it can be
+//! repeated by `--first N --trials 1`. They run in a process of their own, which says before and
+//! after each what it does: one that ends, that says nothing for [`PATIENCE`], or that needs more
+//! memory than [`MEMORY_MOST`] has found something, and the next one goes on behind it.
 //!
-//! Limits: what is tried is what a change of one to three numbers reaches. Databases lie in memory, where one thread does all work:
-//! a hang between threads is not found. Records and calibrations differ from run to run; `--documents DIR` keeps them.
+//! Limits: what is tried is what a change of one to three numbers reaches. Databases lie in memory,
+//! where one thread does all work: a hang between threads is not found. Records and calibrations
+//! differ from run to run; `--documents DIR` keeps them.
 
 mod base;
 mod change;
@@ -58,7 +62,8 @@ pub struct Options {
     /// Trials at most.
     #[arg(long, default_value_t = u64::MAX)]
     trials: u64,
-    /// Where the documents that are changed are kept, and found the next time; otherwise they go with the bench.
+    /// Where the documents that are changed are kept, and found the next time; otherwise they go
+    /// with the bench.
     #[arg(long, value_name = "DIR")]
     documents: Option<PathBuf>,
     /// Is the process that carries the trials out.

@@ -53,7 +53,8 @@ pub(super) fn exercise(disk: &Arc<MemoryDisk>, left: Left) -> Refusals {
     refusals
 }
 
-/// Checks a table of direct path loads, scans it, reads it in the order of its indexes, and builds and drops one.
+/// Checks a table of direct path loads, scans it, reads it in the order of its indexes, and builds
+/// and drops one.
 fn loaded(instance: &Instance, table: &Table, indexes: &[Index], refusals: &mut Refusals) {
     if let Some(found) = refusals.note(check::examine_table(instance, &table.name)) {
         let damage = found.damage.iter().flat_map(|damage| &damage.first);
@@ -95,7 +96,8 @@ fn in_order(instance: &Instance, session: &Session, table: &Table, index: &Index
     }
 }
 
-/// Checks a table that transactions change, reads it, changes it, gives it an index, and drops that.
+/// Checks a table that transactions change, reads it, changes it, gives it an index, and drops
+/// that.
 fn changing(
     transactions: &Transactions<'_>,
     session: &Session,
