@@ -3,7 +3,7 @@
 use crate::database_id::DatabaseId;
 use plumb_io::IoError;
 use plumb_types::SourceError;
-use plumb_units::{BlockAddress, BlockSize, Bytes, RowId};
+use plumb_units::{BlockAddress, BlockSize, Bytes, Lsn, RowId};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -150,6 +150,16 @@ pub enum EngineError {
         path: PathBuf,
         /// What was found.
         why: String,
+    },
+    /// A data file from before the last checkpoint.
+    #[error("data file {} is an older copy: its last checkpoint is at LSN {}, expected {} or a later one, and no log has what was changed in between; put the newest one in its place, or restore all files of the database from one backup", path.display(), found.0, expected.0)]
+    OldFile {
+        /// The file.
+        path: PathBuf,
+        /// Its last checkpoint.
+        found: Lsn,
+        /// That of the log's control block.
+        expected: Lsn,
     },
     /// A data file outside the home that cannot be used, and that nothing lies in.
     #[error("{error}; a file outside of the database's directory ({}) is never made anew, because a control file from elsewhere may name any file: restore it from a copy, or make the database again", path.display())]
@@ -483,6 +493,7 @@ impl EngineError {
                     | EngineError::CorruptBlock { .. }
                     | EngineError::BadRow { .. }
                     | EngineError::DataFile { .. }
+                    | EngineError::OldFile { .. }
                     | EngineError::OtherDatabase { .. }
                     | EngineError::ControlFile { .. }
                     | EngineError::NoControlFile { .. }

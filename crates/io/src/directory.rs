@@ -477,7 +477,7 @@ fn last_of(name: &Path) -> Result<&OsStr, Errno> {
     name.file_name().ok_or(Errno::INVAL)
 }
 
-fn with_suffix(name: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn with_suffix(name: &Path, suffix: &str) -> PathBuf {
     let mut name = name.as_os_str().to_os_string();
     name.push(suffix);
     PathBuf::from(name)

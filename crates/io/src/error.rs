@@ -88,6 +88,13 @@ impl IoError {
         IoError::Operation { operation, path: path.to_path_buf(), source: noted(source.into(), path) }
     }
 
+    /// True if the file system, or the user's share of it, is full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let IoError::Operation { source, .. } = self else { return false };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
     /// One thread that could not be started.
     #[must_use]
     pub fn thread(what: impl Into<String>, source: io::Error) -> IoError {

@@ -352,6 +352,56 @@ impl Disk {
     }
 }
 
+impl Disk {
+    /// Replaces a small file in a held directory as [`Disk::replace`] does, and keeps room for the next time: a file
+    /// beside it, which is given up when the file system is full. So what frees space can be done on a full disk.
+    ///
+    /// # Errors
+    /// As [`Disk::replace`].
+    pub fn replace_with_reserve(&self, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
+        let Some((directory, name)) = self.held(path) else { return self.replace(path, bytes) };
+        let reserve = Reserve { directory, name: directory::with_suffix(name, RESERVE) };
+        match self.replace(path, bytes) {
+            Err(error) if error.is_full() && directory.remove(&reserve.name).is_ok() => {
+                self.replace(path, bytes)?;
+            }
+            replaced => replaced?,
+        }
+        reserve.keep(bytes.len() as u64);
+        Ok(())
+    }
+}
+
+/// What the name of a reserve ends in, behind that of its file.
+pub const RESERVE: &str = ".reserve";
+/// The least that is reserved.
+const RESERVE_LEAST: u64 = 64 << 10;
+
+/// Room that is kept for a file.
+struct Reserve<'a> {
+    directory: &'a Directory,
+    name: PathBuf,
+}
+
+impl Reserve<'_> {
+    /// Makes the reserve, or a longer one, where there is room for it. A disk without room has none until there is.
+    fn keep(&self, file_bytes: u64) {
+        let needed = RESERVE_LEAST.max(2 * file_bytes);
+        let found = self.directory.read_file(&self.name).ok();
+        if found.as_ref().and_then(|file| file.metadata().ok()).is_some_and(|found| found.len() >= file_bytes)
+        {
+            return;
+        }
+        if found.is_some() {
+            let _ = self.directory.remove(&self.name);
+        }
+        let Ok(file) = self.directory.create_file(&self.name) else { return };
+        if fallocate(&file, FallocateFlags::empty(), 0, needed).is_err() {
+            let _ = self.directory.remove(&self.name);
+        }
+    }
+}
+
 fn read_from_memory(disk: &MemoryDisk, path: &Path) -> std::io::Result<Vec<u8>> {
     let file = disk.open(path, false)?;
     let mut bytes = vec![0; file.length() as usize];

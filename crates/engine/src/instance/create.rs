@@ -20,9 +20,9 @@ use crate::access::{self, Access};
 use crate::cancel::Cancel;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
-use crate::storage::control::{Catalog, FILE_NAME, FileEntry, TablespaceEntry};
+use crate::storage::control::{Catalog, FILE_NAME, FileEntry, RESERVE_NAME, TablespaceEntry};
 use crate::storage::datafile::DataFile;
-use crate::storage::header::{self, FileHeader};
+use crate::storage::header::{self, FileHeader, NO_CHECKPOINT};
 use crate::storage::own_file::require_own;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
@@ -177,7 +177,7 @@ fn create_by(
             return Err(EngineError::NoControlFile { home: layout.home.clone(), file: file.clone() });
         }
         made.files.extend(files);
-        made.files.push(layout.home.join(FILE_NAME));
+        made.files.extend([FILE_NAME, RESERVE_NAME].map(|name| layout.home.join(name)));
     }
     write(&catalog)?;
     let tablespaces = make_files(&session, (&access, &cancel), layout, &catalog)?;
@@ -220,6 +220,9 @@ pub fn stands(home: &Path) -> Result<bool, EngineError> {
         if is_own && disk.exists(&path) {
             disk.remove(&path)?;
         }
+    }
+    if disk.exists(&home.join(RESERVE_NAME)) {
+        disk.remove(&home.join(RESERVE_NAME))?;
     }
     // Its own list goes last.
     disk.remove(&home.join(FILE_NAME))?;
@@ -266,7 +269,7 @@ impl Planned<'_> {
             let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
             let path = directory.join(format!("{}{:02}.dbf", purpose.name().to_lowercase(), number + 1));
             let path = path.strip_prefix(home).map_or(path.clone(), Path::to_path_buf);
-            files.push(FileEntry { id: first + number as u16, path, bytes: file_bytes });
+            files.push(FileEntry { id: first + number as u16, path, bytes: file_bytes, needs: None });
         }
         let extent_blocks = block_size.blocks_in(extent_bytes).0;
         Ok(TablespaceEntry { purpose, block_size: block_size.bytes() as u64, extent_blocks, files })
@@ -396,6 +399,7 @@ pub(super) fn header(
         extent_blocks: BlockCount(entry.extent_blocks),
         purpose: entry.purpose,
         created: CREATION,
+        checkpoint: NO_CHECKPOINT,
         home: file.path.is_absolute().then(|| home.to_path_buf()),
     }
 }

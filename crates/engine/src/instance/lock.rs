@@ -59,7 +59,8 @@ impl HomeLock {
             let _ = file.set_permissions(fs::Permissions::from_mode(0o600));
             file.set_len(0).map_err(fail)?;
             file.rewind().map_err(fail)?;
-            write!(file, "{}", std::process::id()).map_err(fail)?;
+            // A full disk has no room for it: then others are told of a process without its number.
+            let _ = write!(file, "{}", std::process::id());
         }
         Ok(Some(HomeLock { file, lock }))
     }

@@ -23,7 +23,7 @@ use crate::parallel::servers::{Operation, Sharing};
 use crate::read_cost::MergeReads;
 use crate::redo::recovery;
 use crate::settings::{Setting, Settings};
-use crate::storage::control::{Catalog, FILE_NAME, SegmentExtent};
+use crate::storage::control::{Catalog, FILE_NAME, RESERVE_NAME, SegmentExtent};
 use crate::storage::log_places::LogPlaces;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
@@ -355,7 +355,11 @@ impl Instance {
                 (catalog.database, catalog.log_places.clone())
             };
             let log_files = recovery::files_in(&self.home, database, places.clone());
-            for path in [FILE_NAME, LOCK_FILE].map(|name| self.home.join(name)).into_iter().chain(log_files) {
+            for path in [FILE_NAME, RESERVE_NAME, LOCK_FILE]
+                .map(|name| self.home.join(name))
+                .into_iter()
+                .chain(log_files)
+            {
                 // Missing is as good as removed.
                 let _ = self.access.disk.remove(&path);
             }

@@ -22,17 +22,18 @@ use super::{Instance, Opened};
 use crate::EngineError;
 use crate::access::{self, Access};
 use crate::cancel::Cancel;
+use crate::redo::recovery;
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, TablespaceEntry};
-use crate::storage::datafile::DataFile;
-use crate::storage::header::FileHeader;
+use crate::storage::datafile::{DataFile, Meant};
+use crate::storage::header::{FileHeader, Found};
 use crate::storage::own_file::require_own;
 use crate::storage::tablespace::{Extent, Purpose, Tablespace, UnusableFile};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{Directory, Disk, Lock, OpenMode};
-use plumb_units::{BlockCount, BlockSize, FileId};
+use plumb_units::{BlockCount, BlockSize, FileId, Lsn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -122,16 +123,20 @@ fn open_as(
         home,
         held: held.as_deref(),
         canonical: if memory.is_some() { home.to_path_buf() } else { canonical(home)? },
+        checkpoint: recovery::checkpointed(&access.disk, home, catalog.database),
         session: &session,
         access: &access,
         catalog: &catalog,
     };
     let tablespaces =
         catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
+    let opening_checkpoint = opening.checkpoint;
     let damaged = |why| EngineError::ControlFile { path: home.join(FILE_NAME), why };
     let tablespaces = Tablespaces::of(tablespaces).map_err(damaged)?;
     claim(&catalog, &tablespaces).map_err(damaged)?;
     if mode == OpenMode::Write {
+        let unusable = || tablespaces.iter().flat_map(|tablespace| &tablespace.unusable);
+        catalog.note_usable(|id| unusable().all(|file| file.id.0 != id), opening_checkpoint);
         catalog.skip_lsns(&access.disk);
     }
     let next_lsn = catalog.lsn_ceiling;
@@ -169,6 +174,8 @@ struct Opening<'a> {
     /// `None` in memory.
     held: Option<&'a Directory>,
     canonical: PathBuf,
+    /// The one that data files must have been there for.
+    checkpoint: Lsn,
     session: &'a Session,
     access: &'a Access,
     catalog: &'a Catalog,
@@ -187,6 +194,8 @@ impl Opening<'_> {
                     | EngineError::CopyOf { .. }
                     | EngineError::LinkedFile { .. }),
                 ) => return Err(error),
+                // A tablespace whose maker was killed: nothing lies in it, and the next opening to write makes it.
+                Err(error) if self.mode == OpenMode::Read && !self.is_used(file.id) && error.is_damage() => {}
                 // Sorts write to all files of it: without one they would not do what was asked for.
                 Err(error) if entry.purpose == Purpose::Temp => return Err(error),
                 Err(error) => {
@@ -196,6 +205,11 @@ impl Opening<'_> {
             }
         }
         Tablespace::new(entry.purpose, block_size, BlockCount(entry.extent_blocks), (files, unusable))
+    }
+
+    /// True if a table or an index has an extent of the file.
+    fn is_used(&self, file: u16) -> bool {
+        owned_extents(self.catalog).flat_map(|(_, pieces)| pieces).any(|piece| piece.extent.file == file)
     }
 
     fn file(
@@ -212,14 +226,16 @@ impl Opening<'_> {
         let end = owned.filter(|extent| extent.file == file.id).map(end_of).max();
         let needed = file.bytes.max(end.unwrap_or(0));
         let writes_inside = self.mode == OpenMode::Write && !file.is_outside();
+        let checkpoint = file.needs.map_or(self.checkpoint, Lsn);
+        let meant = Meant { header: &header, bytes: file.bytes, needed, checkpoint };
         let held = self.held.filter(|_| !file.is_outside());
         let require_own = |mode| held.map_or(Ok(()), |held| require_own(held, &file.path, mode));
         // A link is not opened; of a second name it is said first who has the file open.
         require_own(OpenMode::Read)?;
-        match DataFile::open(self.session, self.access, &path, (&header, file.bytes, needed), self.mode) {
-            Ok((opened, home)) => {
+        match DataFile::open(self.session, self.access, &path, &meant, self.mode) {
+            Ok((opened, found)) => {
                 require_own(self.mode)?;
-                self.settle(opened, &header, home)
+                self.settle(opened, header, found)
             }
             Err(error) if writes_inside && end.is_none() && may_be_made_anew(&error, header.purpose) => {
                 require_own(self.mode)?;
@@ -233,13 +249,8 @@ impl Opening<'_> {
     }
 
     /// Gives a file outside the home to this one, unless the database that it names is still there.
-    fn settle(
-        &self,
-        file: DataFile,
-        header: &FileHeader,
-        named: Option<PathBuf>,
-    ) -> Result<DataFile, EngineError> {
-        let Some(original) = named.filter(|named| header.home.as_ref() != Some(named)) else {
+    fn settle(&self, file: DataFile, header: FileHeader, found: Found) -> Result<DataFile, EngineError> {
+        let Some(original) = found.home.filter(|named| header.home.as_ref() != Some(named)) else {
             return Ok(file);
         };
         // What cannot be read is not known to be gone.
@@ -252,7 +263,8 @@ impl Opening<'_> {
             return Err(EngineError::CopyOf { path, original, home });
         }
         if self.mode == OpenMode::Write {
-            file.write_header(self.session, &self.access.method, header)?;
+            let header = FileHeader { checkpoint: found.checkpoint, ..header };
+            file.write_header(self.session, &self.access.method, &header)?;
             file.sync(self.session)?;
         }
         Ok(file)

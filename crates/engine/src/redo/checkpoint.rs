@@ -18,6 +18,7 @@
 //!      76  log files u32
 //!      80  members u32     of each log file; 0 as 1
 //!      88  file bytes u64  of each log file; 0: not noted
+//!      96  headers u64     1: each data file's header has the LSN of this checkpoint, or of a later one
 //! ```
 
 use super::log_file::{FILES_MOST, checksum, number, require};
@@ -45,6 +46,15 @@ const LOG_BLOCKS: (u64, u64) = (512, 64 << 10);
 /// Bytes of a log file at most: the range of the setting.
 const FILE_BYTES_MOST: u64 = 1 << 40;
 
+/// True for a control block whose checkpoint is noted in the headers of data files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileHeaders {
+    /// By none: the log is new, or an older program wrote the control block.
+    NotNoted,
+    /// In each, before the control block was written.
+    Noted,
+}
+
 /// What the control block says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -68,6 +78,8 @@ pub struct Checkpoint {
     pub members: u32,
     /// How long each of them is at least; 0 in a control block that was written before this was noted.
     pub file_bytes: u64,
+    /// Whether headers of data files have it.
+    pub headers: FileHeaders,
 }
 
 impl Checkpoint {
@@ -89,6 +101,7 @@ impl Checkpoint {
         put(72, u64::from(self.log_files) << 32 | u64::from(self.log_block));
         put(80, u64::from(self.members));
         put(88, self.file_bytes);
+        put(96, u64::from(self.headers == FileHeaders::Noted));
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
@@ -150,6 +163,7 @@ impl Checkpoint {
             log_files: (number(bytes, 72) >> 32) as u32,
             members: (number(bytes, 80) as u32).max(1),
             file_bytes: number(bytes, 88),
+            headers: if number(bytes, 96) == 1 { FileHeaders::Noted } else { FileHeaders::NotNoted },
         })
     }
 }

@@ -15,7 +15,7 @@
 
 use super::archiver::Archive;
 use super::bell::Bell;
-use super::checkpoint::{Checkpoint, ControlFile};
+use super::checkpoint::{Checkpoint, ControlFile, FileHeaders};
 use super::group_commit::{GroupCommit, ROLE, Turn};
 use super::log_buffer::{Apart, LogBuffer};
 use super::log_file::{BATCH_HEADER, FILE_HEADER};
@@ -687,7 +687,9 @@ impl Log {
             writer.files[first.unwrap_or(writer.current)].header.sequence
         };
         let serial = control.1.serial + 1;
-        let checkpoint = Checkpoint { serial, redo, low, sequence, next_transaction, ..control.1 };
+        let noted = FileHeaders::Noted;
+        let checkpoint =
+            Checkpoint { serial, redo, low, sequence, next_transaction, headers: noted, ..control.1 };
         let written = control.0.write(session, &checkpoint);
         if let Err(error) = &written {
             self.fail(error.to_string());

@@ -20,7 +20,7 @@
 //! Limits: one thread does the records again.
 
 use super::archiver::Archive;
-use super::checkpoint::{self, Checkpoint, ControlFile};
+use super::checkpoint::{self, Checkpoint, ControlFile, FileHeaders};
 use super::copier::{Copier, Purpose};
 use super::log::{Log, LogOptions};
 use super::log_access;
@@ -95,6 +95,15 @@ pub(crate) fn has_log(disk: &Disk, home: &Path, reaches: Lsn) -> Result<bool, En
 #[must_use]
 pub fn control_block(home: &Path) -> PathBuf {
     checkpoint::path(home)
+}
+
+/// The checkpoint that each data file of a database must have been there for; 0 where that is not known. A control block
+/// that cannot be read is for the opening of the log to report.
+pub(crate) fn checkpointed(disk: &Disk, home: &Path, database: DatabaseId) -> Lsn {
+    let path = checkpoint::path(home);
+    let bytes = disk.read_small(&path).ok().flatten().unwrap_or_default();
+    let newest = Checkpoint::newest(&bytes, database, &path).ok();
+    newest.filter(|newest| newest.headers == FileHeaders::Noted).map_or(Lsn(0), |newest| newest.redo)
 }
 
 /// Names of a log's files in their usual places: those of first members, which the others are made of.
@@ -312,6 +321,7 @@ impl LogHome<'_> {
             log_files: count,
             members,
             file_bytes: bytes,
+            headers: FileHeaders::NotNoted,
         };
         let control = self.create_control(session, &checkpoint)?;
         Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())

@@ -42,6 +42,8 @@ const VERSION_LOG_PLACES: u32 = 8;
 const VERSION_NO_MORE: u32 = 6;
 /// The control file's name in the database's home.
 pub const FILE_NAME: &str = "control.json";
+/// The name of the room that is kept for the control file of a full disk.
+pub const RESERVE_NAME: &str = "control.json.reserve";
 /// Numbers of operations that are reserved at once.
 const LSN_BATCH: u64 = 1024;
 /// How many an opening passes over at most: 2^29 openings fit into 64 bits.
@@ -150,6 +152,10 @@ pub struct FileEntry {
     pub path: PathBuf,
     /// Its least length in bytes; it may have grown since.
     pub bytes: u64,
+    /// While it cannot be used: the checkpoint that it must have been there for. Later ones do not concern it, because
+    /// no session changes it meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<u64>,
 }
 
 impl FileEntry {
@@ -401,6 +407,16 @@ impl Catalog {
         self.state = State::Open;
     }
 
+    /// Notes of each data file whether it can be used, and the checkpoint that it must have been there for if it cannot.
+    pub(crate) fn note_usable(&mut self, is_usable: impl Fn(u16) -> bool, checkpoint: Lsn) {
+        for file in self.tablespaces.iter_mut().flat_map(|entry| &mut entry.files) {
+            file.needs = match is_usable(file.id) {
+                true => None,
+                false => file.needs.or(Some(checkpoint.0)),
+            };
+        }
+    }
+
     /// Reserves more numbers of operations.
     pub(crate) fn raise_lsn_ceiling(&mut self) {
         self.lsn_ceiling += LSN_BATCH;
@@ -508,7 +524,7 @@ impl Catalog {
     /// As [`Disk::replace`], or when a path is not UTF-8.
     pub fn write(&self, disk: &Disk, home: &Path) -> Result<(), EngineError> {
         let path = home.join(FILE_NAME);
-        Ok(disk.replace(&path, self.text(&path)?.as_bytes())?)
+        Ok(disk.replace_with_reserve(&path, self.text(&path)?.as_bytes())?)
     }
 
     /// The control file's text, with its checksum.

@@ -431,6 +431,7 @@ mod tests {
                 extent_blocks,
                 purpose,
                 created: Lsn(1),
+                checkpoint: crate::storage::header::NO_CHECKPOINT,
                 home: None,
             };
             let path = format!("/null/{number}");

@@ -231,7 +231,7 @@ fn a_manifest_from_elsewhere_is_not_believed() {
     let whole = fs::read(copy.join(MANIFEST)).expect("a manifest");
     fs::write(directory.path().join("evil.sh"), "").expect("a file");
     let entry = |name: &str| serde_json::json!({"name": name, "bytes": 0, "crc32c": 0});
-    let mut check = |what: &str, change: &dyn Fn(&mut serde_json::Value)| {
+    let check = |what: &str, change: &dyn Fn(&mut serde_json::Value)| {
         edit_manifest(&copy, change);
         let error = refused(directory.path(), "new");
         assert!(
@@ -253,7 +253,14 @@ fn a_manifest_from_elsewhere_is_not_believed() {
         files(manifest).insert(0, first);
     });
     check("it is of database \"00\"", &|manifest| manifest["database"] = "00".into());
-    check("it lists users01.dbf with 1 bytes", &|manifest| files(manifest)[0]["bytes"] = 1.into());
+    check("and backup.json says 1 with", &|manifest| files(manifest)[0]["bytes"] = 1.into());
+    let first =
+        files(&mut serde_json::from_slice(&whole).expect("JSON"))[0]["name"].as_str().map(str::to_string);
+    fs::write(copy.join(first.expect("a name")), "").expect("emptied");
+    check(" with 0 bytes, and 262144 are needed", &|manifest| {
+        files(manifest)[0]["bytes"] = 0.into();
+        files(manifest)[0]["crc32c"] = 0.into();
+    });
 }
 
 #[test]

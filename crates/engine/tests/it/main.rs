@@ -29,6 +29,7 @@
 //! - `cache_model`: the latches of the buffer cache under it.
 //! - `slob`: ranges of an index that are read and updated, through crashes and where something runs out.
 //! - `shared_servers`: sessions that share threads, and what they wait for.
+//! - `full_disk`: what can still be done on a file system without room.
 //! - `cancel`: stopping what is under way.
 //!
 //! `support` has the databases, row sources and readers that they share. What
@@ -52,6 +53,7 @@ mod creation;
 mod errors_text;
 mod faults;
 mod file_sort;
+mod full_disk;
 mod isolation;
 mod line_sort;
 mod log_damage;

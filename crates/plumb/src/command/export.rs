@@ -18,6 +18,7 @@ use plumb_engine::table::fetch::{self, RowFetcher};
 use plumb_engine::table::scan::{self, Granules};
 use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::Role;
+use plumb_io::Disk;
 use plumb_io::owner::Owner;
 use plumb_types::{Column, Schema, Value};
 use plumb_units::RowId;
@@ -382,7 +383,10 @@ impl NewFile {
     fn finish(mut self) -> Result<(), Failure> {
         let named = self.file.sync_all().and_then(|()| fs::rename(&self.unfinished, &self.path));
         self.finished = named.is_ok();
-        named.map_err(|error| Failure::run(format!("cannot finish {}: {error}", self.path.display())))
+        named.map_err(|error| Failure::run(format!("cannot finish {}: {error}", self.path.display())))?;
+        // A name is durable with its directory.
+        let around = self.path.parent().unwrap_or(Path::new(""));
+        Ok(Disk::Kernel.sync_directory(around).map_err(EngineError::from)?)
     }
 }
 
