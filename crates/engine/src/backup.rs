@@ -53,7 +53,7 @@ use plumb_io::{
     Arena, Channel, DirectIo, Directory, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation,
     Request,
 };
-use plumb_units::{Bytes, Lsn, Nanos};
+use plumb_units::{Bytes, Lsn, Nanos, cut};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -94,7 +94,8 @@ impl Copied {
 }
 
 fn refused(path: &Path, why: impl Into<String>) -> EngineError {
-    EngineError::Backup { path: path.to_path_buf(), why: why.into() }
+    // It quotes the manifest, in which names may be of any length.
+    EngineError::Backup { path: path.to_path_buf(), why: cut(&why.into(), 400).into_owned() }
 }
 
 /// Copies the files of an open database to a directory, which is made; `transactions` where it has a log ([`has_log`]).

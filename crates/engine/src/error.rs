@@ -229,6 +229,20 @@ pub enum EngineError {
         /// Its name.
         name: String,
     },
+    /// A name is longer than a name may be.
+    #[error(
+        "the name of a {kind} has {found} bytes, and {limit} are the most; it begins with {start:?}: choose a shorter one"
+    )]
+    NameTooLong {
+        /// `table or index` or `column`.
+        kind: &'static str,
+        /// Bytes of the name that was given.
+        found: usize,
+        /// The most that it may have.
+        limit: usize,
+        /// The first letters of that name.
+        start: String,
+    },
     /// A file is there already where one is to be made.
     #[error("{} exists already: choose another name, or remove it first", path.display())]
     FileExists {

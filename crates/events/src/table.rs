@@ -257,6 +257,7 @@ statistics! {
     LeafSplits, "leaf node splits", Count, "Leaves of indexes that were split to take an entry.";
     BranchSplits, "branch node splits", Count, "Branches of indexes that were split.";
     FileBytesExtended, "data file bytes extended", Bytes, "Bytes by which data files grew, written as zeros.";
+    SpaceNotReserved, "output bytes not reserved", Bytes, "Bytes of outputs for which the file system reserves no space (fallocate): the files were lengthened by zeros.";
 }
 
 /// Which way bytes move.

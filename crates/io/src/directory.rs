@@ -429,8 +429,16 @@ pub(crate) fn make_durably(path: &Path) -> Result<Vec<PathBuf>, IoError> {
 /// # Errors
 /// When it is not there, is longer, is a pipe, a device or a directory, or cannot be read.
 pub fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    read_at_most(open_regular(path)?.into(), most)
+}
+
+/// Opens a regular file that the user or a bundle names, to read it. Links on the way are followed.
+///
+/// # Errors
+/// When it is not there, is a pipe, a device or a directory, or may not be read.
+pub fn open_regular(path: &Path) -> std::io::Result<std::fs::File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    read_at_most(regular(fs::open(path, flags, Mode::empty())?)?, most)
+    regular(fs::open(path, flags, Mode::empty())?).map(std::fs::File::from)
 }
 
 /// Passes on a regular file that was opened without waiting: the open of a pipe would wait for its

@@ -99,6 +99,15 @@ impl Durability {
     }
 }
 
+/// What a file was given that asked for space ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// Blocks of its own.
+    Reserved,
+    /// Its length alone: a disk that fills up shows when the file is written.
+    Lengthened,
+}
+
 /// Where files live.
 #[derive(Debug, Clone)]
 pub enum Disk {
@@ -588,14 +597,37 @@ impl File {
     /// read as zeros and were never written: the first write to each also changes
     /// the file's map of blocks.
     ///
+    /// ext2, NFS before 4.2 and many FUSE file systems cannot: there the file is lengthened by
+    /// zeros, if so much is free. Rejected: to write the zeros, which is all bytes of a sort's
+    /// output once more.
+    ///
     /// # Errors
-    /// When the space is not there or the file system cannot allocate ahead.
-    pub fn allocate(&self, bytes: u64) -> Result<(), IoError> {
-        match &self.backing {
+    /// When the space is not there.
+    pub fn allocate(&self, bytes: u64) -> Result<Space, IoError> {
+        let allocated = match &self.backing {
             Backing::Kernel(fd) => fallocate(fd, FallocateFlags::empty(), 0, bytes),
             Backing::Memory(file) => file.allocate(bytes),
+        };
+        let space = match allocated {
+            Ok(()) => Ok(Space::Reserved),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.lengthen(bytes).map(|()| Space::Lengthened),
+            Err(errno) => Err(errno),
+        };
+        space.map_err(|errno| IoError::operation("allocate space for", &self.path, errno))
+    }
+
+    fn lengthen(&self, bytes: u64) -> Result<(), Errno> {
+        match &self.backing {
+            Backing::Kernel(fd) => {
+                let (there, free) = (fs::fstat(fd)?.st_size.cast_unsigned(), fs::fstatvfs(fd)?);
+                let more = bytes.saturating_sub(there);
+                if more > free.f_bavail.saturating_mul(free.f_frsize) {
+                    return Err(Errno::NOSPC);
+                }
+                if more > 0 { ftruncate(fd, bytes) } else { Ok(()) }
+            }
+            Backing::Memory(file) => file.truncate(bytes.max(file.length())),
         }
-        .map_err(|errno| IoError::operation("allocate space for", &self.path, errno))
     }
 
     /// Makes what was written durable, with what is needed to read it back (fdatasync).

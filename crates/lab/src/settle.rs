@@ -6,9 +6,9 @@
 
 use crate::bundle::Settled;
 use plumb_events::clock;
+use plumb_io::open_regular;
 use plumb_io::receipt::{self, DiskStats};
 use plumb_units::{Bytes, Nanos};
-use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::thread;
@@ -40,7 +40,7 @@ pub fn settle(files: &[PathBuf], devices: &[String]) -> Settled {
 
 /// Drops the files' pages from the page cache: those that stayed, and all there are.
 fn drop_cached(files: &[PathBuf]) -> (u64, u64) {
-    let dropped = files.iter().filter_map(|file| receipt::drop_cache(File::open(file).ok()?.as_fd()).ok());
+    let dropped = files.iter().filter_map(|file| receipt::drop_cache(open_regular(file).ok()?.as_fd()).ok());
     dropped.fold((0, 0), |(resident, total), file| (resident + file.resident_pages, total + file.total_pages))
 }
 

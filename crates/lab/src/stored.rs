@@ -14,6 +14,7 @@
 //! several.
 
 use crate::calendar::Moment;
+use crate::outside;
 use crate::record::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;
@@ -56,7 +57,7 @@ pub enum StoredError {
 pub fn read(path: &Path) -> Result<Option<Calibration>, StoredError> {
     let file = path.join(FILE);
     let foreign = |why: String| Err(StoredError::Foreign { file: file.clone(), why });
-    let text = match fs::read_to_string(&file) {
+    let text = match outside::text(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return foreign(format!("cannot be read ({error})")),

@@ -13,6 +13,7 @@
 //! come later, when somebody may have edited it: what is neither the study's text nor the original is left to its owner.
 
 use crate::hex::hex;
+use crate::outside::WRITTEN_MOST;
 use plumb_io::owner::{self, MARK, Owner};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -103,16 +104,16 @@ pub(crate) fn journalled(mark: &Path) -> Option<PathBuf> {
 /// When it was edited since, or the kernel refuses: a line with what to do.
 pub(crate) fn recover(path: &Path) -> Result<(), String> {
     let (original, absent, hash) =
-        (beside(path, ORIGINAL), beside(path, ABSENT), fs::read(beside(path, WRITTEN)).ok());
+        (beside(path, ORIGINAL), beside(path, ABSENT), content(&beside(path, WRITTEN)).ok());
     let kept = if original.exists() { &original } else { &absent };
     if !kept.exists() {
         // What is left when somebody settled it by hand.
         let _ = fs::remove_file(beside(path, WRITTEN));
         return Ok(());
     }
-    let now = fs::read(path).ok();
+    let now = content(path).ok();
     let as_written = now.as_ref().is_some_and(|now| hash == Some(hex(&Sha256::digest(now)).into_bytes()));
-    let as_it_was = if original.exists() { now == fs::read(&original).ok() } else { now.is_none() };
+    let as_it_was = if original.exists() { now == content(&original).ok() } else { now.is_none() };
     if !as_written && !as_it_was {
         let (path, kept) = (path.display(), kept.display());
         let before =
@@ -123,6 +124,10 @@ pub(crate) fn recover(path: &Path) -> Result<(), String> {
         ));
     }
     put_back(path).map_err(|error| format!("cannot put back {}: {error}", path.display()))
+}
+
+fn content(path: &Path) -> io::Result<Vec<u8>> {
+    plumb_io::read_regular(path, WRITTEN_MOST)
 }
 
 fn beside(path: &Path, what: &str) -> PathBuf {
@@ -152,7 +157,7 @@ fn replace(path: &Path, content: &[u8], like: Option<fs::Metadata>) -> io::Resul
 
 /// Keeps the file as it is.
 fn keep(path: &Path) -> io::Result<()> {
-    match fs::read(path) {
+    match content(path) {
         Ok(content) => replace(&beside(path, ORIGINAL), &content, Some(fs::metadata(path)?)),
         Err(error) if error.kind() == ErrorKind::NotFound => replace(&beside(path, ABSENT), b"", None),
         Err(error) => Err(error),

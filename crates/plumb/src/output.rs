@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use plumb_report::{Document, summary, text};
-use plumb_units::{RowCount, visible, visible_lines};
+use plumb_units::{COLUMN_MOST, RowCount, visible, visible_lines};
 use std::io::{self, ErrorKind, Write};
 
 /// Prints to stdout. A reader that has gone away (`plumb list | head`) is no error.
@@ -87,7 +87,8 @@ const WORDS_MIN: usize = 8;
 fn wrapped(rows: &[Vec<String>], page_width: usize) -> Result<String, String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
-    let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let longest = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width = |column: usize| longest(column).min(COLUMN_MOST);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     // A name is copied from here, and so kept whole; elsewhere what has no blank is cut if it is long.
     let word = |cell: &String| cell.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
@@ -117,7 +118,7 @@ fn wrapped(rows: &[Vec<String>], page_width: usize) -> Result<String, String> {
 /// names, which the first row has.
 fn one_below_the_other(rows: &[Vec<String>], page_width: usize) -> String {
     let Some((head, rows)) = rows.split_first() else { return String::new() };
-    let names = head.iter().skip(1).map(|name| name.chars().count()).max().unwrap_or(0);
+    let names = head.iter().skip(1).map(|name| name.chars().count()).max().unwrap_or(0).min(COLUMN_MOST);
     let mut text = String::new();
     for row in rows {
         let Some((first, others)) = row.split_first() else { continue };
@@ -139,7 +140,7 @@ fn in_columns(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0).min(COLUMN_MOST)).collect();
     let mut text = String::new();
     for row in &rows {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
@@ -172,6 +173,19 @@ mod tests {
             "log_checkpoint_interval\n  group  log\n  takes  a size from 0 to 1T\n  help   Most bytes of log that a\n         recovery shall do again.\n\
              log_file_io\n  group  log\n  help   How the log files are reached.\n"
         );
+    }
+
+    /// The width of a format ends at 65,535: a column of a table may have had any name.
+    #[test]
+    fn a_name_of_any_length_is_listed() {
+        let long = "n".repeat(70_000);
+        let rows = [["NAME", &long, "x"], [&long, "TYPE", "y"]];
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_string).to_vec()).collect();
+        for text in [in_columns(&rows), one_below_the_other(&rows, 100)] {
+            assert!(text.contains(&long), "nothing is left out");
+        }
+        let wide = wrapped(&rows, 100).unwrap_or_else(|wider| wider);
+        assert_eq!(wide.matches('n').count(), 2 * long.len());
     }
 
     #[test]

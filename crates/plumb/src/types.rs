@@ -1,6 +1,7 @@
 //! Column lists of the command line: `--types` and the columns of an index.
 
 use crate::failure::Failure;
+use plumb_engine::storage::control::NAME_BYTES_MAX;
 use plumb_types::ColumnType;
 
 /// `NUMBER,DATE,VARCHAR2(60)` by place, or `price=NUMBER(38,2),day=DATE` by name.
@@ -48,7 +49,9 @@ pub fn parse_columns(text: &str) -> Result<Vec<(String, bool)>, Failure> {
 }
 
 /// The name of an index that was given none: `SALES_STORE_ID_PROD_ID_IX`, and with a column that
-/// descends `SALES_STORE_ID_DESC_IX`.
+/// descends `SALES_STORE_ID_DESC_IX`. One that is longer than a name may be is cut, and has a hash
+/// of all of it before its end, so that two of one beginning differ:
+/// `SALES_A_VERY_..._1F2E3D4C_IX`.
 #[must_use]
 pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
     let words =
@@ -59,7 +62,18 @@ pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
         let letters = word.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '_' });
         letters.collect::<String>().to_uppercase()
     };
-    words.map(plain).chain(["IX".to_string()]).collect::<Vec<_>>().join("_")
+    let name = words.map(plain).chain(["IX".to_string()]).collect::<Vec<_>>().join("_");
+    if name.len() <= NAME_BYTES_MAX {
+        return name;
+    }
+    // FNV-1a: the same of the same columns in every version.
+    let hash =
+        name.bytes().fold(0x811C_9DC5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let end = format!("_{hash:08X}_IX");
+    let room = NAME_BYTES_MAX - end.len();
+    let fits =
+        name.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|behind| *behind <= room);
+    format!("{}{end}", &name[..fits.last().unwrap_or(0)])
 }
 
 /// Splits at commas that are neither in parentheses nor in double quotes.
@@ -103,5 +117,8 @@ mod tests {
         assert_eq!(columns, expected.map(|(name, descending)| (name.to_string(), descending)));
         assert!(parse_columns("a,,b").is_err());
         assert_eq!(index_name("t", &columns), "T_STORE_ID_PROD_ID_DESC_A_B_UNIT_PRICE_IX");
+        let long = |last: &str| index_name("t", &[("ü".repeat(100), false), (last.to_string(), false)]);
+        assert!(long("a").len() <= NAME_BYTES_MAX && long("a").ends_with("_IX"), "{}", long("a"));
+        assert_ne!(long("a"), long("b"));
     }
 }

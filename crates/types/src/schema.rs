@@ -40,9 +40,24 @@ impl Column {
 
 /// The columns of a table in the order its rows store them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Columns")]
 pub struct Schema {
     /// 1 to 255 columns with different names.
     pub columns: Vec<Column>,
+}
+
+/// Columns as a file has them, which make a table or do not.
+#[derive(Deserialize)]
+struct Columns {
+    columns: Vec<Column>,
+}
+
+impl TryFrom<Columns> for Schema {
+    type Error = SchemaError;
+
+    fn try_from(Columns { columns }: Columns) -> Result<Schema, SchemaError> {
+        Schema::new(columns)
+    }
 }
 
 /// Why columns do not make a table.
@@ -147,5 +162,10 @@ mod tests {
         let schema = schema(&["a", "b"]).unwrap();
         let json = serde_json::to_string(&schema).unwrap();
         assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
+        let none = serde_json::from_str::<Schema>(r#"{"columns":[]}"#).unwrap_err().to_string();
+        assert!(none.contains("at least one column"), "{none}");
+        let twice = json.replace("\"b\"", "\"A\"");
+        let twice = serde_json::from_str::<Schema>(&twice).unwrap_err().to_string();
+        assert!(twice.contains("two columns are named"), "{twice}");
     }
 }

@@ -19,7 +19,7 @@ pub use path::{path_of_text, path_text};
 pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};
 pub use size::{Bytes, Rate};
 pub use time::Nanos;
-pub use visible::{visible, visible_lines};
+pub use visible::{COLUMN_MOST, changes_direction, cut, visible, visible_lines};
 
 #[cfg(test)]
 mod tests;

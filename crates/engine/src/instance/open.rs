@@ -183,10 +183,7 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     fn tablespace(&self, entry: &TablespaceEntry) -> Result<Tablespace, EngineError> {
-        let block_size = BlockSize::new(entry.block_size).ok_or_else(|| EngineError::ControlFile {
-            path: self.home.join(FILE_NAME),
-            why: format!("a block size of {} bytes is not possible", entry.block_size),
-        })?;
+        let block_size = BlockSize::new(entry.block_size).expect("the control file was validated");
         let (mut files, mut unusable) = (Vec::new(), Vec::new());
         let not_needed = self.mode == OpenMode::Read && entry.purpose == Purpose::Temp;
         for file in entry.files.iter().filter(|_| !not_needed) {

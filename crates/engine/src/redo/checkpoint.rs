@@ -21,11 +21,12 @@
 //!      96  headers u64     1: each data file's header has the LSN of this checkpoint, or of a later one
 //! ```
 
-use super::log_file::{checksum, number};
+use super::log_file::{FILES_MOST, checksum, number, require};
 use super::record::HEADER_BYTES;
 use crate::EngineError;
 use crate::access::Access;
 use crate::database_id::DatabaseId;
+use crate::storage::block::LSN_MOST;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{
     Arena, Channel, DirectIo, File, IoBuffer, Lock, Method, MethodKind, OpenMode, Operation, Request,
@@ -40,6 +41,10 @@ const MAGIC: [u8; 8] = *b"plumbctl";
 const VERSION: u32 = 1;
 /// Bytes from one copy to the other.
 const COPY_BYTES: usize = 4096;
+/// Bytes of a log block, from the least to what any device asks for.
+const LOG_BLOCKS: (u64, u64) = (512, 64 << 10);
+/// Bytes of a log file at most: the range of the setting.
+const FILE_BYTES_MOST: u64 = 1 << 40;
 
 /// True for a control block whose checkpoint is noted in the headers of data files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +109,28 @@ impl Checkpoint {
         bytes[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
+    /// Refuses a field that no control block has. Everything that follows computes with them: how
+    /// many files and members are opened, how they are cut into blocks, where the log begins.
+    fn require_bounds(&self, path: &Path) -> Result<(), EngineError> {
+        let part = (path, "the control block");
+        require(part, ("serial", self.serial), 0..=LSN_MOST)?;
+        require(part, ("redo LSN", self.redo.0), 0..=LSN_MOST)?;
+        require(part, ("low LSN", self.low.0), 0..=self.redo.0)?;
+        require(part, ("sequence", self.sequence), 1..=LSN_MOST)?;
+        require(part, ("next transaction", self.next_transaction), 1..=LSN_MOST)?;
+        require(part, ("bytes of a log block", u64::from(self.log_block)), LOG_BLOCKS.0..=LOG_BLOCKS.1)?;
+        if !self.log_block.is_power_of_two() {
+            let why = format!(
+                "the control block: bytes of a log block: found {}, expected a power of two; restore the database from a copy",
+                self.log_block
+            );
+            return Err(EngineError::Log { path: path.to_path_buf(), why });
+        }
+        require(part, ("log files", u64::from(self.log_files)), 1..=u64::from(FILES_MOST))?;
+        require(part, ("members of a log file", u64::from(self.members)), 1..=2)?;
+        require(part, ("bytes of a log file", self.file_bytes), 0..=FILE_BYTES_MOST)
+    }
+
     /// The copy that counts of those in a control block.
     ///
     /// # Errors
@@ -119,6 +146,7 @@ impl Checkpoint {
             let (found, expected) = (newest.database, database);
             return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
         }
+        newest.require_bounds(path)?;
         Ok(newest)
     }
 

@@ -30,9 +30,11 @@
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
+use crate::storage::block::LSN_MOST;
 use crc_fast::CrcAlgorithm;
 use plumb_units::Lsn;
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +47,27 @@ const VERSION: u32 = 1;
 
 /// Where a log file's home is in its header, behind its length.
 const HOME: usize = 66;
+/// Log files that a database may have: the range of the setting.
+pub(super) const FILES_MOST: u32 = 64;
+/// Bytes of a batch at most: what half of the largest log buffer takes, and its header. A longer
+/// one was never written.
+const BATCH_MOST: usize = (1 << 29) + BATCH_HEADER;
+
+/// Refuses a number of a file that no log has. It is checked once, where it is read.
+pub(super) fn require(
+    (path, part): (&Path, &str),
+    (field, found): (&str, u64),
+    range: RangeInclusive<u64>,
+) -> Result<(), EngineError> {
+    if range.contains(&found) {
+        return Ok(());
+    }
+    let (least, most) = range.into_inner();
+    let why = format!(
+        "{part}: {field}: found {found}, expected {least} to {most}; restore the database from a copy"
+    );
+    Err(EngineError::Log { path: path.to_path_buf(), why })
+}
 
 /// What a log file says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,13 +131,23 @@ impl FileHeader {
         if found != database {
             return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected: database });
         }
-        Ok(Some(FileHeader {
+        let header = FileHeader {
             database,
             sequence: number(bytes, 32),
             first: Lsn(number(bytes, 40)),
             number: number(bytes, 48) as u32,
             previous_end: Lsn(number(bytes, 56)),
-        }))
+        };
+        header.require_bounds(path)?;
+        Ok(Some(header))
+    }
+
+    fn require_bounds(&self, path: &Path) -> Result<(), EngineError> {
+        let part = (path, "its header");
+        require(part, ("sequence", self.sequence), 0..=LSN_MOST)?;
+        require(part, ("first LSN", self.first.0), 0..=LSN_MOST)?;
+        require(part, ("number of the file", u64::from(self.number)), 1..=u64::from(FILES_MOST))?;
+        require(part, ("end of the file before", self.previous_end.0), 0..=self.first.0)
     }
 }
 
@@ -143,7 +176,8 @@ impl BatchHeader {
     pub(super) fn claimed(bytes: &[u8], sequence: u64, least: Lsn) -> Option<usize> {
         let head = bytes.get(..BATCH_HEADER)?;
         let length = (number(head, 0) >> 32) as usize;
-        let fits = length > BATCH_HEADER && number(head, 16) == sequence && number(head, 8) >= least.0;
+        let is_length = (BATCH_HEADER + 1..=BATCH_MOST).contains(&length);
+        let fits = is_length && number(head, 16) == sequence && number(head, 8) >= least.0;
         fits.then_some(length)
     }
 
@@ -152,6 +186,11 @@ impl BatchHeader {
         let length = BatchHeader::claimed(bytes, sequence, least)?;
         let header = BatchHeader { length, lsn: Lsn(number(bytes, 8)), sequence, opening: number(bytes, 24) };
         (number(bytes, 0) as u32 == checksum(bytes.get(4..length)?)).then_some(header)
+    }
+
+    /// Refuses a whole batch of an LSN that no log reaches, at this byte of a file.
+    pub(super) fn require_bounds(&self, path: &Path, at: u64) -> Result<(), EngineError> {
+        require((path, &format!("the batch at byte {at}")), ("LSN", self.lsn.0), 0..=LSN_MOST)
     }
 }
 

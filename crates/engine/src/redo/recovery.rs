@@ -24,7 +24,7 @@ use super::checkpoint::{self, Checkpoint, ControlFile, FileHeaders};
 use super::copier::{Copier, Purpose};
 use super::log::{Log, LogOptions};
 use super::log_access;
-use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
+use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FILES_MOST, FileHeader};
 use super::log_reader::LogReader;
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::record::{Record, RecordKind, UNDER_WAY_BYTES, length_of};
@@ -35,10 +35,11 @@ use crate::access::Access;
 use crate::cache::BufferCaches;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
+use crate::storage::block::LSN_MOST;
 use crate::storage::control::Catalog;
 use crate::storage::log_places::LogPlaces;
 use crate::storage::own_file::require_own;
-use crate::storage::tablespace::Extent;
+use crate::storage::tablespace::{Extent, Purpose as Space};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{
@@ -54,8 +55,6 @@ use std::sync::Arc;
 
 /// Numbers that direct path operations of one opening may have below the LSNs of its log.
 const OPERATIONS: u64 = 1 << 30;
-/// Log files that a database may have: the range of the setting.
-const FILES_MOST: u32 = 64;
 /// Bytes of a write when a log file is made.
 const PIECE: usize = 1 << 20;
 /// Bytes of log that are gone through at once: what blocks they change is known before the first one is.
@@ -175,6 +174,8 @@ pub struct LogHome<'a> {
 pub struct LiveExtent {
     /// Where it is.
     pub extent: Extent,
+    /// The tablespace of its file.
+    pub purpose: Space,
     /// When its segment was created: what the log has of it before was another's.
     pub created: Lsn,
     /// Whether it is read through the buffer cache; else by direct path.
@@ -909,6 +910,15 @@ impl<'a> Redo<'a> {
         let Redo { reader, replay, from, .. } = self;
         let batches = || stretch.batches.iter().map(|(lsn, at)| (*lsn, within(reader.window(at.start), at)));
         let again = batches().flat_map(|(lsn, bytes)| Records { lsn, bytes });
+        let nonsense = |(lsn, why): (Lsn, String)| EngineError::Log {
+            path: file.file().path().to_path_buf(),
+            why: format!("the record of LSN {} {why}; restore the database from a copy", lsn.0),
+        };
+        for record in again.clone().filter(|record| record.lsn >= *from) {
+            require_record(&record)
+                .and_then(|()| replay.require_sound_record(&record))
+                .map_err(|why| nonsense((record.lsn, why)))?;
+        }
         replay.prepare(again.filter(|record| record.lsn >= *from))?;
         for (lsn, bytes) in
             stretch.batches.iter().map(|(lsn, at)| (*lsn, within(self.reader.window(at.start), at)))
@@ -932,11 +942,40 @@ impl<'a> Redo<'a> {
         self.replay.finish(self.from..end)?;
         self.recovered.block_count = self.replay.block_count;
         self.recovered.unended = self.open.values().copied().collect();
+        let most = LogOptions::transactions_max(self.home.tablespaces.largest_block().bytes());
+        if self.recovered.unended.len() > most {
+            let (found, path) = (self.recovered.unended.len(), checkpoint::path(self.home.home));
+            let why = format!(
+                "its log has {found} transactions without an end, expected at most {most}; restore the database from a copy"
+            );
+            return Err(EngineError::Log { path, why });
+        }
         Ok(())
     }
 }
 
+/// Refuses a record with numbers that no log has.
+fn require_record(record: &Record<'_>) -> Result<(), String> {
+    let most = |what: &str, found: u64, most: u64| match found <= most {
+        true => Ok(()),
+        false => Err(format!("has {what} {found}, expected at most {most}")),
+    };
+    most("transaction", record.transaction, LSN_MOST)?;
+    most("the record before it at LSN", record.previous.0, record.lsn.0)?;
+    if record.kind != RecordKind::Checkpoint {
+        return Ok(());
+    }
+    for entry in record.undo.chunks_exact(UNDER_WAY_BYTES) {
+        let [transaction, first, last] = [0, 8, 16].map(|at| log_file::number(entry, at));
+        most("transaction", transaction, LSN_MOST)?;
+        most("the first record of a transaction at LSN", first, record.lsn.0)?;
+        most("the last record of a transaction at LSN", last, record.lsn.0)?;
+    }
+    Ok(())
+}
+
 /// The records of a batch; ends early where the bytes make no sense, which are then left.
+#[derive(Clone)]
 struct Records<'a> {
     lsn: Lsn,
     bytes: &'a [u8],

@@ -20,8 +20,9 @@ use crate::storage::log_places::LogPlaces;
 use crate::storage::tablespace::{Extent, Purpose};
 use plumb_io::{Disk, IoError};
 use plumb_types::{ColumnType, DigitCode, Schema, leading_word};
-use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn, path_text};
+use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn, cut, path_text};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -47,6 +48,32 @@ pub const RESERVE_NAME: &str = "control.json.reserve";
 const LSN_BATCH: u64 = 1024;
 /// How many an opening passes over at most: 2^29 openings fit into 64 bits.
 const LSN_STRETCH: u64 = 1 << 35;
+
+/// Letters of a control file that a message quotes at most.
+const QUOTED: usize = 400;
+/// Names that a message lists at most.
+const LISTED: usize = 40;
+
+/// Bytes of the name of a table, an index or a column at most. Those that are there and longer can
+/// be read and dropped.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// Refuses a name that nothing may be given.
+fn require_short(kind: &'static str, name: &str) -> Result<(), EngineError> {
+    if name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let start = name.chars().take(40).collect();
+    Err(EngineError::NameTooLong { kind, found: name.len(), limit: NAME_BYTES_MAX, start })
+}
+
+/// Refuses columns of a table that is to be made whose names are too long.
+///
+/// # Errors
+/// [`EngineError::NameTooLong`] with the first of them.
+pub(crate) fn require_column_names(schema: &Schema) -> Result<(), EngineError> {
+    schema.columns.iter().try_for_each(|column| require_short("column", &column.name))
+}
 
 /// The name of a table or an index as it is stored and looked up.
 #[must_use]
@@ -466,7 +493,11 @@ impl Catalog {
     /// As [`Catalog::find`].
     pub fn find_on(disk: &Disk, home: &Path) -> Result<Option<Catalog>, EngineError> {
         let path = home.join(FILE_NAME);
-        let refuse = |why: String| EngineError::ControlFile { path: path.clone(), why };
+        // A message quotes the file, and a name or a path in it may be of any length.
+        let refuse = |why: String| EngineError::ControlFile {
+            path: path.clone(),
+            why: cut(&why, QUOTED).into_owned(),
+        };
         let Some(bytes) = disk.read_small(&path)? else {
             return match stray_data_file(home) {
                 Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
@@ -477,7 +508,7 @@ impl Catalog {
         let (sum, document) = text.split_once('\n').unwrap_or((&text, ""));
         let expected = format!("{:08x}", checksum(document));
         if sum != expected {
-            return Err(refuse(format!("its checksum is {sum:?}, expected {expected:?}")));
+            return Err(refuse(format!("its checksum is {:?}, expected {expected:?}", cut(sum, 16))));
         }
         let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
         let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
@@ -485,7 +516,8 @@ impl Catalog {
             return Err(EngineError::Format { path, found, expected: VERSION_LOG_PLACES });
         }
         let catalog: Catalog = serde_json::from_str(document).map_err(unclear)?;
-        catalog.require_own_paths().and_then(|()| catalog.log_places.require_valid()).map_err(refuse)?;
+        let paths = || catalog.require_own_paths().and_then(|()| catalog.log_places.require_valid());
+        catalog.validate().and_then(|()| paths()).map_err(refuse)?;
         Ok(Some(catalog))
     }
 
@@ -598,12 +630,13 @@ impl Catalog {
         table.or_else(|| self.live_indexes.iter().any(|index| index.name == name).then_some("index"))
     }
 
-    /// Refuses a name that is taken; gives it back as it is stored.
+    /// Refuses a name that is taken or too long; gives it back as it is stored.
     ///
     /// # Errors
-    /// [`EngineError::Exists`] when a table or an index has it.
+    /// [`EngineError::Exists`] when a table or an index has it, [`EngineError::NameTooLong`].
     pub fn require_free(&self, name: &str) -> Result<String, EngineError> {
         let name_stored = stored_name(name);
+        require_short("table or index", &name_stored)?;
         match self.holder_of(name) {
             Some(kind) => Err(EngineError::Exists { kind, name: name_stored }),
             None => Ok(name_stored),
@@ -636,10 +669,15 @@ impl Catalog {
     }
 }
 
-/// Names for a message: `A, B`, or `none`.
+/// Names for a message: `A, B`, or `none`. Of many it has the first, and of a long one its
+/// beginning.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.collect();
-    if names.is_empty() { "none".to_string() } else { names.join(", ") }
+    let names: Vec<Cow<'_, str>> = names.map(|name| cut(name, NAME_BYTES_MAX)).collect();
+    match names.len() {
+        0 => "none".to_string(),
+        1..=LISTED => names.join(", "),
+        count => format!("{} and {} more", names[..LISTED].join(", "), count - LISTED),
+    }
 }
 
 fn stray_data_file(home: &Path) -> Option<PathBuf> {

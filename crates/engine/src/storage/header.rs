@@ -26,10 +26,9 @@ use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::{self, BlockKind, Content, Expected, LsnRange};
 use crate::storage::tablespace::Purpose;
-use plumb_io::Directory;
-use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn};
+use plumb_io::{Directory, open_regular};
+use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, cut};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -109,7 +108,7 @@ impl FileShape {
     /// When the file cannot be read, or does not begin as a data file does.
     pub fn read(path: &Path) -> io::Result<FileShape> {
         let mut bytes = [0; HOME];
-        File::open(path)?.read_exact(&mut bytes)?;
+        open_regular(path)?.read_exact(&mut bytes)?;
         if bytes[24..32] != MAGIC {
             return Err(io::Error::other(format!("{} is no data file", path.display())));
         }
@@ -209,7 +208,12 @@ impl FileHeader {
         differs("its tablespace", purpose(block[56]).to_string(), self.purpose.name().to_string())?;
         differs("blocks in an extent", number(52).to_string(), self.extent_blocks.0.to_string())?;
         let length = usize::from(u16::from_le_bytes([block[58], block[59]])).min(block.len() - HOME);
-        let home = (length > 0).then(|| PathBuf::from(OsStr::from_bytes(&block[HOME..HOME + length])));
+        let home = &block[HOME..HOME + length];
+        if length > 0 && (home[0] != b'/' || home.contains(&0)) {
+            let found = cut(&String::from_utf8_lossy(home), 64).into_owned();
+            differs("the home in its header", format!("{found:?}"), "an absolute path".to_string())?;
+        }
+        let home = (length > 0).then(|| PathBuf::from(OsStr::from_bytes(home)));
         let checkpoint = u64::from_le_bytes(block[CHECKPOINT..][..8].try_into().expect("eight bytes"));
         Ok(Found { home, checkpoint: Lsn(checkpoint) })
     }

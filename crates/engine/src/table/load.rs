@@ -12,7 +12,7 @@
 use crate::parallel::servers::{self, Operation};
 use crate::settings::Setting;
 use crate::storage::block::{BlockKind, LsnRange};
-use crate::storage::control::{ColumnStatistics, SegmentExtent, Table};
+use crate::storage::control::{ColumnStatistics, SegmentExtent, Table, require_column_names};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::chain;
@@ -173,6 +173,7 @@ impl<'a> Load<'a> {
         schema: &'a Schema,
     ) -> Result<Load<'a>, EngineError> {
         assert!(target.tablespace.is_tables(), "a table is in a tablespace for tables");
+        require_column_names(schema)?;
         let name = instance.catalog().require_free(target.table)?;
         let lsn = match target.log {
             Some(log) => log.begin(),

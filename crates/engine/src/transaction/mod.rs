@@ -176,8 +176,8 @@ impl<'i> Transactions<'i> {
             let catalog = instance.catalog();
             let cached = catalog.live_extents().map(|segment| (segment, true));
             let all = cached.chain(catalog.logged_extents().map(|segment| (segment, false)));
-            let live = all.flat_map(|((_, extents, created), cached)| {
-                extents.iter().map(move |piece| LiveExtent { extent: piece.extent, created, cached })
+            let live = all.flat_map(|((purpose, extents, created), cached)| {
+                extents.iter().map(move |piece| LiveExtent { extent: piece.extent, purpose, created, cached })
             });
             (live.collect::<Vec<_>>(), catalog.database, Lsn(catalog.log_reaches), catalog.log_places.clone())
         };

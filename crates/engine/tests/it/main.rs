@@ -39,6 +39,7 @@
 
 mod backup;
 mod block_sizes;
+mod bounds;
 mod cache_model;
 mod cancel;
 mod catalog;

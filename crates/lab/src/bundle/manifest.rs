@@ -4,6 +4,7 @@ use super::single::bundles_below;
 use super::{ANALYSIS, ORDER, REPORTS, RUNS};
 use crate::LabError;
 use crate::hex::hex;
+use crate::outside;
 use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -70,7 +71,7 @@ impl Manifest {
         if !path.exists() && directory.join(ORDER).is_file() {
             return Err(LabError::Tampered { path, why: "it is gone".to_string() });
         }
-        let text = fs::read_to_string(&path).map_err(|source| LabError::BundleRead {
+        let text = outside::text(&path).map_err(|source| LabError::BundleRead {
             path: path.clone(),
             why: format!(
                 "{source}; {}",
@@ -105,10 +106,11 @@ impl Manifest {
             path: path.clone(),
             why: format!("{MANIFEST} does not list it"),
         })?;
-        let bytes = fs::read(&path).map_err(|source| LabError::Tampered {
-            path: path.clone(),
-            why: format!("{MANIFEST} lists it, and it cannot be read: {source}"),
-        })?;
+        let bytes =
+            plumb_io::read_regular(&path, outside::TEXT_MOST).map_err(|source| LabError::Tampered {
+                path: path.clone(),
+                why: format!("{MANIFEST} lists it, and it cannot be read: {source}"),
+            })?;
         let found = checksum(&bytes);
         if found != *expected {
             let why =

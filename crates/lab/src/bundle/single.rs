@@ -2,6 +2,7 @@
 
 use super::{CALIBRATION, STUDY};
 use crate::LabError;
+use crate::outside;
 use crate::record::{FILE, Record};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathB
 /// # Errors
 /// When it cannot be read.
 pub fn text(path: &Path) -> Result<String, LabError> {
-    fs::read_to_string(path).map_err(|error| LabError::BundleRead {
+    outside::text(path).map_err(|error| LabError::BundleRead {
         path: path.to_path_buf(),
         why: format!("{error}; {}", cure(path)),
     })

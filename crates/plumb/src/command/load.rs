@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::output::{self, aligned_under_head};
 use crate::progress::{Audience, Watch};
 use crate::{bundle, command_line, settings, types};
-use plumb_engine::storage::control::stored_name;
+use plumb_engine::storage::control::{NAME_BYTES_MAX, stored_name};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadOutcome, LoadTarget};
 use plumb_engine::transaction::Logging;
@@ -17,7 +17,7 @@ use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{Role, clock};
 use plumb_lab::{Stage, archiving};
 use plumb_types::RowSource;
-use plumb_units::{BlockSize, Bytes, Nanos, RowCount};
+use plumb_units::{BlockSize, Bytes, Nanos, RowCount, cut};
 use plumb_workload::{
     ColumnBasis, ColumnFinding, CsvFile, CsvOptions, DateForm, DateStyle, TextCause, TextReason, zone_name,
 };
@@ -189,11 +189,12 @@ fn options(arguments: &Load, kept: Option<&Kept>) -> Result<CsvOptions, Failure>
 /// Names go into messages, listings and other commands' arguments.
 fn require_name(table: &str) -> Result<(), Failure> {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$' | '#');
-    if !table.is_empty() && table.len() <= 128 && table.chars().all(plain) {
+    if !table.is_empty() && table.len() <= NAME_BYTES_MAX && table.chars().all(plain) {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "--table {table:?}: a table's name has 1 to 128 letters, digits, _, $ or #; choose another name"
+        "--table {:?}: a table's name has 1 to {NAME_BYTES_MAX} letters, digits, _, $ or #; choose another name",
+        cut(table, NAME_BYTES_MAX)
     )))
 }
 

@@ -17,7 +17,7 @@ use plumb_lab::document;
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
 use plumb_lab::target::{Opening, Target};
-use plumb_lab::{execution, pilot, report};
+use plumb_lab::{execution, outside, pilot, report};
 use plumb_report::Document;
 use plumb_report::picture::picture;
 use plumb_units::{Nanos, path_of_text};
@@ -163,7 +163,7 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<study::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
     if is_file {
-        let text = std::fs::read_to_string(file)
+        let text = outside::text(file)
             .map_err(|error| Failure::run(format!("cannot read the study {name}: {error}")))?;
         return Ok(study::parse(name, &places::named(&text, paths)?, KINDS).map_err(LabError::from)?);
     }

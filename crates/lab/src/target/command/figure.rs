@@ -89,7 +89,7 @@ impl Declared {
         }
         let text = match &self.from {
             Some(name) => {
-                std::fs::read_to_string(fresh(name)?.0).map_err(|error| format!("{name}: {error}"))?
+                crate::outside::text(&fresh(name)?.0).map_err(|error| format!("{name}: {error}"))?
             }
             None => printed.to_string(),
         };

@@ -25,7 +25,6 @@ use plumb_units::{Bytes, Nanos, path_of_text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -450,7 +449,7 @@ fn said(printed: &Printed) -> String {
 /// A file with the hash of its content.
 fn hashed(path: &Path) -> HashedFile {
     let hash = || {
-        let mut file = fs::File::open(path).ok()?;
+        let mut file = plumb_io::open_regular(path).ok()?;
         let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
         while let count @ 1.. = file.read(&mut piece).ok()? {
             hash.update(&piece[..count]);
