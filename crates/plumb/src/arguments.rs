@@ -296,6 +296,9 @@ pub struct AroundCommand {
     /// What is compared: elapsed, cpu, "peak memory", regex:PATTERN with one group, json:/POINTER, or size:FILE [default: elapsed]
     #[arg(long, value_name = "MEASURE")]
     pub measure: Option<String>,
+    /// The figure that counts, of several matches of a pattern or several JSON documents
+    #[arg(long, value_name = "last|sum", value_parser = ["last", "sum"])]
+    pub take: Option<String>,
     /// The unit of a pattern's or a pointer's figure, as reports print it
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<String>,
@@ -317,6 +320,9 @@ pub struct AroundCommand {
     /// Run after each run: the result is wrong when it does not exit with 0
     #[arg(long, value_name = "COMMAND")]
     pub verify: Option<String>,
+    /// Codes that the commands may end with, as in 0,1 for grep and diff [default: 0]
+    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    pub exit_codes: Vec<u8>,
     /// Have /bin/sh run the commands, which costs its start
     #[arg(long)]
     pub shell: bool,
