@@ -502,7 +502,8 @@ impl AdvancedCalibration {
 /// `plumb load`
 #[derive(Debug, Args)]
 pub struct Load {
-    /// The file: a header row unless --no-header or --names says otherwise, then rows; plain or gzip; - for standard input
+    /// The file: a header row unless --no-header or --names says otherwise, then rows; plain or
+    /// gzip; - for standard input
     pub file: PathBuf,
     /// The table to make
     #[arg(long, value_name = "T")]
@@ -510,8 +511,9 @@ pub struct Load {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
-    /// Column types by place (NUMBER,DATE,VARCHAR2(60)) or by name (price=NUMBER(38,2),day=DATE); others are found from the values; a
-    /// name with a comma, a quote first or = stands in double quotes ("price, EUR"=NUMBER)
+    /// Column types by place (NUMBER,DATE,VARCHAR2(60)) or by name (price=NUMBER(38,2),day=DATE);
+    /// others are found from the values; a name with a comma, a quote first or = stands in double
+    /// quotes ("price, EUR"=NUMBER)
     #[arg(long)]
     pub types: Option<String>,
     /// The file has no header row: its columns are called column_1, column_2 and so on
@@ -523,7 +525,8 @@ pub struct Load {
     /// The first row has the names, although they look like values
     #[arg(long)]
     pub header: bool,
-    /// What a quote at the start of a field does: hold delimiters and line ends, doubled within (double), or nothing (none)
+    /// Quotes at the start of a field: they hold delimiters and line ends, doubled within
+    /// (double), or nothing (none)
     #[arg(long, default_value = "double", value_name = "double|none", value_parser = parse_quote)]
     pub quote: Quote,
     /// What stands between two fields: comma, semicolon, tab, pipe, any other character, or auto

@@ -14,7 +14,7 @@ pub fn parse_types(text: &str) -> Result<Vec<(Option<String>, ColumnType)>, Fail
         let (name, word) = match (name, rest.rsplit_once('=')) {
             (None, None) => (None, rest.trim()),
             (None, Some((name, word))) => (Some(name.trim().to_string()), word.trim()),
-            (Some(name), Some(("", word))) => (Some(name), word.trim()),
+            (Some(name), Some((between, word))) if between.trim().is_empty() => (Some(name), word.trim()),
             (Some(name), _) => {
                 return Err(Failure::usage(format!(
                     "--types: expected =TYPE behind the name {name:?}, found {rest:?}"
@@ -114,7 +114,8 @@ enum Holds {
     Names,
 }
 
-/// Splits a list at its commas. Quotes count at the start of an entry, doubled within the name; elsewhere they are letters of it.
+/// Splits a list at its commas. Quotes count at the start of an entry, doubled within the name;
+/// elsewhere they are letters of it.
 fn entries(what: &str, text: &str, holds: Holds) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     let mut left = text.trim_start();
@@ -157,7 +158,7 @@ fn quoted_name(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Where the comma is that ends an entry, or the end of the text.
+/// Returns the place of the comma that ends an entry, or the end of the text.
 fn end_of_entry(text: &str, holds: Holds) -> usize {
     let mut depth = 0_usize;
     for (place, letter) in text.char_indices() {

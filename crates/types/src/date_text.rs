@@ -1,5 +1,5 @@
-//! The way the dates of a column are written: a file that has `31/12/2020` is to come back with that, and not with the
-//! `2020-12-31` in which a DATE is written otherwise.
+//! The way the dates of a column are written: a file that has `31/12/2020` is to come back with
+//! that, and not with the `2020-12-31` in which a DATE is written otherwise.
 
 use crate::DateTime;
 use serde::{Deserialize, Serialize};

@@ -15,7 +15,7 @@ pub struct Column {
     /// How its numbers are written for people.
     #[serde(default, skip_serializing_if = "NumberForm::is_shortest")]
     pub written: NumberForm,
-    /// How its dates are written for people.
+    /// The way its dates are written for people.
     #[serde(default, skip_serializing_if = "DateText::is_default")]
     pub dates: DateText,
 }

@@ -1,15 +1,15 @@
 //! A CSV file as a source of rows.
 //!
-//! The first row names the columns, unless the options say that there is no such row ([`header`]). The file is read twice: a first pass finds
-//! the type of each column from all its values and counts the rows, a second
-//! hands them out. Where the caller gives all types there is no first pass and
-//! no row count. In both passes one thread at a time reads, and cuts off a piece
-//! of whole records ([`pieces`]); all of them split and convert pieces side by side.
+//! The first row names the columns, unless the options say that there is no such row ([`header`]).
+//! The file is read twice: a first pass finds the type of each column from all its values and
+//! counts the rows, a second hands them out. Where the caller gives all types there is no first
+//! pass and no row count. In both passes one thread at a time reads, and cuts off a piece of whole
+//! records ([`pieces`]); all of them split and convert pieces side by side.
 //!
 //! What is read: comma, semicolon, tab or `|` between fields (found from the
-//! header and the lines below it, or named by a first line `sep=;`), or any other character that is given; RFC 4180 quoting
-//! or none; lines ended by LF, CRLF or CR ([`dialect`]); UTF-8 with or without a byte order mark; plain or gzip (told by content, several
-//! members and padding too).
+//! header and the lines below it, or named by a first line `sep=;`), or any other character that is
+//! given; RFC 4180 quoting or none; lines ended by LF, CRLF or CR ([`dialect`]); UTF-8 with or
+//! without a byte order mark; plain or gzip (told by content, several members and padding too).
 //!
 //! - An empty line is a row whose only value is NULL where there is one column:
 //!   that is how such a row is written. Where there are several it is no row;
@@ -21,9 +21,9 @@
 //!   a digit behind the point at least (`10.0`, `2.5`), or with as many digits
 //!   there everywhere (`10.00`, `2.50`). So `007`, `+49`, `1E5` and a `1.10`
 //!   beside `1.9` stay text ([`inference`] says why). It is DATE where all are
-//!   dates of one form that are written in one way ([`dates`]), otherwise VARCHAR2 of its longest value; without any value,
-//!   VARCHAR2(1). Blanks around a number or a date do not matter. Why a column
-//!   became text is kept, with the first line at fault.
+//!   dates of one form that are written in one way ([`dates`]), otherwise VARCHAR2
+//!   of its longest value; without any value, VARCHAR2(1). Blanks around a number or
+//!   a date do not matter. Why a column became text is kept, with the first line at fault.
 //! - Names are trimmed. A missing name becomes `column_3` by its place; one
 //!   already used gets `_2`, `_3`, ... appended. Both are common in exports
 //!   and harmless, so neither is an error.
@@ -76,9 +76,9 @@ pub struct CsvOptions {
     pub types: Vec<(Option<String>, ColumnType)>,
     /// What stands between two fields.
     pub delimiter: Delimiter,
-    /// Whether quotes hold delimiters and line ends.
+    /// The meaning of quotes.
     pub quote: Quote,
-    /// What the first row is.
+    /// The meaning of the first row.
     pub header: Header,
     /// How dates are written, where it is known; otherwise it is found from the values.
     pub date_form: Option<DateForm>,

@@ -232,7 +232,7 @@ pub struct Rebuilt {
 impl Rebuilt {
     /// Goes to the next record. Gives back at which byte its key differs first from
     /// the key before, both followed by zeros: exactly, also where a block begins
-    /// anew; `None` when it has more zeros at its end at most.
+    /// anew; `None` when the two differ in zeros at their ends at most.
     #[inline]
     pub fn advance(&mut self, next: Packed<'_>) -> Option<usize> {
         // Only a corrupt block says that more is shared than there was.

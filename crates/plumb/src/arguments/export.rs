@@ -14,7 +14,7 @@ pub struct Export {
     /// The columns, with commas between them [default: all]
     #[arg(long, value_name = "COLUMN,..")]
     pub columns: Option<String>,
-    /// What is written: csv, or parquet in a build with `--features parquet`
+    /// The form: csv, or parquet in a build with `--features parquet`
     #[arg(long, value_name = "FORMAT", value_parser = Format::parse, default_value = "csv")]
     pub format: Format,
     /// Rows at most; K, M and G are powers of 1000

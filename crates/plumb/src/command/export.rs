@@ -1,8 +1,8 @@
 //! `plumb export` and `plumb head`: rows of a table, for somebody else to look at.
 //!
 //! Rows come as they lie in the table, or in the order of an index: then each entry's row is fetched by its id, some
-//! thousand at a time. Values are written so that `plumb load` reads them again: numbers and dates as the file had them
-//! that was loaded, else in their shortest form, NULL as an empty field.
+//! thousand at a time. Values are written so that `plumb load` reads them again: numbers and dates
+//! as the file had them that was loaded, else in their shortest form, NULL as an empty field.
 
 use crate::arguments::{Export, Format, Head};
 use crate::failure::Failure;

@@ -12,9 +12,10 @@
 //! A DATE has no zone. Times of one zone are kept as they are written and the zone is left out, which is said; times of two
 //! zones would come out in another order than they happened in, so they stay text.
 //!
-//! Dates come back as they were written: with zeros before one digit or without, with a blank or a T before the time, with
-//! seconds or without, with a zone's text behind it. A [`Spelling`] is what all values of a column share of that; where they
-//! share none the column stays text, as with numbers.
+//! Dates come back as they were written: with zeros before one digit or without, with a blank or a
+//! T before the time, with seconds or without, with a zone's text behind it. A [`Spelling`] is what
+//! all values of a column share of that; where they share none the column stays text, as with
+//! numbers.
 
 use plumb_types::{DateError, DateText, DateTime};
 use std::fmt;
@@ -174,23 +175,25 @@ impl Forms {
     }
 }
 
-/// How the dates of a column are written, besides their form; unknown parts are those that no value shows.
+/// The way the dates of a column are written, besides their form; unknown parts are those that no
+/// value shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spelling {
-    /// Whether a number of one digit has a zero before it, of the two that are no year, in their order.
+    /// True if a number of one digit has a zero before it, of the two that are no year, in their
+    /// order.
     padded: [Option<bool>; 2],
-    /// Whether midnight is written.
+    /// True if midnight is written, false if the day stands alone.
     midnight: Option<bool>,
     clock: Option<Clock>,
 }
 
-/// How times are written.
+/// The way the times of a column are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Clock {
     /// A blank or a T.
     before: u8,
     seconds: bool,
-    /// What stands behind the time, and its length.
+    /// The bytes behind the time, and their number.
     behind: ([u8; CLOCK_BEHIND_MAX], usize),
 }
 
@@ -198,9 +201,14 @@ struct Clock {
 const CLOCK_BEHIND_MAX: usize = 7;
 
 impl Spelling {
-    /// How a text is written that is a date of some form.
+    /// The spelling of a text that is a date of some form.
     #[inline]
     pub(super) fn of(text: &[u8]) -> Option<Spelling> {
+        // Most dates are of this form, and this is the fast way to read them.
+        if let &[_, _, _, _, b'-', month, _, b'-', day, _] = text {
+            let padded = [month, day].map(|tens| (tens == b'0').then_some(true));
+            return Some(Spelling { padded, midnight: Some(false), clock: None });
+        }
         let parts = Parts::of(text)?;
         let places = if parts.year_first { [1, 2] } else { [0, 1] };
         let padded = places.map(|place| (parts.numbers[place] < 10).then_some(parts.digits[place] == 2));
@@ -216,7 +224,7 @@ impl Spelling {
         Some(Spelling { padded, midnight: is_midnight.then_some(true), clock: Some(clock) })
     }
 
-    /// What two have in common; none where one way of writing does not give both back.
+    /// The parts that two have in common; none where one way of writing does not give both back.
     #[inline]
     pub(super) fn and(self, other: Spelling) -> Option<Spelling> {
         fn both<T: PartialEq>(one: Option<T>, two: Option<T>) -> Option<Option<T>> {

@@ -1,15 +1,16 @@
-//! How a file is written: what stands between fields, whether quotes count, what ends a line.
+//! The dialect of a file: what stands between fields, whether quotes count, what ends a line.
 //!
-//! One reading serves all: [`Pieces`](super::pieces::Pieces) cuts by it, [`Records`] splits by it, and the delimiter is found
-//! by splitting the first lines with each candidate. So a quote within a field (`size (")`) hides no delimiter from the
-//! search that it does not hide from the reader.
+//! One reading serves all: [`Pieces`](super::pieces::Pieces) cuts by it, [`Records`] splits by it,
+//! and the delimiter is found by splitting the first lines with each candidate. So a quote within a
+//! field (`size (")`) hides no delimiter from the search that it does not hide from the reader.
 //!
-//! A line ends in LF, with any number of CRs before it, or in CR where the file has no LF outside quotes. A CR elsewhere
-//! is a character of its field: reading it as a line end too would make two rows of one.
+//! A line ends in LF, with any number of CRs before it, or in CR where the file has no LF outside
+//! quotes. A CR elsewhere is a character of its field: reading it as a line end too would make two
+//! rows of one.
 
 use super::records::{EmptyLines, Records};
 
-/// How a file is written.
+/// The dialect of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) delimiter: u8,
@@ -17,7 +18,7 @@ pub(super) struct Dialect {
     pub(super) line_end: LineEnd,
 }
 
-/// Whether quotes hold delimiters and line ends.
+/// The characters that hold delimiters and line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Quote {
     /// `"` at the start of a field, doubled within it.
@@ -27,7 +28,7 @@ pub enum Quote {
     None,
 }
 
-/// What ends a line.
+/// The end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineEnd {
     /// LF, with CRs before it or without.
@@ -64,7 +65,7 @@ impl LineEnd {
     }
 }
 
-/// What a header may have between two fields, unless it is given.
+/// Delimiters that are looked for in a header, unless one is given.
 const CANDIDATES: [(u8, &str); 4] = [(b',', "comma"), (b';', "semicolon"), (b'\t', "tab"), (b'|', "|")];
 /// Lines below the header that are looked at when it has several of them.
 const LINES_LOOKED_AT: usize = 20;
@@ -110,7 +111,8 @@ fn detect(bytes: &[u8], with: impl Fn(u8) -> Dialect) -> Result<Dialect, Ambiguo
     }
 }
 
-/// The number of fields of the header and of lines below it; none from a line on that breaks the rules of quoting.
+/// The number of fields of the header and of lines below it; none from a line on that breaks the
+/// rules of quoting.
 fn field_counts(bytes: &[u8], dialect: Dialect) -> Vec<usize> {
     let mut records = Records::of(bytes, dialect, EmptyLines::Skipped);
     let mut counts = Vec::new();

@@ -249,7 +249,8 @@ fn fields(count: usize) -> String {
     if count == 1 { "1 field".to_string() } else { format!("{count} fields") }
 }
 
-/// What to do about fields that the first row does not have; none are given where all of them are empty.
+/// The cure for fields that the first row does not have; none are given where all of them are
+/// empty.
 fn surplus_cure(surplus: Option<&str>) -> String {
     match surplus {
         Some(surplus) => {

@@ -1,8 +1,9 @@
 //! The first row: names, or a row where the file has none; and the types given for columns.
 //!
-//! A file without a header would lose its first row to the names, silently. So a first row whose fields are values of
-//! their own columns is refused with a question. Names that are years (`1990`, `1991`) or go up in equal steps are those of
-//! a table with a column for each, and are taken for names.
+//! A file without a header would lose its first row to the names, silently. So a first row whose
+//! fields are values of their own columns is refused with a question. Names that are years (`1990`,
+//! `1991`) or go up in equal steps are those of a table with a column for each, and are taken for
+//! names.
 
 use super::error::excerpt;
 use super::pieces::Pieces;
@@ -11,7 +12,7 @@ use super::{CsvError, inference};
 use plumb_types::{COLUMN_COUNT_MAX, Column, ColumnType, listed_names};
 use std::path::Path;
 
-/// What the first row is.
+/// The meaning of the first row.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Header {
     /// The names of the columns, unless it looks like a row: then it is refused.

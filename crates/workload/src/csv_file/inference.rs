@@ -76,7 +76,7 @@ pub enum ColumnBasis {
     Dates {
         /// The style.
         style: DateStyle,
-        /// How all of them are written.
+        /// The way all of them are written.
         written: DateText,
     },
     /// It holds text.
@@ -106,7 +106,7 @@ impl ColumnBasis {
         }
     }
 
-    /// How dates of the column are written.
+    /// The way dates of the column are written.
     pub(super) fn dates(&self) -> DateText {
         match self {
             ColumnBasis::Dates { written, .. } => written.clone(),
@@ -220,10 +220,11 @@ pub(super) struct Inferred {
     pub(super) several_lines: SeveralLines,
 }
 
-/// Rows of which a field runs over several lines: a quote that is text swallows what follows up to the next one.
+/// Rows of which a field runs over several lines: a quote that is text swallows what follows up to
+/// the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SeveralLines {
-    /// How many rows.
+    /// The number of such rows.
     pub rows: u64,
     /// The line that the first starts on.
     pub first: u64,
@@ -252,7 +253,7 @@ impl SeveralLines {
 /// Rows of a piece and what its columns seem to hold.
 type Found = Result<(Seen, Vec<Guess>), CsvError>;
 
-/// What was seen of the rows of a piece.
+/// Figures of the rows of a piece.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     rows: u64,
@@ -370,7 +371,8 @@ impl Columns<'_> {
         Ok((seen, guesses))
     }
 
-    /// Takes in the values that a piece, which starts on this line, has in some columns; returns what was seen of its rows.
+    /// Takes in the values that a piece, which starts on this line, has in some columns; returns
+    /// what was seen of its rows.
     fn observe(
         &self,
         piece: &mut Records,

@@ -47,7 +47,8 @@ pub(super) fn open(path: &Path, bytes: &Path) -> Result<Box<dyn Read + Send>, Cs
     Ok(Box::new(Cursor::new(head).chain(text)))
 }
 
-/// The name of UTF-16 that a text begins in: by its mark, or by a zero in every second byte of a header in ASCII.
+/// The name of UTF-16 that a text begins in: by its mark, or by a zero in every second byte of a
+/// header in ASCII.
 fn utf16(head: &[u8]) -> Option<&'static str> {
     if UTF16_MARKS.iter().any(|mark| head.starts_with(mark)) {
         return Some("UTF-16");
@@ -64,7 +65,8 @@ fn head(input: &mut impl Read, count: usize) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The text of gzip members one behind the other, with zeros behind them: tapes and block devices pad files so.
+/// The text of gzip members one behind the other, with zeros behind them: tapes and block devices
+/// pad files so.
 ///
 /// Why not `MultiGzDecoder`: it takes padding for a damaged member.
 struct Members<R: Read> {

@@ -1,10 +1,10 @@
 //! Cuts the text of a file into pieces of whole records, which threads then read side by side.
 //!
 //! Where records end can be told without their fields: a line break ends one unless it
-//! stands in quotes, and quotes count only at the start of a field ([`dialect`](super::dialect)). So a piece is read
-//! up to its size, quotes are looked for (most files have few), and what lies behind the
-//! last line break outside them is kept for the next piece. That, and the checksum of what
-//! was read, is all that one thread does for the others.
+//! stands in quotes, and quotes count only at the start of a field ([`dialect`](super::dialect)).
+//! So a piece is read up to its size, quotes are looked for (most files have few), and what lies
+//! behind the last line break outside them is kept for the next piece. That, and the checksum of
+//! what was read, is all that one thread does for the others.
 //!
 //! Limits: a record of more than 16 MiB ends the reading.
 
@@ -77,7 +77,7 @@ impl Pieces {
         Ok(pieces)
     }
 
-    /// How the file is written.
+    /// The dialect of the file.
     pub(super) fn dialect(&self) -> Dialect {
         self.dialect
     }

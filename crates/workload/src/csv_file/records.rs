@@ -5,7 +5,8 @@
 //! as it was read: a piece may be gone over again.
 //!
 //! Quotes count only at the start of a field, as in `"a ""b"", c"`. Elsewhere
-//! they are text: `5" pipe` is five characters of it and needs no care. Files without quoting have none at all.
+//! they are text: `5" pipe` is five characters of it and needs no care. Files without quoting have
+//! none at all.
 
 use super::dialect::{Dialect, LineEnd, Quote};
 use super::pieces::{PieceError, Pieces};
@@ -37,7 +38,7 @@ pub(super) struct Records {
     begin: usize,
     start: usize,
     end: usize,
-    /// Where the current record begins.
+    /// The place where the current record begins.
     record_start: usize,
     /// The line that `start` is on.
     next_line: u64,
@@ -227,8 +228,8 @@ impl Records {
         self.start < self.end
     }
 
-    /// Where the line break is that ends a field or line at `at`, the end of the piece included; none where something
-    /// else stands there.
+    /// Returns the place of the line break that ends a field or line at `at`, the end of the piece
+    /// included; none where something else stands there.
     #[inline]
     fn break_at(&self, at: usize) -> Option<usize> {
         let crs = match self.dialect.line_end {

@@ -373,7 +373,8 @@ fn a_file_without_a_header_is_asked_about_and_read_as_it_is_said() {
         CsvOptions { header: Header::Given(vec!["id".to_string()]), ..CsvOptions::default() },
         "rows.csv:1: found 4 fields, and --names has 1; give as many",
     );
-    // Types that are given say the same of the names, and a column for each year has its year for a name.
+    // Types that are given say the same of the names, and a column for each year has its year for a
+    // name.
     check_error(
         b"5,x\n6,y\n",
         typed(&["int", "text"]),
