@@ -13,6 +13,7 @@ use super::result::{ClaimOutcome, JudgedClaim, PhasePart, Recommendation, Stolen
 use super::seen::Seen;
 use super::stability::effect;
 use super::stolen::MUCH;
+use super::units;
 use crate::bundle::Settled;
 use crate::record::Finding;
 use crate::study::Claim;
@@ -121,6 +122,7 @@ pub(super) fn findings(
     (recommendation, stolen): (Option<&Recommendation>, Option<&StolenFigure>),
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
+    findings.extend(units::findings(seen));
     findings.extend(marked(seen));
     findings.extend(itself(seen));
     findings.extend(busy(seen));
