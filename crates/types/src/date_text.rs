@@ -41,8 +41,11 @@ impl DateText {
     }
 }
 
-/// The words of a form, a longer one before a shorter that it begins with.
-const WORDS: [(&str, usize, fn(&DateTime) -> u16); 8] = [
+/// A part of a date.
+type PartOf = fn(&DateTime) -> u16;
+
+/// The words of a form with their digits, a longer one before a shorter that it begins with.
+const WORDS: [(&str, usize, PartOf); 8] = [
     ("YYYY", 4, DateTime::year),
     ("MM", 2, |date| date.month().into()),
     ("DD", 2, |date| date.day().into()),

@@ -51,15 +51,15 @@ impl LineEnd {
         let (mut quoted, mut before, mut has_cr) = (false, b'\n', false);
         for byte in bytes {
             let starts_field = matches!(before, b'\n' | b'\r') || delimiters.contains(&before);
+            let was_quoted = quoted;
             match byte {
                 b'"' if quoted || starts_field && quote == Quote::Double => quoted = !quoted,
                 b'\n' if !quoted => return LineEnd::Lf,
                 b'\r' if !quoted => has_cr = true,
                 _ => {}
             }
-            // The second of two quotes within a field goes on with it.
-            before =
-                if *byte == b'"' && !quoted { delimiters.first().copied().unwrap_or(b',') } else { *byte };
+            // Behind a quote that closes, a second one goes on with the field.
+            before = if was_quoted && !quoted { delimiters.first().copied().unwrap_or(b',') } else { *byte };
         }
         if has_cr { LineEnd::Cr } else { LineEnd::Lf }
     }
@@ -183,6 +183,8 @@ mod tests {
             ("a,\"x\ny\"\r1,2\r", LineEnd::Cr),
             ("a,\"x \"\"\ny\"\"\"\r", LineEnd::Cr),
             ("5\" pipe\n", LineEnd::Lf),
+            ("a\"\"\"\"\r\"", LineEnd::Cr),
+            ("a,\"b\"\"\rc\"\n1\r", LineEnd::Lf),
             ("a", LineEnd::Lf),
         ] {
             assert_eq!(found(text), line_end, "{text:?}");

@@ -376,7 +376,7 @@ mod tests {
         file.set_len(7).expect("longer");
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1)).expect("set back");
         let size = Declared { size: Some("copy".to_string()), ..declared(None, None, None) };
-        let now = SystemTime::now();
+        let now = SystemTime::UNIX_EPOCH + plumb_events::clock::wall();
         assert_eq!(size.read("", directory.path(), now - Duration::from_secs(60)), Ok(7.0));
         let before = size.read("", directory.path(), now + Duration::from_secs(60));
         assert_eq!(before.expect_err("older"), "copy was not written by this run");

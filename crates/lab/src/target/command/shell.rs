@@ -79,11 +79,10 @@ impl Walk {
                 self.comment &= letter != '\n';
                 self.fresh |= letter == '\n' && !self.comment;
             }
-            (Quotes::Single, letter) => {
-                if letter == '\'' {
-                    self.open.pop();
-                }
+            (Quotes::Single, '\'') => {
+                self.open.pop();
             }
+            (Quotes::Single, _) => {}
             (_, '\\') => self.backslash = true,
             (Quotes::Double, '"') => {
                 self.open.pop();
