@@ -3,13 +3,8 @@
 
 use crate::failure::Failure;
 use plumb_report::{Document, summary, text};
-<<<<<<< HEAD
 use plumb_units::{COLUMN_MOST, RowCount, visible, visible_lines};
-use std::io::{self, ErrorKind, Write};
-=======
-use plumb_units::{RowCount, visible, visible_lines};
 use std::io::{self, ErrorKind, IsTerminal, Write};
->>>>>>> csv
 
 /// Prints to stdout. A reader that has gone away (`plumb list | head`) is no error.
 ///

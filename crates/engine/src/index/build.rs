@@ -111,7 +111,7 @@ fn resolve(instance: &Instance, spec: &IndexSpec) -> Result<(Table, Vec<IndexCol
         return Err(EngineError::Missing {
             kind: "column",
             name: "for the key".to_string(),
-            known: listed(table.schema.columns.iter().map(|column| column.name.as_str())),
+            known: table.schema.names(),
         });
     }
     Ok((table, columns))
