@@ -122,7 +122,7 @@ fn wrapped_lines(text: &str, width: usize) -> String {
         if line.chars().count() <= width {
             wrapped.push_str(line);
         } else {
-            let lines = text::wrap(&line[begin..], width.saturating_sub(begin));
+            let lines = text::wrap(&line[begin..], width.saturating_sub(begin).max(1));
             for (number, part) in lines.iter().enumerate() {
                 let head = if number == 0 { line[..begin].to_string() } else { format!("\n{:begin$}", "") };
                 wrapped.push_str(&(head + part));
@@ -218,9 +218,9 @@ fn one_below_the_other(rows: &[Vec<String>], page_width: usize) -> String {
         let Some((first, others)) = row.split_first() else { continue };
         text.push_str(&format!("{}\n", visible(first)));
         for (name, cell) in head.iter().skip(1).zip(others).filter(|(_, cell)| !cell.is_empty()) {
-            for (line, words) in
-                text::wrap(&visible(cell), page_width.saturating_sub(names + 4)).iter().enumerate()
-            {
+            // A page may be narrower than the names: then a letter a line is left.
+            let width = page_width.saturating_sub(names + 4).max(1);
+            for (line, words) in text::wrap(&visible(cell), width).iter().enumerate() {
                 let name = if line == 0 { name.to_lowercase() } else { String::new() };
                 text.push_str(&format!("  {name:<names$}  {words}\n"));
             }
