@@ -38,16 +38,8 @@ pub fn execute(
     observer: &dyn Observer,
 ) -> Result<Stop, LabError> {
     let plan = bundle.contents().plan.clone();
-    // A study that has ended shows its figures: to go on after a look at them would be another experiment.
-    if let Some(stop) = bundle.contents().end.map(|end| end.stop).filter(|stop| *stop != Stop::Interrupted) {
-        return match stop {
-            Stop::Budget | Stop::Ended => {
-                let why = "it has ended before its last block, and its figures were shown: more blocks after a look at \
-                           them would prove too much";
-                Err(LabError::Resume { path: bundle.directory().to_path_buf(), why: why.to_string() })
-            }
-            _ => Ok(stop),
-        };
+    if let Some(stop) = ended(bundle)? {
+        return Ok(stop);
     }
     let begin = clock::now();
     let before = bundle.contents().ran();
@@ -74,6 +66,22 @@ pub fn execute(
     let end_ns = (before + clock::now().saturating_sub(begin)).0;
     bundle.end(EndFile { stop, end_ns })?;
     Ok(stop)
+}
+
+/// Why a study has ended by its own rule; none when it may go on.
+///
+/// # Errors
+/// When it ended before its last block: its figures were shown, and to go on after a look at them would be another experiment.
+pub fn ended(bundle: &Bundle) -> Result<Option<Stop>, LabError> {
+    match bundle.contents().end.map(|end| end.stop) {
+        None | Some(Stop::Interrupted) => Ok(None),
+        Some(Stop::Budget | Stop::Ended) => {
+            let why = "it has ended before its last block, and its figures were shown: more blocks after a look at them \
+                       would prove too much";
+            Err(LabError::Resume { path: bundle.directory().to_path_buf(), why: why.to_string() })
+        }
+        stop => Ok(stop),
+    }
 }
 
 /// Refuses to end a study whose budget was spent before a block that counts.

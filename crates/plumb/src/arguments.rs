@@ -27,12 +27,18 @@ pub struct Arguments {
     pub command: Option<Command>,
 }
 
+/// What the study of somebody else may do.
+const COMMANDS_RUN: &str = "\
+A study file, and the study.toml of a bundle, may have commands, and a study runs them: to run or to resume that of a
+stranger is to run a stranger's script.";
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
     Run(Run),
     /// Turn settings in a designed experiment, and give a verdict on each claim
+    #[command(after_help = COMMANDS_RUN)]
     Study(Study),
     /// Run two or more commands in turn, again and again, and say which is faster and whether that is proved
     CompareCommands(CompareCommands),
@@ -253,7 +259,7 @@ pub struct Study {
     /// When to stop
     #[arg(long, value_enum)]
     pub until: Option<Until>,
-    /// Go on with the study of a bundle: this one, or that of --bundle
+    /// Go on with the study of a bundle, by the commands of its study.toml: this one, or that of --bundle
     #[arg(long, value_name = "BUNDLE", num_args = 0..=1, conflicts_with = "find")]
     pub resume: Option<Option<PathBuf>>,
     /// How each run of the command is measured, and what is done around it

@@ -26,7 +26,7 @@ mod reservation;
 mod single;
 
 pub use contents::Contents;
-pub use manifest::{MANIFEST, Manifest, unlisted};
+pub use manifest::{MANIFEST, Manifest, is_made, unlisted};
 pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
 pub use reservation::{Reservation, refused, write_new};
 pub use single::{run_period, run_record, text};
@@ -49,6 +49,10 @@ pub const ORDER: &str = "order.json";
 pub const RUNS: &str = "runs";
 /// What the name of a raw record ends in.
 const RECORD: &str = ".json";
+/// What the name of a failed run's errors ends in.
+const ERRORS: &str = ".stderr";
+/// The extension of a file until it is whole.
+const UNFINISHED: &str = "unfinished";
 /// Why and when it ended.
 pub const END: &str = "end.json";
 /// What follows from them.
@@ -64,6 +68,8 @@ pub struct Bundle {
     directory: PathBuf,
     manifest: Manifest,
     contents: Contents,
+    /// Made by this process, which may remove it again.
+    is_new: bool,
     /// Held as long as it is open.
     reservation: Reservation,
 }
@@ -85,6 +91,7 @@ impl Bundle {
             directory,
             manifest: Manifest::default(),
             contents: Contents { plan: plan.clone(), environment, runs: Vec::new(), end: None },
+            is_new: true,
             reservation,
         };
         bundle.write(STUDY, &plan.study.to_toml())?;
@@ -94,7 +101,7 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Opens one to write into it.
+    /// Opens one to write into it. Nothing in it changes yet, but that it has this process's mark.
     ///
     /// # Errors
     /// When another program has it open, or a file is not the one that was written.
@@ -103,25 +110,36 @@ impl Bundle {
         Manifest::read(directory)?;
         let reservation = Reservation::existing(directory)?;
         let (manifest, contents) = Contents::read(directory, kinds)?;
-        Ok(Bundle { directory: directory.to_path_buf(), manifest, contents, reservation })
+        let runs = directory.join(RUNS);
+        // The records of a study that goes on would be written to where a link leads.
+        if !fs::symlink_metadata(&runs).is_ok_and(|found| found.is_dir()) {
+            let why = "it is no directory, and the records of runs go there".to_string();
+            return Err(LabError::Tampered { path: runs, why });
+        }
+        let directory = directory.to_path_buf();
+        Ok(Bundle { directory, manifest, contents, is_new: false, reservation })
     }
 
-    /// Opens one to go on with its study; removes what that left unfinished when it was killed.
+    /// Removes what a study that was killed left unfinished. Other files that the manifest does not list stay.
     ///
     /// # Errors
-    /// As [`Bundle::open`], or when the rest cannot be removed.
-    pub fn resume(directory: &Path, kinds: &Kinds) -> Result<Bundle, LabError> {
-        let bundle = Bundle::open(directory, kinds)?;
-        // No study leaves a directory behind.
-        for stray in unlisted(directory, &bundle.manifest)?.into_iter().filter(|name| !name.ends_with('/')) {
-            let path = directory.join(stray);
+    /// When one cannot be removed.
+    pub fn clear(&mut self) -> Result<Cleared, LabError> {
+        let unlisted = unlisted(&self.directory, &self.manifest)?;
+        let (removed, left): (Vec<String>, Vec<String>) =
+            unlisted.into_iter().partition(|name| is_made(name));
+        for name in &removed {
+            let path = self.directory.join(name);
             fs::remove_file(&path).map_err(|source| LabError::BundleWrite { path, source })?;
         }
-        Ok(bundle)
+        Ok(Cleared { removed, left })
     }
 
-    /// Removes a bundle that holds no run: its study could not begin.
+    /// Removes a new bundle that holds no run: its study could not begin.
     pub fn discard(self) {
+        if !self.is_new {
+            return;
+        }
         let names: Vec<PathBuf> = self.manifest.names().map(|name| self.directory.join(name)).collect();
         for file in names.iter().chain([&self.directory.join(MANIFEST)]) {
             let _ = fs::remove_file(file);
@@ -218,6 +236,15 @@ impl Bundle {
     }
 }
 
+/// Files of a bundle that its manifest does not list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cleared {
+    /// Unfinished files of a study that was killed, which were removed.
+    pub removed: Vec<String>,
+    /// Others, which stay.
+    pub left: Vec<String>,
+}
+
 /// The file of a run.
 #[must_use]
 pub fn record_name(number: u64) -> String {
@@ -227,7 +254,7 @@ pub fn record_name(number: u64) -> String {
 /// The file of what a failed run printed to standard error.
 #[must_use]
 pub fn errors_name(number: u64) -> String {
-    format!("{RUNS}/{number:04}.stderr")
+    format!("{RUNS}/{number:04}{ERRORS}")
 }
 
 /// A value as a file has it.
@@ -241,7 +268,7 @@ pub fn json<T: Serialize>(value: &T) -> Result<String, LabError> {
 
 /// Puts a text in the place of a file: written beside it, made durable, renamed.
 fn replace(path: &Path, text: &str) -> Result<(), LabError> {
-    let fresh = path.with_extension("unfinished");
+    let fresh = path.with_extension(UNFINISHED);
     let write = || -> io::Result<()> {
         let mut file = File::create(&fresh)?;
         file.write_all(text.as_bytes())?;

@@ -127,9 +127,17 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     drop(first);
     // What a study leaves that is killed within a write.
     fs::write(directory.path().join("runs/0019.unfinished"), "{").expect("a file");
+    fs::write(directory.path().join("notes.txt"), "the user's").expect("a file");
 
-    let mut second = Bundle::resume(directory.path(), &[&Engine]).expect("it is whole");
+    let mut second = Bundle::open(directory.path(), &[&Engine]).expect("it is whole");
+    assert!(directory.path().join("runs/0019.unfinished").exists(), "it may still be refused");
+    let cleared = second.clear().expect("removed");
+    assert_eq!(cleared.removed, ["runs/0019.unfinished"]);
+    assert_eq!(cleared.left, ["notes.txt"]);
     assert!(!directory.path().join("runs/0019.unfinished").exists());
+    let why = verify(directory.path(), &[&Engine]).expect_err("a stray").to_string();
+    assert!(why.contains("notes.txt") && why.contains("move it elsewhere"), "{why}");
+    fs::remove_file(directory.path().join("notes.txt")).expect("it is still there");
     second.go_on().expect("it is written");
     assert!(!directory.path().join("analysis.json").exists(), "what was said then does not hold now");
     assert!(verify(directory.path(), &[&Engine]).expect("the rest is whole").analysis.is_none());
@@ -199,7 +207,7 @@ fn a_full_disk_keeps_what_finished_and_the_study_goes_on_when_there_is_room() {
     drop(first);
     verify(directory.path(), &[&Engine]).expect("what finished is whole");
 
-    let mut second = Bundle::resume(directory.path(), &[&Engine]).expect("it is whole");
+    let mut second = Bundle::open(directory.path(), &[&Engine]).expect("it is whole");
     let kept = second.contents().runs.len();
     assert_eq!(kept, 11, "of twelve runs the last found no room");
     second.go_on().expect("there is room");
@@ -220,10 +228,33 @@ fn a_study_that_ended_stays_as_it_is() {
 }
 
 #[test]
+fn a_bundle_whose_runs_lie_behind_a_link_is_refused_and_what_the_link_leads_to_stays() {
+    let (directory, other) = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory")).into();
+    drop(bundle(directory.path(), &plan(2)));
+    fs::write(other.path().join("0001.unfinished"), "precious").expect("a file");
+    fs::remove_dir(directory.path().join("runs")).expect("it is empty");
+    std::os::unix::fs::symlink(other.path(), directory.path().join("runs")).expect("a link");
+    let refused = Bundle::open(directory.path(), &[&Engine]).expect_err("a link").to_string();
+    assert!(refused.contains("runs") && refused.contains("it is no directory"), "{refused}");
+    assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 5, "no mark stays");
+    let why = verify(directory.path(), &[&Engine]).expect_err("a link").to_string();
+    assert!(why.contains("/runs is not as it was written: the manifest does not list it"), "{why}");
+    assert!(other.path().join("0001.unfinished").exists());
+}
+
+#[test]
+fn only_a_bundle_that_this_process_made_is_discarded() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    drop(bundle(directory.path(), &plan(2)));
+    Bundle::open(directory.path(), &[&Engine]).expect("it is whole").discard();
+    verify(directory.path(), &[&Engine]).expect("it is all there");
+}
+
+#[test]
 fn a_running_study_is_not_resumed() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let bundle = bundle(directory.path(), &plan(2));
-    let refused = Bundle::resume(directory.path(), &[&Engine]).expect_err("it is open");
+    let refused = Bundle::open(directory.path(), &[&Engine]).expect_err("it is open");
     assert!(
         refused
             .to_string()
@@ -231,7 +262,7 @@ fn a_running_study_is_not_resumed() {
         "{refused}"
     );
     drop(bundle);
-    Bundle::resume(directory.path(), &[&Engine]).expect("it is free");
+    Bundle::open(directory.path(), &[&Engine]).expect("it is free");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! What is timed is from before the start to the end of the command's first process; what that leaves behind is ended
 //! and said. A thread looks at its processes at once and then in growing steps up to ten times a second.
 
+use super::secret::HIDDEN;
 use super::{figure, receipt};
 use crate::calendar::Moment;
 use crate::hex::hex;
@@ -122,8 +123,7 @@ impl Job {
         self.count(&mut run, &ended, (&before.1, &after.1));
         run.files = self.files(directory)?;
         run.treatment = self.treatment(&run);
-        (run.output, run.errors) =
-            (self.without_secrets(&printed.output), self.without_secrets(&printed.errors));
+        (run.output, run.errors) = (printed.output.clone(), printed.errors.clone());
         let (user, system) = (ended.usage.user, ended.usage.system);
         let own = [("cpu", user + system, "s"), ("user cpu", user, "s"), ("system cpu", system, "s")];
         let own = own.map(|(name, time, unit)| measured(name, time.seconds(), unit)).into_iter();
@@ -143,6 +143,7 @@ impl Job {
         record.memory.peak_rss_bytes = Some(self.peak(&run, &ended));
         record.receipts = self.receipts(&run);
         record.command = Some(run);
+        self.redact(&mut record);
         Ok(record)
     }
 
@@ -259,7 +260,7 @@ impl Job {
         let programs: std::collections::BTreeSet<PathBuf> =
             looks.executables.iter().cloned().chain(self.program(&arguments[0])).collect();
         CommandRun {
-            arguments: arguments.iter().map(|argument| self.without_secrets(argument)).collect(),
+            arguments: arguments.to_vec(),
             environment: self.environment.iter().map(|(name, value)| self.variable(name, value)).collect(),
             padding_bytes: padding,
             executables: programs.iter().map(|path| hashed(path)).collect(),
@@ -342,7 +343,11 @@ impl Job {
             add("executable", file.sha256.as_deref().unwrap_or(&file.path));
         }
         self.run[1..].iter().for_each(|argument| add("argument", argument));
-        self.environment.iter().for_each(|(name, value)| add("variable", &format!("{name}={value}")));
+        // A hash of a value that is to be kept nowhere would let it be guessed.
+        self.environment.iter().for_each(|(name, value)| {
+            let is_secret = self.secrets.contains(name);
+            add("variable", &format!("{name}={}", if is_secret { HIDDEN } else { value }));
+        });
         run.files.iter().for_each(|file| add("file", file.sha256.as_deref().unwrap_or_default()));
         hex(&hash.finalize())
     }
@@ -376,7 +381,7 @@ impl Job {
             elapsed_ns: elapsed.0,
             db_time_ns: cpu.0,
             db_cpu_ns: cpu.0,
-            command_line: self.without_secrets(&self.command_line),
+            command_line: self.command_line.clone(),
             seed: 0,
             settings_hash: String::new(),
             clock_source: host::clock_source(),
@@ -386,10 +391,27 @@ impl Job {
 
     fn variable(&self, name: &str, value: &str) -> String {
         if self.secrets.iter().any(|secret| secret == name) {
-            format!("{name}=***")
+            format!("{name}={HIDDEN}")
         } else {
-            format!("{name}={value}")
+            format!("{name}={}", self.without_secrets(value))
         }
+    }
+
+    /// Takes the values of secrets out of all text of a record that the study, the command or its processes gave.
+    fn redact(&self, record: &mut Record) {
+        let without = |text: &mut String| *text = self.without_secrets(text);
+        without(&mut record.header.command_line);
+        record.checks.iter_mut().for_each(|check| without(&mut check.detail));
+        record.settings.iter_mut().for_each(|row| without(&mut row.value));
+        for receipt in &mut record.receipts {
+            without(&mut receipt.asked);
+            without(&mut receipt.evidence);
+        }
+        let Some(run) = &mut record.command else { return };
+        run.arguments.iter_mut().chain(&mut run.libraries).for_each(without);
+        run.opened.iter_mut().for_each(|file| without(&mut file.path));
+        run.executables.iter_mut().chain(&mut run.files).for_each(|file| without(&mut file.path));
+        [&mut run.output, &mut run.errors].into_iter().for_each(without);
     }
 
     /// A text in which the values of secrets do not stand.
@@ -399,7 +421,7 @@ impl Job {
                 self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
             given.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
         };
-        self.secrets.iter().filter_map(set).fold(text.to_string(), |text, value| text.replace(&value, "***"))
+        self.secrets.iter().filter_map(set).fold(text.to_string(), |text, value| text.replace(&value, HIDDEN))
     }
 }
 
