@@ -125,6 +125,9 @@ fn hint(source: &io::Error, path: &Path) -> String {
         Some(libc::ECANCELED) => {
             format!("; the kernel could not start a thread of the ring for it: {}", limits::threads(1))
         }
+        Some(libc::ELOOP) => {
+            "; a symbolic link is on the way, and none is followed there: put the file itself in its place".to_string()
+        }
         Some(libc::EIO) => "; the device reports an error: look at the kernel's log (dmesg)".to_string(),
         _ => String::new(),
     }

@@ -1,6 +1,7 @@
 //! Files: opened direct or buffered, in the kernel's keeping or in memory.
 //!
-//! A [`Disk`] decides where files live. `Disk::Kernel` is the real thing. The
+//! A [`Disk`] decides where files live. `Disk::Kernel` is the real thing, and `Disk::Held` the same for a database whose
+//! directory is held: paths below it are looked up relative to its descriptor ([`Directory`]). The
 //! null device, `Disk::Memory`, keeps them in this process, so that a run
 //! costs what the engine costs: what remains is one copy per request.
 //!
@@ -12,15 +13,16 @@
 //!
 //! A file that only one process may have open is locked ([`File::lock`]) by flock(2), so the lock ends with the process.
 
+use crate::directory::{self, Directory, EntryKind};
 use crate::sim::{self, DurableCall, MemoryDisk, MemoryFile};
 use crate::{IoError, file_number};
 use rustix::fs::{
-    self, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat, fsync,
-    ftruncate,
+    self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat,
+    fsync, ftruncate,
 };
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 use serde::{Deserialize, Serialize};
-use std::io::{ErrorKind, IoSlice, Write};
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +33,8 @@ use std::time::Duration;
 /// a process that was killed, and until then they hold its files.
 const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// The most bytes of a file that is read whole: a control file has a line for each extent.
+const SMALL_MOST: u64 = 1 << 30;
 
 /// Whether the page cache is bypassed; records say `direct` or `buffered`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +104,8 @@ impl Durability {
 pub enum Disk {
     /// In the file system.
     Kernel,
+    /// In the file system. What has a path below this directory's is reached by its descriptor and through no link.
+    Held(Arc<Directory>),
     /// In the memory of this process: the null device.
     Memory(Arc<MemoryDisk>),
 }
@@ -126,15 +132,55 @@ impl Disk {
         durability: Durability,
     ) -> Result<File, IoError> {
         let backing = match self {
-            Disk::Kernel => Backing::Kernel(open_kernel(path, mode, direct, durability)?),
             Disk::Memory(disk) => Backing::Memory(
                 disk.open(path, mode == OpenMode::Create)
                     .map_err(|errno| IoError::operation(verb(mode), path, errno))?,
             ),
+            _ => Backing::Kernel(self.open_kernel(path, mode, direct, durability)?),
         };
         let counters = FileCounters::default();
         let number = file_number::of(path);
         Ok(File { path: path.to_path_buf(), number, backing, direct, durability, counters })
+    }
+
+    /// True for the null device and for a disk that can lose power.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        matches!(self, Disk::Memory(_))
+    }
+
+    /// The held directory that a path lies below, and the name in it.
+    fn held<'a>(&'a self, path: &'a Path) -> Option<(&'a Directory, &'a Path)> {
+        let Disk::Held(directory) = self else { return None };
+        path.strip_prefix(directory.path()).ok().map(|name| (&**directory, name))
+    }
+
+    fn open_kernel(
+        &self,
+        path: &Path,
+        mode: OpenMode,
+        direct: DirectIo,
+        durability: Durability,
+    ) -> Result<OwnedFd, IoError> {
+        let flags = open_flags(mode, direct, durability);
+        let rights = Mode::from_raw_mode(0o640);
+        let opened = match self.held(path) {
+            Some((directory, name)) => directory.open_regular(name, flags, rights),
+            None => fs::open(path, flags | OFlags::NONBLOCK | OFlags::NOCTTY, rights)
+                .map_err(std::io::Error::from)
+                .and_then(directory::regular),
+        };
+        opened.map_err(|error| {
+            // open(2) with O_CREAT may leave a new, empty file behind when O_DIRECT is refused.
+            if error.raw_os_error() == Some(libc::EINVAL) && direct == DirectIo::Required {
+                if mode == OpenMode::Create {
+                    let _ = self.remove(path);
+                }
+                let why = "the file system refuses O_DIRECT".to_string();
+                return IoError::DirectUnsupported { path: path.to_path_buf(), why };
+            }
+            IoError::operation(verb(mode), path, error)
+        })
     }
 
     /// Removes a file.
@@ -142,11 +188,48 @@ impl Disk {
     /// # Errors
     /// When it is not there or may not be removed.
     pub fn remove(&self, path: &Path) -> Result<(), IoError> {
-        match self {
-            Disk::Kernel => fs::unlink(path),
-            Disk::Memory(disk) => disk.remove(path),
+        match (self, self.held(path)) {
+            (Disk::Memory(disk), _) => disk.remove(path),
+            (_, Some((directory, name))) => directory.unlink(name, AtFlags::empty()),
+            _ => fs::unlink(path),
         }
         .map_err(|errno| IoError::operation("remove", path, errno))
+    }
+
+    /// Removes an empty directory; in memory there is none.
+    ///
+    /// # Errors
+    /// When it is not there, or is not empty.
+    pub fn remove_directory(&self, path: &Path) -> Result<(), IoError> {
+        match (self, self.held(path)) {
+            (Disk::Memory(_), _) => Ok(()),
+            // Its name is in the directory around it, which is not held.
+            (_, Some((directory, name))) if !name.as_os_str().is_empty() => {
+                directory.unlink(name, AtFlags::REMOVEDIR)
+            }
+            _ => fs::rmdir(path),
+        }
+        .map_err(|errno| IoError::operation("remove", path, errno))
+    }
+
+    /// Makes a directory and those around it as needed, each with a name that is durable. Gives back those that were
+    /// made; in memory there is none.
+    ///
+    /// # Errors
+    /// When one cannot be made, or the directory around it cannot be synced.
+    pub fn make_directory(&self, path: &Path) -> Result<Vec<PathBuf>, IoError> {
+        match (self, self.held(path)) {
+            (Disk::Memory(_), _) => Ok(Vec::new()),
+            (_, Some((directory, name))) => {
+                if name.as_os_str().is_empty() || directory.kind(name) == Some(EntryKind::Directory) {
+                    return Ok(Vec::new());
+                }
+                directory.make_directory(name)?;
+                directory.sync(name.parent().unwrap_or(Path::new("")))?;
+                Ok(vec![path.to_path_buf()])
+            }
+            _ => directory::make_durably(path),
+        }
     }
 
     /// Gives a file another name in the same file system.
@@ -154,13 +237,16 @@ impl Disk {
     /// # Errors
     /// When it is not there, or something of the new name is.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
-        match self {
-            Disk::Kernel => match fs::renameat_with(fs::CWD, from, fs::CWD, to, RenameFlags::NOREPLACE) {
+        match (self, self.held(from).zip(self.held(to))) {
+            (Disk::Memory(disk), _) => disk.rename(from, to),
+            (_, Some(((directory, from), (_, to)))) => directory.rename_once(from, to),
+            _ => match fs::renameat_with(fs::CWD, from, fs::CWD, to, RenameFlags::NOREPLACE) {
                 // Network file systems, and kernels before 3.15.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename_by_link(from, to),
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    directory::rename_by_link((fs::CWD, from.as_os_str()), (fs::CWD, to.as_os_str()))
+                }
                 renamed => renamed,
             },
-            Disk::Memory(disk) => disk.rename(from, to),
         }
         .map_err(|errno| IoError::operation("make", to, errno))
     }
@@ -171,37 +257,40 @@ impl Disk {
     /// When the device reports a failed write.
     pub fn sync_directory(&self, path: &Path) -> Result<(), IoError> {
         sim::note(|| DurableCall::SyncDirectory(path.to_path_buf()));
-        match self {
-            Disk::Kernel => fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
-                .and_then(fs::fsync)
-                .map_err(|errno| IoError::operation("sync", path, errno)),
-            Disk::Memory(disk) => {
-                disk.sync_directory(path).map_err(|errno| IoError::operation("sync", path, errno))
-            }
+        match (self, self.held(path)) {
+            (Disk::Memory(disk), _) => disk.sync_directory(path),
+            (_, Some((directory, name))) => directory.sync_once(name),
+            // The directory of a path of one part.
+            _ if path.as_os_str().is_empty() => return self.sync_directory(Path::new(".")),
+            _ => fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                .and_then(fs::fsync),
         }
+        .map_err(|errno| IoError::operation("sync", path, errno))
     }
 
-    /// Whether something has this name.
+    /// True if something has this name; below a held directory a link counts as itself.
     #[must_use]
     pub fn exists(&self, path: &Path) -> bool {
-        match self {
-            Disk::Kernel => path.exists(),
-            Disk::Memory(disk) => disk.exists(path),
+        match (self, self.held(path)) {
+            (Disk::Memory(disk), _) => disk.exists(path),
+            (_, Some((directory, name))) => name.as_os_str().is_empty() || directory.kind(name).is_some(),
+            _ => path.exists(),
         }
     }
 
-    /// All of a small file; `None` when it is not there.
+    /// Reads all of a small regular file; `None` when it is not there.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, is longer than a gigabyte, or is no regular file.
     pub fn read_small(&self, path: &Path) -> Result<Option<Vec<u8>>, IoError> {
-        let read = match self {
-            Disk::Kernel => std::fs::read(path),
-            Disk::Memory(disk) => read_from_memory(disk, path),
+        let read = match (self, self.held(path)) {
+            (Disk::Memory(disk), _) => read_from_memory(disk, path),
+            (_, Some((directory, name))) => return directory.read(name, SMALL_MOST),
+            _ => directory::read_regular(path, SMALL_MOST),
         };
         match read {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) if directory::is_missing(&error) => Ok(None),
             Err(error) => Err(IoError::operation("read", path, error)),
         }
     }
@@ -221,20 +310,23 @@ impl Disk {
     /// When it cannot be written; the old one then still stands. Or when the directory cannot be synced: the new one
     /// stands, but may not after a power cut.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
-        let mut beside = path.as_os_str().to_os_string();
-        beside.push(".new");
-        let beside = PathBuf::from(beside);
-        if let Disk::Memory(disk) = self {
-            disk.replace(&beside, path, bytes).map_err(|errno| IoError::operation("write", path, errno))?;
-            return self.sync_directory(path.parent().unwrap_or(Path::new(".")));
+        let around = path.parent().unwrap_or(Path::new(""));
+        let failed = |errno: Errno| IoError::operation("write", path, errno);
+        match (self, self.held(path)) {
+            (Disk::Memory(disk), _) => {
+                let mut beside = path.as_os_str().to_os_string();
+                beside.push(".new");
+                disk.replace(Path::new(&beside), path, bytes).map_err(failed)?;
+                return self.sync_directory(path.parent().unwrap_or(Path::new(".")));
+            }
+            (_, Some((directory, name))) => directory.put_private(name, bytes).map_err(failed)?,
+            _ => {
+                let name = path.file_name().map(Path::new).ok_or_else(|| failed(Errno::INVAL))?;
+                Directory::open(around)?.put_private(name, bytes).map_err(failed)?;
+            }
         }
-        write_beside(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|errno| {
-            // The error to report is the first one.
-            let _ = fs::unlink(&beside);
-            IoError::operation("write", path, errno)
-        })?;
         sim::note(|| DurableCall::Replace(path.to_path_buf()));
-        self.sync_directory(path.parent().unwrap_or(Path::new(".")))
+        self.sync_directory(around)
     }
 }
 
@@ -244,16 +336,6 @@ fn read_from_memory(disk: &MemoryDisk, path: &Path) -> std::io::Result<Vec<u8>> 
     let read = file.read(&mut bytes, 0)?;
     bytes.truncate(read);
     Ok(bytes)
-}
-
-fn write_beside(path: &Path, bytes: &[u8]) -> Result<(), Errno> {
-    let owner = Mode::RUSR | Mode::WUSR;
-    let file = fs::open(path, OFlags::CLOEXEC | OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC, owner)?;
-    // What a killed process left may have another mode.
-    fs::fchmod(&file, owner)?;
-    let mut file = std::fs::File::from(file);
-    file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-    fsync(file)
 }
 
 /// A number that nobody has had before, from the kernel's random numbers.
@@ -269,56 +351,18 @@ pub fn random_id() -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// A rename that replaces nothing, where the kernel has none: a second name, and then not the first any more. A
-/// crash between the two leaves both.
-fn rename_by_link(from: &Path, to: &Path) -> Result<(), Errno> {
-    match fs::link(from, to) {
-        Ok(()) => fs::unlink(from),
-        Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => rename_over_own(from, to),
-        Err(errno) => Err(errno),
-    }
-}
-
-/// The same where files have one name: onto an empty file that this call has made.
-fn rename_over_own(from: &Path, to: &Path) -> Result<(), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    drop(fs::open(to, flags, Mode::from_raw_mode(0o640))?);
-    fs::rename(from, to).inspect_err(|_| {
-        let _ = fs::unlink(to);
-    })
-}
-
 fn verb(mode: OpenMode) -> &'static str {
     if mode == OpenMode::Create { "create" } else { "open" }
 }
 
-fn open_kernel(
-    path: &Path,
-    mode: OpenMode,
-    direct: DirectIo,
-    durability: Durability,
-) -> Result<OwnedFd, IoError> {
-    let mut flags = OFlags::CLOEXEC
-        | durability.flags()
-        | match mode {
-            OpenMode::Read => OFlags::RDONLY,
-            OpenMode::Write => OFlags::RDWR,
-            OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
-        };
-    if direct == DirectIo::Required {
-        flags |= OFlags::DIRECT;
-    }
-    fs::open(path, flags, Mode::from_raw_mode(0o640)).map_err(|errno| {
-        // open(2) with O_CREAT may leave a new, empty file behind when O_DIRECT is refused.
-        if errno == Errno::INVAL && direct == DirectIo::Required {
-            if mode == OpenMode::Create {
-                let _ = fs::unlink(path);
-            }
-            let why = "the file system refuses O_DIRECT".to_string();
-            return IoError::DirectUnsupported { path: path.to_path_buf(), why };
-        }
-        IoError::operation(verb(mode), path, errno)
-    })
+fn open_flags(mode: OpenMode, direct: DirectIo, durability: Durability) -> OFlags {
+    let access = match mode {
+        OpenMode::Read => OFlags::RDONLY,
+        OpenMode::Write => OFlags::RDWR,
+        OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+    };
+    let direct = if direct == DirectIo::Required { OFlags::DIRECT } else { OFlags::empty() };
+    OFlags::CLOEXEC | durability.flags() | access | direct
 }
 
 /// Requests and bytes of one file, since it was opened.
@@ -527,31 +571,6 @@ impl File {
         match &self.backing {
             Backing::Kernel(fd) => pwritev2(fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC),
             Backing::Memory(file) => file.write_durable(from, offset),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn where_the_kernel_has_no_such_rename_nothing_is_replaced_either() {
-        for rename in [rename_by_link, rename_over_own] {
-            let directory = tempfile::tempdir().expect("a directory");
-            let [from, to] = ["from", "to"].map(|name| directory.path().join(name));
-            std::fs::write(&from, "new").expect("a file");
-            std::fs::write(&to, "old").expect("a file");
-            assert_eq!(rename(&from, &to), Err(Errno::EXIST));
-            assert_eq!(std::fs::read_to_string(&to).expect("there"), "old");
-            std::fs::remove_file(&to).expect("removed");
-            assert_eq!(rename(&from, &to), Ok(()));
-            assert_eq!(std::fs::read_to_string(&to).expect("there"), "new");
-            assert!(!from.exists());
-            assert!(rename(&from, &to).is_err());
-            std::fs::remove_file(&to).expect("removed");
-            assert_eq!(rename(&from, &to), Err(Errno::NOENT));
-            assert!(!to.exists(), "nothing is left of what failed");
         }
     }
 }

@@ -36,6 +36,7 @@ macro_rules! strict_assert {
 mod arena;
 mod buffer_pool;
 pub mod device;
+mod directory;
 mod error;
 mod file;
 mod file_number;
@@ -52,6 +53,7 @@ pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, ask_huge_pages, prefetch};
 pub use buffer_pool::{BufferPin, BufferPool};
+pub use directory::{Directory, Entry, EntryKind, read_regular};
 pub use error::{IoError, hint_of_limits};
 pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, random_id};
 pub use file_number::path_of_number;
