@@ -16,7 +16,9 @@
 //! Invariants:
 //! - O1 A mark whose lock is held, or whose process lives, is nobody's to take or to remove.
 //! - O2 A mark is written under its lock; an empty one is being made.
+//! - O3 A mark of a user who is neither this one, root nor the owner of what it marks is nobody's to act on.
 
+use crate::rights;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -90,14 +92,34 @@ impl Drop for Owner {
     }
 }
 
-/// The mark of a dead process, if this file is one. While the file that is given is open, nobody
+/// The mark of a dead process, if this file is one and may be acted on. While the file that is given is open, nobody
 /// takes the mark over.
 #[must_use]
 pub fn abandoned(mark: &Path) -> Option<File> {
     let file = open(File::options().read(true), mark).ok()?;
+    if !is_trusted(file.metadata().ok()?.uid(), owner_of_marked(mark)) {
+        return None;
+    }
     let maker = Maker::read(&file).ok()??;
     let held = || matches!(file.try_lock(), Err(TryLockError::WouldBlock));
     (!maker.lives() && !held()).then_some(file)
+}
+
+/// True if what a file of this user says about a thing of that one may be acted on: it is this process's user, root, or the
+/// owner of the thing. Anybody may lay a file in a directory such as `/tmp`.
+#[must_use]
+pub fn is_trusted(user: u32, owner_of_thing: Option<u32>) -> bool {
+    user == rights::caller() || user == 0 || owner_of_thing == Some(user)
+}
+
+/// Whose the directory is that a mark lies in, or the file that it lies beside.
+fn owner_of_marked(mark: &Path) -> Option<u32> {
+    let around = || mark.parent().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    let marked = match mark.file_name().is_some_and(|name| name == MARK) {
+        true => around()?.to_path_buf(),
+        false => mark.with_extension(""),
+    };
+    fs::symlink_metadata(marked).ok().map(|found| found.uid())
 }
 
 /// Never through a symbolic link, and never waiting for the other end of a pipe.

@@ -47,7 +47,7 @@ pub(crate) struct ScratchDirectory {
 impl ScratchDirectory {
     pub(crate) fn create(disk: Disk, under: &Path) -> Result<ScratchDirectory, CalibrateError> {
         let directory = match &disk {
-            Disk::Kernel => new_directory(under)?,
+            Disk::Kernel | Disk::Held(_) => new_directory(under)?,
             Disk::Memory(_) => under.join(PREFIX),
         };
         let mut scratch = ScratchDirectory { disk, directory, files: Mutex::default(), owner: None };

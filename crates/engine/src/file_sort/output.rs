@@ -53,7 +53,7 @@ impl<'i> OutputFile<'i> {
             return Err(EngineError::Unfinished { path: unfinished });
         }
         let marked = || match disk {
-            Disk::Kernel => Owner::of_file(&unfinished).map(Some),
+            Disk::Kernel | Disk::Held(_) => Owner::of_file(&unfinished).map(Some),
             Disk::Memory(_) => Ok(None),
         };
         let owner = session.wait(Event::DiskFileOperations, marked).map_err(|source| IoError::Operation {
