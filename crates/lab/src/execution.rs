@@ -68,6 +68,13 @@ pub fn execute(
     Ok(stop)
 }
 
+/// Why a run is left out that did not run all the time.
+fn stood_still(stopped: Nanos) -> String {
+    format!(
+        "its processes were stopped, or the machine was suspended, for {stopped}: its time is not that of its work"
+    )
+}
+
 /// Why a study has ended by its own rule; none when it may go on.
 ///
 /// # Errors
@@ -225,7 +232,11 @@ impl Execution<'_> {
         let start_ns = (self.before + clock::now().saturating_sub(self.begin)).0;
         let number = self.bundle.contents().runs.last().map_or(1, |run| run.number + 1);
         let (ended, record) = match self.target.run(&self.plan.arm_settings(cell.arm), self.cancel) {
-            Ok(record) => (Ended::Finished, Some(record)),
+            Ok(record) => match record.stopped_ns {
+                None => (Ended::Finished, Some(record)),
+                // Its time is not that of the work, and no figure of it may be looked at.
+                Some(stopped) => (Ended::Failed { reason: stood_still(Nanos(stopped)) }, None),
+            },
             Err(RunError::Interrupted) => return Ok(None),
             Err(RunError::Failed(failure)) => (self.failed(number, &failure)?, None),
         };

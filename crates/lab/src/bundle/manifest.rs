@@ -1,9 +1,12 @@
 //! The checksums of a bundle's files, as `sha256sum` prints and checks them.
 
 use super::single::bundles_below;
-use super::{ANALYSIS, END, ENVIRONMENT, ERRORS, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED};
+use super::{
+    ANALYSIS, END, ENVIRONMENT, ERRORS, FRESH, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED, source_of,
+};
 use crate::LabError;
 use crate::hex::hex;
+use plumb_io::Directory;
 use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -105,10 +108,13 @@ impl Manifest {
             path: path.clone(),
             why: format!("{MANIFEST} does not list it"),
         })?;
-        let bytes = fs::read(&path).map_err(|source| LabError::Tampered {
+        let unreadable = |why: String| LabError::Tampered {
             path: path.clone(),
-            why: format!("{MANIFEST} lists it, and it cannot be read: {source}"),
-        })?;
+            why: format!("{MANIFEST} lists it, and it cannot be read: {why}"),
+        };
+        let read = Directory::open(directory).and_then(|held| held.read(name, u64::MAX));
+        let read = read.map_err(|error| unreadable(source_of(error).to_string()))?;
+        let bytes = read.ok_or_else(|| unreadable("it is gone".to_string()))?;
         let found = checksum(&bytes);
         if found != *expected {
             let why =
@@ -151,9 +157,11 @@ pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, La
 pub fn is_made(name: &str) -> bool {
     let Some(run) = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('/')) else {
         let made = [STUDY, ENVIRONMENT, ORDER, END, ANALYSIS, MANIFEST].into_iter().chain(REPORTS);
+        let name = name.strip_suffix(FRESH).unwrap_or(name);
         let unfinished = |made: &str| Path::new(made).with_extension(UNFINISHED);
         return made.into_iter().any(|made| name == made || Path::new(name) == unfinished(made));
     };
+    let run = run.strip_suffix(FRESH).unwrap_or(run);
     let number = run.strip_suffix(RECORD).or_else(|| run.strip_suffix(ERRORS));
     let number = number.or_else(|| run.strip_suffix(UNFINISHED)?.strip_suffix('.'));
     number.is_some_and(|number| number.len() >= 4 && number.bytes().all(|digit| digit.is_ascii_digit()))

@@ -13,7 +13,8 @@
 //!
 //! A file is written beside its name, made durable and renamed, and the manifest is replaced
 //! behind it: whenever the program dies, the manifest lists only whole files. What it does not
-//! list is an unfinished rest, which a resuming study removes. While a study runs it holds the directory's
+//! list is an unfinished rest, which a resuming study removes. The directory is held by its descriptor ([`Directory`]): no file
+//! of a bundle is read, written or removed through a link. While a study runs it holds the directory's
 //! mark ([`Reservation`]), so that no second program goes on with it.
 //!
 //! Why not one file for all: a run is kept the moment it ends, and a reader may look at any of
@@ -29,15 +30,15 @@ pub use contents::Contents;
 pub use manifest::{MANIFEST, Manifest, is_made, unlisted};
 pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
 pub use reservation::{Reservation, refused, write_new};
-pub use single::{run_period, run_record, text};
+pub use single::{run_period, run_record, text, write_over};
 
 use crate::LabError;
 use crate::plan::Plan;
 use crate::vocabulary::Kinds;
+use plumb_io::{Directory, EntryKind, IoError};
 use serde::Serialize;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 /// The study.
 pub const STUDY: &str = "study.toml";
@@ -51,7 +52,9 @@ pub const RUNS: &str = "runs";
 const RECORD: &str = ".json";
 /// What the name of a failed run's errors ends in.
 const ERRORS: &str = ".stderr";
-/// The extension of a file until it is whole.
+/// What is behind the name of a file until it is whole.
+const FRESH: &str = ".new";
+/// The extension that such a file had in earlier versions.
 const UNFINISHED: &str = "unfinished";
 /// Why and when it ended.
 pub const END: &str = "end.json";
@@ -65,7 +68,7 @@ pub const CALIBRATION: &str = "calibration.json";
 /// A bundle that is being written.
 #[derive(Debug)]
 pub struct Bundle {
-    directory: PathBuf,
+    directory: Directory,
     manifest: Manifest,
     contents: Contents,
     /// Made by this process, which may remove it again.
@@ -84,9 +87,9 @@ impl Bundle {
         plan: &Plan,
         environment: Environment,
     ) -> Result<Bundle, LabError> {
-        let directory = reservation.directory().to_path_buf();
-        let runs = directory.join(RUNS);
-        fs::create_dir(&runs).map_err(|source| LabError::BundleWrite { path: runs, source })?;
+        let path = reservation.directory();
+        let directory = Directory::open(path).map_err(|error| not_written(path, error))?;
+        directory.make_directory(RUNS).map_err(|error| not_written(&path.join(RUNS), error))?;
         let mut bundle = Bundle {
             directory,
             manifest: Manifest::default(),
@@ -110,13 +113,11 @@ impl Bundle {
         Manifest::read(directory)?;
         let reservation = Reservation::existing(directory)?;
         let (manifest, contents) = Contents::read(directory, kinds)?;
-        let runs = directory.join(RUNS);
-        // The records of a study that goes on would be written to where a link leads.
-        if !fs::symlink_metadata(&runs).is_ok_and(|found| found.is_dir()) {
+        let directory = Directory::open(directory).map_err(|error| not_written(directory, error))?;
+        if directory.kind(RUNS) != Some(EntryKind::Directory) {
             let why = "it is no directory, and the records of runs go there".to_string();
-            return Err(LabError::Tampered { path: runs, why });
+            return Err(LabError::Tampered { path: directory.path().join(RUNS), why });
         }
-        let directory = directory.to_path_buf();
         Ok(Bundle { directory, manifest, contents, is_new: false, reservation })
     }
 
@@ -125,13 +126,10 @@ impl Bundle {
     /// # Errors
     /// When one cannot be removed.
     pub fn clear(&mut self) -> Result<Cleared, LabError> {
-        let unlisted = unlisted(&self.directory, &self.manifest)?;
+        let unlisted = unlisted(self.directory.path(), &self.manifest)?;
         let (removed, left): (Vec<String>, Vec<String>) =
             unlisted.into_iter().partition(|name| is_made(name));
-        for name in &removed {
-            let path = self.directory.join(name);
-            fs::remove_file(&path).map_err(|source| LabError::BundleWrite { path, source })?;
-        }
+        removed.iter().try_for_each(|name| self.remove(name))?;
         Ok(Cleared { removed, left })
     }
 
@@ -140,18 +138,17 @@ impl Bundle {
         if !self.is_new {
             return;
         }
-        let names: Vec<PathBuf> = self.manifest.names().map(|name| self.directory.join(name)).collect();
-        for file in names.iter().chain([&self.directory.join(MANIFEST)]) {
-            let _ = fs::remove_file(file);
+        for file in self.manifest.names().chain([MANIFEST]) {
+            let _ = self.directory.remove(file);
         }
         // The reservation removes the directory, unless other processes use it.
-        let _ = fs::remove_dir(self.directory.join(RUNS));
+        let _ = self.directory.remove_directory(RUNS);
     }
 
     /// The directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.directory.path()
     }
 
     /// Its reservation, which keeps other processes from writing to it.
@@ -181,7 +178,7 @@ impl Bundle {
         let name = record_name(run.number);
         self.write(&name, &text)?;
         // What is analysed is what was written, to the last digit.
-        self.contents.runs.push(record::read(&self.directory.join(name), &text)?);
+        self.contents.runs.push(record::read(&self.directory().join(name), &text)?);
         Ok(())
     }
 
@@ -218,11 +215,8 @@ impl Bundle {
             return Ok(());
         }
         said.iter().for_each(|name| self.manifest.strike(name));
-        replace(&self.directory.join(MANIFEST), &self.manifest.to_text())?;
-        said.iter().try_for_each(|name| {
-            let path = self.directory.join(name);
-            fs::remove_file(&path).map_err(|source| LabError::BundleWrite { path, source })
-        })
+        self.replace(MANIFEST, &self.manifest.to_text())?;
+        said.iter().try_for_each(|name| self.remove(name))
     }
 
     /// Writes a file, whole or not at all, and lists it.
@@ -230,9 +224,19 @@ impl Bundle {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&mut self, name: &str, text: &str) -> Result<(), LabError> {
-        replace(&self.directory.join(name), text)?;
+        self.replace(name, text)?;
         self.manifest.list(name, text);
-        replace(&self.directory.join(MANIFEST), &self.manifest.to_text())
+        self.replace(MANIFEST, &self.manifest.to_text())
+    }
+
+    /// Puts a text in the place of a file: written beside it, made durable, renamed.
+    fn replace(&self, name: &str, text: &str) -> Result<(), LabError> {
+        let written = self.directory.replace(name, text.as_bytes());
+        written.map_err(|error| not_written(&self.directory().join(name), error))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), LabError> {
+        self.directory.remove(name).map_err(|error| not_written(&self.directory().join(name), error))
     }
 }
 
@@ -266,18 +270,14 @@ pub fn json<T: Serialize>(value: &T) -> Result<String, LabError> {
     Ok(text + "\n")
 }
 
-/// Puts a text in the place of a file: written beside it, made durable, renamed.
-fn replace(path: &Path, text: &str) -> Result<(), LabError> {
-    let fresh = path.with_extension(UNFINISHED);
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&fresh)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        File::open(path.parent().unwrap_or(path))?.sync_all()
-    };
-    write().map_err(|source| {
-        let _ = fs::remove_file(&fresh);
-        LabError::BundleWrite { path: path.to_path_buf(), source }
-    })
+fn not_written(path: &Path, error: IoError) -> LabError {
+    LabError::BundleWrite { path: path.to_path_buf(), source: source_of(error) }
+}
+
+/// What the kernel said, for an error that names the file itself.
+fn source_of(error: IoError) -> io::Error {
+    match error {
+        IoError::Operation { source, .. } => source,
+        error => io::Error::other(error),
+    }
 }

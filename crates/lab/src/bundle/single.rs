@@ -1,9 +1,11 @@
 //! Bundles without a manifest: a run's or a calibration's.
 
-use super::{CALIBRATION, STUDY};
+use super::{CALIBRATION, STUDY, refused, source_of};
 use crate::LabError;
 use crate::record::{FILE, Record};
+use plumb_io::{Directory, read_regular};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Reads the record of a run's bundle, named by its directory or by the record's file. Gives the directory too.
@@ -33,10 +35,23 @@ pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathB
 /// # Errors
 /// When it cannot be read.
 pub fn text(path: &Path) -> Result<String, LabError> {
-    fs::read_to_string(path).map_err(|error| LabError::BundleRead {
+    let text = |bytes| String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text"));
+    read_regular(path, u64::MAX).and_then(text).map_err(|error| LabError::BundleRead {
         path: path.to_path_buf(),
         why: format!("{error}; {}", cure(path)),
     })
+}
+
+/// Writes a file of a bundle without a manifest, whole, in place of one of that name; a link of that name goes, and what it
+/// leads to stays. Gives its path.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_over(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, LabError> {
+    let path = directory.join(name);
+    let written = Directory::open(directory).and_then(|held| held.replace(name, bytes));
+    written.map_err(|error| refused(&path, source_of(error)))?;
+    Ok(path)
 }
 
 fn cure(path: &Path) -> String {

@@ -1,7 +1,7 @@
 //! The log: its files, the way to them, its buffer and its copies.
 
 use super::super::Evidence;
-use super::{Finding, counted};
+use super::{Finding, counted, pages_untold};
 use crate::evidence::{FileEvidence, FileRole, LogDone};
 use crate::record::Receipt;
 use crate::vocabulary::Seen;
@@ -161,7 +161,9 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
     let before = pages(|file| Some(file.cached_before?.resident_pages));
     let after = pages(|file| Some(file.cached_after?.resident_pages));
     let written = files(seen).map(|file| file.writes.1).sum::<u64>();
-    let said = before.zip(after).map_or(String::new(), |(before, after)| {
+    let untold = pages_untold(files(seen));
+    let counts = before.zip(after).filter(|_| untold.is_none());
+    let said = counts.map_or(untold.map_or(String::new(), |why| format!("; {why}")), |(before, after)| {
         let (before, after) = (RowCount(before), RowCount(after));
         format!(
             "; page cache: {before} pages of them before the work and {after} after it, {} written",
@@ -174,8 +176,7 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
     );
     let by_flags = direct == if expected == DirectIo::Required { flags.len() } else { 0 };
     // A direct write leaves no page; what a buffered one leaves, memory pressure may take.
-    let by_pages =
-        expected == DirectIo::Off || before.zip(after).is_none_or(|(before, after)| after <= before);
+    let by_pages = expected == DirectIo::Off || counts.is_none_or(|(before, after)| after <= before);
     Some(Finding::that(done.direct == expected && by_flags && by_pages, evidence))
 }
 

@@ -16,6 +16,7 @@ use crate::record::{
     Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
     SessionTime, SettingRow,
 };
+use crate::sampler::lost;
 use crate::target::Failure;
 use crate::vocabulary::Assignment;
 use crate::written::{self, Written};
@@ -69,10 +70,11 @@ pub struct Job {
     pub(super) command_line: String,
 }
 
-/// What a command printed.
+/// What a command printed, and how long it could not because everything was stopped.
 struct Printed {
     output: String,
     errors: String,
+    stopped: Nanos,
 }
 
 impl Job {
@@ -114,6 +116,7 @@ impl Job {
         let began = SystemTime::UNIX_EPOCH + wall;
         let before = (CpuTimes::read(), self.disks());
         let (mut run, ended, printed) = self.started(&self.run)?;
+        let stopped_ns = Some(printed.stopped.0).filter(|stopped| *stopped > 0);
         let after = (CpuTimes::read(), self.disks());
         let concluded = self.beside("conclude", self.conclude.as_deref());
         let printed = self.require("the command", &ended, printed)?;
@@ -138,6 +141,7 @@ impl Job {
                 .zip(before.0)
                 .map(|(later, earlier)| later.since(&earlier, host::load_average(), host::load_average())),
             settings: self.words.iter().map(setting).collect(),
+            stopped_ns,
             ..Record::of(header)
         };
         record.memory.peak_rss_bytes = Some(self.peak(&run, &ended));
@@ -158,9 +162,11 @@ impl Job {
         let mut started = process::start(&mut command).map_err(|error| wrong("start", error))?;
         let (output, errors) = (kept(started.child.stdout.take()), kept(started.child.stderr.take()));
         let (pid, over, late) = (started.pid(), AtomicBool::new(false), AtomicBool::new(false));
-        let (ended, looks) = thread::scope(|scope| {
+        let (ended, (looks, stopped)) = thread::scope(|scope| {
             let watch = scope.spawn(|| {
                 let (begin, mut pause, mut looks) = (clock::now(), LOOKS.0, Looks::default());
+                let read = || (clock::now(), clock::suspended());
+                let (mut last, mut stopped) = (read(), Nanos(0));
                 while !over.load(Relaxed) {
                     looks.look(pid);
                     if clock::now().saturating_sub(begin).0 > self.timeout_ns {
@@ -169,17 +175,19 @@ impl Job {
                         break;
                     }
                     thread::park_timeout(pause);
-                    pause = (pause * 2).min(LOOKS.1);
+                    let now = read();
+                    stopped = stopped + lost(last, now, Nanos(pause.as_nanos() as u64));
+                    (last, pause) = (now, (pause * 2).min(LOOKS.1));
                 }
-                looks
+                (looks, stopped)
             });
             let ended = started.wait();
             over.store(true, Relaxed);
             watch.thread().unpark();
             (ended, watch.join().unwrap_or_default())
         });
-        let printed =
-            Printed { output: output.join().unwrap_or_default(), errors: errors.join().unwrap_or_default() };
+        let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
+        let printed = Printed { output, errors, stopped };
         let ended = ended.map_err(|error| wrong("wait for", error))?;
         if late.load(Relaxed) {
             let limit = Nanos(self.timeout_ns);
