@@ -16,7 +16,7 @@
 //! Invariants:
 //! - O1 A mark whose lock is held, or whose process lives, is nobody's to take or to remove.
 //! - O2 A mark is written under its lock; an empty one is being made.
-//! - O3 A mark of a user who is neither this one, root nor the owner of what it marks is nobody's to act on.
+//! - O3 A mark counts only if it belongs to this user, to root or to the owner of what it marks.
 
 use crate::rights;
 use std::fs::{self, File, TryLockError};
@@ -34,6 +34,8 @@ const MARK_BYTES_MAX: u64 = 64;
 #[derive(Debug)]
 pub struct Owner {
     mark: PathBuf,
+    /// True if the mark stays, because the directory that it marks could not be removed.
+    stays: bool,
     /// Holds the lock.
     _file: File,
 }
@@ -55,6 +57,11 @@ impl Owner {
         let mut mark = file.as_os_str().to_owned();
         mark.push(format!(".{MARK}"));
         Owner::take(PathBuf::from(mark))
+    }
+
+    /// Leaves the mark where it is: once this process has ended, what it marks is an orphan.
+    pub fn leave(mut self) {
+        self.stays = true;
     }
 
     /// The mark's file.
@@ -79,7 +86,7 @@ impl Owner {
             if found.is_some_and(|found| file.metadata().is_ok_and(|ours| found.ino() == ours.ino())) {
                 file.set_len(0)?;
                 file.write_all(Maker::this().text().as_bytes())?;
-                return Ok(Owner { mark, _file: file });
+                return Ok(Owner { mark, stays: false, _file: file });
             }
         }
     }
@@ -87,12 +94,15 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // It may have gone with its directory.
-        let _ = fs::remove_file(&self.mark);
+        if !self.stays {
+            // It may have gone with its directory.
+            let _ = fs::remove_file(&self.mark);
+        }
     }
 }
 
-/// The mark of a dead process, if this file is one and may be acted on. While the file that is given is open, nobody
+/// The mark of a dead process, if this file is one and may be acted on. While the file that is
+/// given is open, nobody
 /// takes the mark over.
 #[must_use]
 pub fn abandoned(mark: &Path) -> Option<File> {
@@ -105,8 +115,9 @@ pub fn abandoned(mark: &Path) -> Option<File> {
     (!maker.lives() && !held()).then_some(file)
 }
 
-/// True if what a file of this user says about a thing of that one may be acted on: it is this process's user, root, or the
-/// owner of the thing. Anybody may lay a file in a directory such as `/tmp`.
+/// True if what a file of this user says about a thing of that one may be acted on: it is this
+/// process's user, root, or the owner of the thing. Anybody may lay a file in a directory such as
+/// `/tmp`.
 #[must_use]
 pub fn is_trusted(user: u32, owner_of_thing: Option<u32>) -> bool {
     user == rights::caller() || user == 0 || owner_of_thing == Some(user)

@@ -432,7 +432,8 @@ const OVERLAYFS: u64 = 0x794c_7630;
 const TMPFS: u64 = 0x0102_1994;
 const RAMFS: u64 = 0x8584_58f6;
 
-/// Returns why the pages that the kernel counts for a file say nothing of how requests reached it; `None` where they do.
+/// Returns why the pages that the kernel counts for a file say nothing of how requests reached it;
+/// `None` where they do.
 #[must_use]
 pub fn pages_untold(fd: BorrowedFd<'_>) -> Option<&'static str> {
     match rustix::fs::fstatfs(fd).ok()?.f_type as u64 {

@@ -12,11 +12,12 @@ const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 /// The most that Linux keeps in one attribute, and the most that it lists of their names, bytes.
 const ATTRIBUTE_MAX: usize = 64 * 1024;
 
-/// Gives a file the owner, the access control list, the mode and the other extended attributes of another one.
+/// Gives a file the owner, the access control list, the mode and the other extended attributes of
+/// another one.
 ///
 /// # Errors
-/// When owner, list or mode cannot be set: the file would be open to others. An attribute that this process may not set, or that
-/// the file system does not take, is left out.
+/// When owner, list or mode cannot be set: the file would be open to others. An attribute that this
+/// process may not set, or that the file system does not take, is left out.
 pub fn copy_rights(from: &File, to: &File) -> io::Result<()> {
     let found = fstat(from)?;
     let own = fstat(to)?;
@@ -37,7 +38,8 @@ pub fn copy_rights(from: &File, to: &File) -> io::Result<()> {
             copied?;
         }
     }
-    // The list sets the bits of the group and a change of owner takes bits away, so the mode comes last.
+    // The list sets the bits of the group and a change of owner takes bits away, so the mode comes
+    // last.
     fchmod(to, Mode::from_raw_mode(found.st_mode))?;
     Ok(())
 }
@@ -60,7 +62,8 @@ mod tests {
     use super::*;
     use rustix::fs::XattrFlags;
 
-    /// An access control list as the kernel has it: version 2, then tag, rights and user of each entry.
+    /// An access control list as the kernel has it: version 2, then tag, rights and user of each
+    /// entry.
     fn access_list() -> Vec<u8> {
         let nobody_id = u32::MAX;
         let entries: [(u16, u16, u32); 5] = [

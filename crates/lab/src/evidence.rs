@@ -191,7 +191,8 @@ impl Inside {
         }
     }
 
-    /// Takes the settings that are fixed when a database is made from the one that is open: the run did not make it.
+    /// Takes the settings that are fixed when a database is made from the one that is open: the run
+    /// did not make it.
     fn adopt(&mut self, log: Option<&LogDone>) {
         let settings = &mut self.settings;
         if let Some(users) = self.tablespaces.iter().find(|found| found.purpose == Purpose::Users) {

@@ -78,7 +78,8 @@ fn stood_still(stopped: Nanos) -> String {
 /// Why a study has ended by its own rule; none when it may go on.
 ///
 /// # Errors
-/// When it ended before its last block: its figures were shown, and to go on after a look at them would be another experiment.
+/// When it ended before its last block: its figures were shown, and to go on after a look at them
+/// would be another experiment.
 pub fn ended(bundle: &Bundle) -> Result<Option<Stop>, LabError> {
     match bundle.contents().end.map(|end| end.stop) {
         None | Some(Stop::Interrupted) => Ok(None),

@@ -210,8 +210,9 @@ fn attach(image: &Path) -> Result<String, LabError> {
 }
 
 /// Takes a directory of a loop device apart: unmounted, and no device over its image. What is not there is no error.
-/// A device is let go of only if the kernel says that its file is the image in this directory: a link of that name, or another
-/// name of a file that is elsewhere, leads to the device of somebody else.
+/// A device is let go of only if the kernel says that its file is the image in this directory: a
+/// link of that name, or another name of a file that is elsewhere, leads to the device of somebody
+/// else.
 ///
 /// # Errors
 /// When something still uses it.

@@ -4,8 +4,9 @@
 //!
 //! An orphan is known by the mark of a dead process ([`owner`]) in it or beside it, never by its name
 //! alone: what a living process uses, what was kept (its mark is gone) and what another program made are no orphans.
-//! They are looked for in a directory and in its `plumb-reports`. Others may write there, as in `/tmp`: the mark of another user
-//! counts for what is that user's, and whatever is removed is reached from the directory that was searched, through no link.
+//! They are looked for in a directory and in its `plumb-reports`. Others may write there, as in
+//! `/tmp`: the mark of another user counts for what is that user's, and whatever is removed is
+//! reached from the directory that was searched, through no link.
 //!
 //! A file system on a loop device is unmounted and its device let go of, before its image is removed. Otherwise
 //! removal follows no link: plumb puts plain files of known names into these, and into directories of one level below them (second
@@ -240,6 +241,10 @@ fn is_ours(entry: &Path) -> bool {
         return true;
     }
     let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { return false };
+    // What FUSE and NFS make of a file that is removed while it is open.
+    if plain && [".fuse_hidden", ".nfs"].iter().any(|prefix| name.starts_with(prefix)) {
+        return true;
+    }
     let name = name.strip_suffix(&format!(".{MARK}")).unwrap_or(name);
     let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
     let data_file = name.strip_suffix(".dbf").is_some_and(|stem| {

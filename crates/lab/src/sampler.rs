@@ -12,8 +12,8 @@
 //! really took is in the record, and the report prints it. Memory: half a kilobyte a look, 3,600 looks at most; then
 //! every second one is left out and the time between two doubles, so that a day costs what an hour does.
 //!
-//! A process that is stopped looks at nothing: looks that are seconds apart show it, and the clock that goes on while the machine is suspended
-//! shows that ([`Looks::stopped`]).
+//! A process that is stopped looks at nothing: looks that are seconds apart show it, and the clock
+//! that goes on while the machine is suspended shows that ([`Looks::stopped`]).
 //!
 //! Limits: a run shorter than a second has one sample. Pressure is what the kernel keeps in /proc/pressure, if it does.
 
@@ -33,9 +33,11 @@ use std::time::Duration;
 const INTERVAL: Nanos = Nanos(1_000_000_000);
 /// Looks that are kept at most.
 const LOOKS_MAX: usize = 3600;
-/// The shortest time by which a look comes too late because the process was stopped: a busy machine delays one by less.
+/// The shortest time by which a look comes too late because the process was stopped: a busy machine
+/// delays one by less.
 pub const STOPPED_MIN: Nanos = Nanos(2_000_000_000);
-/// The shortest time that the machine was suspended for. Two clocks that are read one after the other are apart by less.
+/// The shortest time that the machine was suspended for. Two clocks that are read one after the
+/// other are apart by less.
 const SUSPENDED_MIN: Nanos = Nanos(100_000_000);
 
 /// What was seen beside a run.
@@ -52,7 +54,8 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// How long the process was stopped, or the machine suspended, in a span of the monotonic clock; none where it was not.
+    /// Returns the time that the process was stopped, or the machine suspended, in a span of the monotonic
+    /// clock; none where it was not.
     #[must_use]
     pub fn stopped(&self, (begin, end): (Nanos, Nanos)) -> Option<Nanos> {
         let pairs = self.looks.windows(2).filter(|pair| pair[1].at > begin && pair[0].at < end);
@@ -63,7 +66,8 @@ impl Looks {
     }
 }
 
-/// The time between two looks in which nothing ran. A look is when it was made, and how long the machine had been suspended then.
+/// The time between two looks in which nothing ran. A look is when it was made, and how long the
+/// machine had been suspended then.
 #[must_use]
 pub fn lost(earlier: (Nanos, Nanos), later: (Nanos, Nanos), meant: Nanos) -> Nanos {
     let late = later.0.saturating_sub(earlier.0 + meant);

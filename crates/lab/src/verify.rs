@@ -39,7 +39,9 @@ pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
                 "the manifest does not list it: it was added, or left by a study that was killed, which `plumb study \
                  --resume` mends"
             }
-            false => "the manifest does not list it, and no study makes a file of this name: move it elsewhere",
+            false => {
+                "the manifest does not list it, and no study makes a file of this name: move it elsewhere"
+            }
         };
         return Err(LabError::Tampered { path: directory.join(stray), why: why.to_string() });
     }

@@ -8,16 +8,19 @@
 //! x.conf.plumb-owner          the mark of the run's process
 //! ```
 //!
-//! The second name is the journal: as long as it stands, the file is to be put back. Whoever ends a run does
+//! The second name is the journal: as long as it stands, the file is to be put back. Whoever ends a
+//! run does
 //! so, also when its study was killed; if that too was killed, `plumb clean` does, or the next run that writes the file. They
 //! come later, when somebody may have edited it: what is neither the study's text nor the original is left to its owner.
 //!
-//! What comes back is the same inode, so that its rights, access control list, attributes, times and other names are what
-//! they were. Rejected: to write the content back into the inode, because a crash within it leaves a piece of the file. Where a file
-//! system has one name for each file a copy is kept, with its rights and its time of change.
+//! What comes back is the same inode, so that its rights, access control list, attributes, times
+//! and other names are what they were. Rejected: to write the content back into the inode, because
+//! a crash within it leaves a piece of the file. Where a file system has one name for each file a
+//! copy is kept, with its rights and its time of change.
 //!
-//! A journal in a directory that others may write to could be anybody's. One that is not of this process's user, of root or
-//! of the owner of the file is not acted on; and nothing here follows a link.
+//! A journal in a directory that others may write to could be anybody's. One that is not of this
+//! process's user, of root or of the owner of the file is not acted on; and nothing here follows a
+//! link.
 
 use crate::hex::hex;
 use plumb_io::owner::{self, MARK, Owner};
@@ -106,7 +109,8 @@ pub(crate) fn journalled(mark: &Path) -> Option<PathBuf> {
 /// Puts back a file whose run was killed before it could; one without a journal stays as it is.
 ///
 /// # Errors
-/// When it was edited since, its journal is another user's, or the kernel refuses: a line with what to do.
+/// When it was edited since, its journal is another user's, or the kernel refuses: a line with what
+/// to do.
 pub(crate) fn recover(path: &Path) -> Result<(), String> {
     Place::of(path).map_err(|error| error.to_string())?.recover()
 }

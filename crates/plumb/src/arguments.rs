@@ -259,7 +259,8 @@ pub struct Study {
     /// When to stop
     #[arg(long, value_enum)]
     pub until: Option<Until>,
-    /// Go on with the study of a bundle, by the commands of its study.toml: this one, or that of --bundle
+    /// Go on with the study of a bundle, by the commands of its study.toml: this one, or that of
+    /// --bundle
     #[arg(long, value_name = "BUNDLE", num_args = 0..=1, conflicts_with = "find")]
     pub resume: Option<Option<PathBuf>>,
     /// How each run of the command is measured, and what is done around it

@@ -9,7 +9,7 @@ use std::path::Path;
 /// What has a name, without following it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// What it is.
+    /// File, directory or neither.
     pub kind: EntryKind,
     /// The number of the user whom it belongs to.
     pub owner: u32,
@@ -36,8 +36,8 @@ impl Directory {
         })
     }
 
-    /// Gives a file a second name within the directory; false where the file system has one name for each file, or this
-    /// process may not give it another.
+    /// Gives a file a second name within the directory; false where the file system has one name
+    /// for each file, or this process may not give it another.
     ///
     /// # Errors
     /// When it is not there, or something has the new name.

@@ -13,8 +13,9 @@
 //!
 //! A file is written beside its name, made durable and renamed, and the manifest is replaced
 //! behind it: whenever the program dies, the manifest lists only whole files. What it does not
-//! list is an unfinished rest, which a resuming study removes. The directory is held by its descriptor ([`Directory`]): no file
-//! of a bundle is read, written or removed through a link. While a study runs it holds the directory's
+//! list is an unfinished rest, which a resuming study removes. The directory is held by its
+//! descriptor ([`Directory`]): no file of a bundle is read, written or removed through a link.
+//! While a study runs it holds the directory's
 //! mark ([`Reservation`]), so that no second program goes on with it.
 //!
 //! Why not one file for all: a run is kept the moment it ends, and a reader may look at any of
@@ -121,7 +122,8 @@ impl Bundle {
         Ok(Bundle { directory, manifest, contents, is_new: false, reservation })
     }
 
-    /// Removes what a study that was killed left unfinished. Other files that the manifest does not list stay.
+    /// Removes what a study that was killed left unfinished. Other files that the manifest does not
+    /// list stay.
     ///
     /// # Errors
     /// When one cannot be removed.

@@ -42,8 +42,8 @@ pub fn text(path: &Path) -> Result<String, LabError> {
     })
 }
 
-/// Writes a file of a bundle without a manifest, whole, in place of one of that name; a link of that name goes, and what it
-/// leads to stays. Gives its path.
+/// Writes a file of a bundle without a manifest, whole, in place of one of that name; a link of
+/// that name goes, and what it leads to stays. Gives its path.
 ///
 /// # Errors
 /// When it cannot be written.

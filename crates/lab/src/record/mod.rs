@@ -64,7 +64,8 @@ pub struct Record {
     /// What the device does of the workload's own mix of reads and writes; missing where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<MixLimit>,
-    /// How long its processes were stopped, or the machine suspended, while they were measured; missing where they were not.
+    /// Time that its processes were stopped, or the machine suspended, while they were measured;
+    /// missing where they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ns: Option<u64>,
     /// What was verified about the result.

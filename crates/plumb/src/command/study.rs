@@ -48,7 +48,8 @@ pub(super) fn one(
     bundle: Option<&Path>,
     interrupt: &Interrupt,
 ) -> Result<(Analysis, PathBuf), Failure> {
-    // Its lock comes first: what another process writes is not touched, and neither is what is refused below.
+    // Its lock comes first: what another process writes is not touched, and neither is what is
+    // refused below.
     let resumed = resumed(arguments)?.map(|directory| Bundle::open(&directory, KINDS)).transpose()?;
     let file_systems = file_systems::require(arguments, resumed.as_ref().map(Bundle::directory))?;
     let plan = match &resumed {
@@ -100,7 +101,8 @@ pub(super) fn one(
     }
 }
 
-/// The error that ended a study; a new bundle without a run goes. What can be done with another is said when it was interrupted between two runs.
+/// The error that ended a study; a new bundle without a run goes. What can be done with another is
+/// said when it was interrupted between two runs.
 fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
     if bundle.contents().runs.is_empty() {
         // One that was there before stays as it was.

@@ -535,7 +535,8 @@ TOKEN = "s3cr3tvalue"
 fn a_run_whose_processes_were_stopped_is_no_run_of_the_study() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let here = directory.path();
-    // The third run stops its own parent, and goes on itself until that is woken: as a stop of all of them.
+    // The third run stops its own parent, and goes on itself until that is woken: as a stop of all
+    // of them.
     let sections = r#"
 [command]
 run = """sh -c 'echo >> count; if [ $(wc -l < count) = 3 ]; then kill -STOP $PPID; sleep 4; kill -CONT $PPID; fi; sleep 0.0{x}'"""

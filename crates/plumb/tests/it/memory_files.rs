@@ -1,4 +1,5 @@
-//! File systems whose pages say nothing of a device: README's examples on overlayfs, as in a container, and tmpfs.
+//! File systems whose pages say nothing of a device: README's examples on overlayfs, as in a
+//! container, and tmpfs.
 
 use crate::program::{command, plumb};
 use serde_json::Value;
@@ -28,11 +29,12 @@ impl Drop for Overlay {
     }
 }
 
-/// Arguments as small as a test may have them, where the example has them or the workload takes them.
+/// Arguments as small as a test may have them, where the example has them or the workload takes
+/// them.
 const SMALL: [(&str, &str, &[&str]); 5] = [
     ("--rows", "20K", &["large-sort", "redo", "ctas"]),
     ("--size", "16M", &["record-sort"]),
-    ("--scale", "2M", &["slob"]),
+    ("--scale", "8M", &["slob"]),
     ("--schemas", "2", &["slob"]),
     ("--run-time", "1", &["slob"]),
 ];

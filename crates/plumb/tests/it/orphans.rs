@@ -326,6 +326,20 @@ fn a_limit_on_the_size_of_files_is_an_error_that_names_it() {
     }
 }
 
+#[test]
+fn a_file_that_was_removed_while_it_was_open_is_no_stray() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::create_dir(here.join("plumb-run-1")).expect("a directory");
+    for (name, text) in
+        [("plumb-owner", "plumb 4194305 started 1\n"), (".fuse_hidden000a", ""), (".nfs01", "")]
+    {
+        fs::write(here.join("plumb-run-1").join(name), text).expect("a file");
+    }
+    fine(here, ["clean"]);
+    assert_eq!(names(here), Vec::<String>::new());
+}
+
 /// In a directory such as `/tmp` anybody may lay a journal or a mark beside a file of root's.
 #[test]
 fn what_another_user_says_of_a_file_is_not_acted_on() {

@@ -405,7 +405,8 @@ impl Job {
         }
     }
 
-    /// Takes the values of secrets out of all text of a record that the study, the command or its processes gave.
+    /// Takes the values of secrets out of all text of a record that the study, the command or its
+    /// processes gave.
     fn redact(&self, record: &mut Record) {
         let without = |text: &mut String| *text = self.without_secrets(text);
         without(&mut record.header.command_line);

@@ -5,12 +5,13 @@
 //! bundle       environment = { TOKEN = "***" }     the value is that of the caller's environment
 //! ```
 //!
-//! The study of a bundle has `***` in place of each value. So it is the same study, with the same hash, whoever runs it; and
-//! where the caller's environment lacks the variable, it is refused before anything runs. `plumb study FILE --resume BUNDLE`
-//! takes the value from the file again.
+//! The study of a bundle has `***` in place of each value. So it is the same study, with the same
+//! hash, whoever runs it; and where the caller's environment lacks the variable, it is refused
+//! before anything runs. `plumb study FILE --resume BUNDLE` takes the value from the file again.
 //!
-//! Limits: a secret is text alone, because the values of words are in the bundle. A value that is also in another part of the
-//! study is refused, as a changed study would be another; what the command prints is changed instead ([`job`](super::job)).
+//! Limits: a secret is text alone, because the values of words are in the bundle. A value that is
+//! also in another part of the study is refused, as a changed study would be another; what the
+//! command prints is changed instead ([`job`](super::job)).
 
 use super::template::{Template, Values};
 use super::{RawCommand, Sections};
@@ -18,7 +19,8 @@ use toml::Spanned;
 
 /// In the place of a value.
 pub(super) const HIDDEN: &str = "***";
-/// Bytes of the shortest value that is looked for in a study: shorter ones are in any text by chance.
+/// Bytes of the shortest value that is looked for in a study: shorter ones are in any text by
+/// chance.
 const FOUND_MIN: usize = 4;
 
 /// Refuses words in the text of a secret.
@@ -35,7 +37,8 @@ pub(super) fn require_text(command: &RawCommand) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a secret whose value is nowhere, or also in another part of the study. `kept` is the study as its bundle has it.
+/// Refuses a secret whose value is nowhere, or also in another part of the study. `kept` is the
+/// study as its bundle has it.
 pub(super) fn require(command: &RawCommand, kept: &str) -> Result<(), String> {
     for name in &command.secrets {
         let value = value_of(command, name);
