@@ -264,6 +264,15 @@ impl Settings {
         Ok(())
     }
 
+    /// Takes the value that a database was made with, unless another one was asked for. It counts
+    /// as not asked for.
+    pub fn adopt(&mut self, setting: Setting, made_with: u64) {
+        let value = &mut self.values[setting as usize];
+        if value.1 == Origin::Default {
+            value.0 = made_with.to_string();
+        }
+    }
+
     /// The value as it was written.
     #[must_use]
     pub fn word(&self, setting: Setting) -> &str {

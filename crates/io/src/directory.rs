@@ -20,6 +20,10 @@
 //!
 //! - D1 A name has normal components only: neither `..` nor a leading `/`.
 
+mod found;
+
+pub use found::Found;
+
 use crate::{Disk, IoError};
 use rustix::fs::{
     self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, fchmod, fcntl_getfl,

@@ -33,6 +33,10 @@ const ORDER_OF_LOAD: &str = "Rows of a file above 512K lie as the servers of the
 /// The order of rows, where they are shown.
 const ORDER_OF_ROWS: &str = "Rows lie as the servers of a load came to the pieces of the file, so that the first need not be the first \
                              of the file; --order-by gives the order of an index.";
+/// What the study of somebody else may do.
+const COMMANDS_RUN: &str = "\
+A study file, and the study.toml of a bundle, may have commands, and a study runs them: to run or to resume that of a
+stranger is to run a stranger's script.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -40,6 +44,7 @@ pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
     Run(Run),
     /// Turn settings in a designed experiment, and give a verdict on each claim
+    #[command(after_help = COMMANDS_RUN)]
     Study(Study),
     /// Run two or more commands in turn, again and again, and say which is faster and whether that is proved
     CompareCommands(CompareCommands),
@@ -263,7 +268,8 @@ pub struct Study {
     /// When to stop
     #[arg(long, value_enum)]
     pub until: Option<Until>,
-    /// Go on with the study of a bundle: this one, or that of --bundle
+    /// Go on with the study of a bundle, by the commands of its study.toml: this one, or that of
+    /// --bundle
     #[arg(long, value_name = "BUNDLE", num_args = 0..=1, conflicts_with = "find")]
     pub resume: Option<Option<PathBuf>>,
     /// How each run of the command is measured, and what is done around it

@@ -1,6 +1,7 @@
 //! Commands as targets: what is measured and seen of them, what is put back and ended, and what is refused.
 
 use crate::program::{command, fine, plumb, refused};
+use plumb_lab::bundle::{MANIFEST, Manifest};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -537,4 +538,159 @@ fn a_study_that_is_killed_leaves_nothing_running_and_its_files_are_put_back() {
     child.wait().expect("ended");
     assert_eq!(living(&seconds), 0);
     assert_eq!(fs::read_to_string(directory.path().join("x.conf")).expect("read"), "as it was");
+}
+
+/// The study that was interrupted: its bundle `b` has a run, and no end.
+fn killed_after_a_run(directory: &Path, sections: &str) {
+    write(directory, sections, ["1", "2"], "");
+    let begin = ["study", "small.toml", "--bundle", "b", "--seed", "1", "--blocks", "6"];
+    let mut child = command(directory)
+        .args(begin)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    assert!(wait_until(|| directory.join("b/runs/0002.json").exists()), "a run");
+    child.kill().expect("kill -9");
+    child.wait().expect("a child");
+}
+
+#[test]
+fn a_resume_that_is_refused_runs_no_command_and_removes_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let sections = r#"
+[command]
+setup = "touch set-up"
+run = "sh -c 'sleep 0.0{x}'"
+cleanup = "touch cleaned"
+"#;
+    killed_after_a_run(here, sections);
+    fs::remove_file(here.join("set-up")).expect("it ran");
+    fs::write(here.join("b/runs/0099.unfinished"), "{").expect("a file");
+    fs::write(here.join("b/notes.txt"), "the user's").expect("a file");
+    // The bundle of another machine.
+    let environment = fs::read_to_string(here.join("b/environment.json")).expect("read");
+    let mut parsed: Value = serde_json::from_str(&environment).expect("JSON");
+    parsed["host"]["name"] = "elsewhere".into();
+    let renew = |text: &str| {
+        let mut manifest = Manifest::read(&here.join("b")).expect("a manifest");
+        manifest.list("environment.json", text);
+        fs::write(here.join("b/environment.json"), text).expect("written");
+        fs::write(here.join("b").join(MANIFEST), manifest.to_text()).expect("written");
+    };
+    renew(&serde_json::to_string_pretty(&parsed).expect("JSON"));
+    let ended = plumb(here, ["study", "--resume", "b"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("cannot resume b: host was elsewhere"), "{}", ended.stderr);
+    for (name, is_there) in
+        [("set-up", false), ("cleaned", false), ("b/notes.txt", true), ("b/runs/0099.unfinished", true)]
+    {
+        assert_eq!(here.join(name).exists(), is_there, "{name}");
+    }
+
+    renew(&environment);
+    let ended = plumb(here, ["study", "--resume", "b"]);
+    assert!(ended.stderr.contains("b: removed runs/0099.unfinished"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("b: notes.txt: no file of a study"), "{}", ended.stderr);
+    for (name, is_there) in
+        [("set-up", true), ("cleaned", true), ("b/notes.txt", true), ("b/runs/0099.unfinished", false)]
+    {
+        assert_eq!(here.join(name).exists(), is_there, "{name}");
+    }
+}
+
+#[test]
+fn a_second_resume_leaves_a_study_that_runs_alone() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let sections = r#"
+[command]
+setup = "mkdir -p data"
+run = "sh -c 'test -d data && sleep 0.1{x}'"
+cleanup = "rm -rf data"
+"#;
+    write(here, sections, ["1", "2"], "");
+    let begin = ["study", "small.toml", "--bundle", "b", "--seed", "1", "--blocks", "2"];
+    let mut first =
+        command(here).args(begin).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    assert!(wait_until(|| here.join("b/runs/0002.json").exists()), "a run");
+    let (code, line) = refused(here, &["study", "--resume", "b"]);
+    assert_eq!(code, 1);
+    assert!(line.contains(" is being written by another process"), "{line}");
+    assert!(here.join("data").is_dir(), "its cleanup is the first one's to run");
+    first.wait().expect("a child");
+    let analysis = fs::read_to_string(here.join("b/analysis.json")).expect("it ended");
+    let analysis: Value = serde_json::from_str(&analysis).expect("JSON");
+    assert_eq!(analysis["design"]["blocks_used"], 2, "no run failed");
+    assert!(!here.join("data").exists());
+}
+
+/// True if a file below a directory has this text.
+fn holds(directory: &Path, text: &str) -> bool {
+    fs::read_dir(directory).expect("a directory").flatten().any(|entry| match entry.path() {
+        path if path.is_dir() => holds(&path, text),
+        path => String::from_utf8_lossy(&fs::read(&path).expect("read")).contains(text),
+    })
+}
+
+#[test]
+fn the_value_of_a_secret_is_in_no_file_of_a_bundle_and_a_study_that_goes_on_needs_it_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let sections = r#"
+[command]
+run = "sh -c 'test \"$TOKEN\" = s3cr3tvalue && sleep 0.0{x}'"
+verify = "printenv TOKEN"
+secrets = ["TOKEN"]
+[command.environment]
+TOKEN = "s3cr3tvalue"
+"#;
+    // A value that the study has elsewhere too would be kept with it.
+    write(here, sections, ["1", "2"], "");
+    let line = plumb(here, ["study", "small.toml", "--bundle", "b"]).stderr;
+    assert!(line.contains("the value of TOKEN (secrets) is also in another part of the study"), "{line}");
+    let sections = sections.replace("= s3cr3tvalue &&", "!= x &&");
+    write(here, &sections.replace("s3cr3tvalue", "s3cr3t{x}"), ["1", "2"], "");
+    let (_, line) = refused(here, &["study", "small.toml", "--bundle", "b"]);
+    assert!(line.contains("secrets: TOKEN has the word {x}"), "{line}");
+
+    killed_after_a_run(here, &sections);
+    assert!(!holds(&here.join("b"), "s3cr3tvalue"));
+    let (_, line) = refused(here, &["study", "--resume", "b"]);
+    assert!(line.contains("the value of TOKEN was in its study file, and no bundle keeps it"), "{line}");
+    // By the file, and by the environment of the caller.
+    fs::create_dir(here.join("other")).expect("a directory");
+    let copied = std::process::Command::new("cp").args(["-r", "b", "other/b"]).current_dir(here).status();
+    assert!(copied.expect("cp").success());
+    let ended = plumb(here, ["study", "small.toml", "--resume", "b"]);
+    assert!(ended.stdout.contains("6 of 6 blocks used"), "{}{}", ended.stdout, ended.stderr);
+    let mut again = command(&here.join("other"));
+    let again = again.args(["study", "--resume", "b"]).env("TOKEN", "s3cr3tvalue").output().expect("it runs");
+    assert!(String::from_utf8_lossy(&again.stdout).contains("6 of 6 blocks used"), "{again:?}");
+    for bundle in ["b", "other/b"] {
+        fine(here, ["verify", bundle]);
+        assert!(!holds(&here.join(bundle), "s3cr3tvalue"));
+        assert!(holds(&here.join(bundle), "***"));
+    }
+}
+
+#[test]
+fn a_run_whose_processes_were_stopped_is_no_run_of_the_study() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    // The third run stops its own parent, and goes on itself until that is woken: as a stop of all
+    // of them.
+    let sections = r#"
+[command]
+run = """sh -c 'echo >> count; if [ $(wc -l < count) = 3 ]; then kill -STOP $PPID; sleep 4; kill -CONT $PPID; fi; sleep 0.0{x}'"""
+"#;
+    write(here, sections, ["1", "2"], "");
+    let runs = runs(here);
+    let reasons = reasons(&runs);
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    assert!(
+        reasons[0].starts_with("its processes were stopped, or the machine was suspended, for "),
+        "{reasons:?}"
+    );
 }

@@ -366,3 +366,35 @@ fn all_damaged_blocks_of_a_table_are_counted() {
     fine(path, ["drop", "towns"]);
     fine(path, ["check"]);
 }
+
+/// Nothing is asked of the second load, so what the database was made with is no contradiction.
+#[test]
+fn settings_that_are_fixed_at_creation_are_judged_by_what_the_database_has() {
+    for (name, value) in [
+        ("db_block_size", "16K"),
+        ("data_files", "5"),
+        ("extent_size", "4M"),
+        ("log_file_size", "1M"),
+        ("log_file_groups", "2"),
+        ("log_file_members", "2"),
+        ("log_buffer", "1M"),
+    ] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let here = directory.path();
+        towns(here, 1_000);
+        let set = format!("{name}={value}");
+        fine(here, ["load", "towns.csv", "--table", "FIRST", "--conventional", "--set", &set]);
+        let bundle = ["--bundle", "second"];
+        fine(here, [&["load", "towns.csv", "--table", "SECOND", "--conventional"], &bundle[..]].concat());
+        let second = fs::read_to_string(here.join("second/record.json")).expect("a record");
+        let second: Value = serde_json::from_str(&second).expect("a record");
+        let receipts = second["receipts"].as_array().expect("receipts");
+        let of_setting: Vec<_> = receipts.iter().filter(|row| row["setting"] == name).collect();
+        assert!(of_setting.iter().all(|row| row["held"] == "held"), "{name}: {of_setting:?}");
+        let row = second["settings"].as_array().expect("settings").iter().find(|row| row["name"] == name);
+        let made_with = if name == "log_buffer" { "8M" } else { value };
+        assert_eq!(row.expect("all are there")["value"], made_with, "{name}");
+        fine(here, ["load", "towns.csv", "--table", "THIRD"]);
+        fine(here, ["index", "THIRD", "town"]);
+    }
+}

@@ -26,6 +26,7 @@
 mod figure;
 mod job;
 mod receipt;
+mod secret;
 mod shell;
 mod template;
 
@@ -202,6 +203,7 @@ impl Specification {
             let refused = |why| Refusal { place: receipt.span(), what: format!("[[receipt]] {why}") };
             receipt.get_ref().check().map_err(refused)?;
         }
+        secret::require_text(command).map_err(wrong)?;
         let words = words_of(&sections);
         for receipt in &sections.receipt {
             if let Some(word) = receipt.get_ref().when.keys().find(|word| !words.contains_key(*word)) {
@@ -273,13 +275,13 @@ impl Specification {
         values: &Values<'_>,
     ) -> Result<Job, String> {
         // What is done once for all arms has no variable that differs between them.
-        let variables = self.command().environment.iter().map(|(name, text)| (name, Template::new(text)));
-        let environment = variables
-            .filter(|(_, template)| values.fill_all(template))
-            .map(|(name, template)| Ok((name.clone(), template.fill(values)?)));
+        let variables = self.command().environment.iter();
+        let variables = variables.filter(|(_, text)| values.fill_all(&Template::new(text)));
         Ok(Job {
             run: self.arguments(name, command, values)?,
-            environment: environment.collect::<Result<_, String>>()?,
+            environment: variables
+                .map(|(name, text)| Ok((name.clone(), secret::value(self.command(), name, text, values)?)))
+                .collect::<Result<_, String>>()?,
             directory: std::env::current_dir().map(|found| path_text(&found)).unwrap_or_default(),
             timeout_ns: self.timeout_ns,
             secrets: self.command().secrets.clone(),
@@ -408,7 +410,7 @@ impl Words for Specification {
 
     fn sections(&self) -> String {
         // What was read can be written.
-        format!("\n{}", toml::to_string(&self.sections).unwrap_or_default())
+        format!("\n{}", toml::to_string(&secret::left_out(&self.sections)).unwrap_or_default())
     }
 
     fn between_runs(&self, values: &[&Assignment]) -> String {
@@ -468,6 +470,8 @@ pub struct CommandTarget<'a> {
     shared: Vec<Assignment>,
     /// Whether arms are meant to be one treatment.
     expects_same: bool,
+    /// `setup` has begun: only then is there something for `cleanup` to undo.
+    has_begun: bool,
 }
 
 impl<'a> CommandTarget<'a> {
@@ -481,6 +485,8 @@ impl<'a> CommandTarget<'a> {
             study: study.name.clone(),
             why: format!("its target is {}, and no command", study.vocabulary.target()),
         })?;
+        secret::require(specification.command(), &study.to_toml())
+            .map_err(|why| LabError::Plan { study: study.name.clone(), why })?;
         let device = match specification.has_path(study.all_settings()) {
             true => {
                 let places = Places::in_one(opening.path);
@@ -497,6 +503,7 @@ impl<'a> CommandTarget<'a> {
             path,
             shared: Vec::new(),
             expects_same: study.expects_same,
+            has_begun: false,
         })
     }
 
@@ -544,6 +551,9 @@ impl<'a> CommandTarget<'a> {
 
 impl Drop for CommandTarget<'_> {
     fn drop(&mut self) {
+        if !self.has_begun {
+            return;
+        }
         // What it cannot remove stays; the study's result stands.
         let _ = self.once("cleanup", self.specification.command().cleanup.as_ref());
     }
@@ -576,9 +586,10 @@ impl Target for CommandTarget<'_> {
             None if self.specification.words.is_empty() => format!("the command {run}"),
             None => format!("the command {run}, each word in braces as the arm has it"),
         };
+        let command_line = secret::without(self.specification.command(), &self.opening.command_line);
         Ok(Environment {
             spawn_ns: spawn_cost(),
-            ..Environment::now(target, devices, calibration, &self.opening.command_line)
+            ..Environment::now(target, devices, calibration, &command_line)
         })
     }
 
@@ -602,6 +613,7 @@ impl Target for CommandTarget<'_> {
         let RawCommand { setup, cleanup, .. } = self.specification.command();
         // It is run when nobody listens any more.
         cleanup.iter().try_for_each(|cleanup| self.job_of_all("cleanup", cleanup.get_ref()).map(|_| ()))?;
+        self.has_begun = true;
         self.once("setup", setup.as_ref())
     }
 
