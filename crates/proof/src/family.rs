@@ -18,7 +18,7 @@
 //! The claims of a study share alpha in a single step: m claims get alpha/m each, whatever the
 //! others say. So intervals at that level hold the truth all together in 1 - alpha of studies, and
 //! none contradicts the verdict beside it. Rejected: Holm's steps, which prove four claims of 2% at
-//! s_d 3% in 28 blocks instead of 33. No interval goes with their extra proofs (Guilbaud 2008;
+//! s_d 3% in 28 blocks instead of 32. No interval goes with their extra proofs (Guilbaud 2008;
 //! Strassburger, Bretz 2008): at the levels of its steps those of one table held together in 91% of
 //! studies.
 //!
