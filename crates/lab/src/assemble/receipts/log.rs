@@ -81,7 +81,7 @@ pub(super) fn members(seen: &Evidence) -> Option<Finding> {
     }
     let asked = seen.inside.settings.number(Setting::LogFileMembers);
     let first = files(seen).count();
-    let second = done(seen)?.second_members.iter().filter(|member| member.is_file()).count();
+    let second = done(seen).map_or(0, |done| done.second_members.len());
     let evidence = format!("{} and {second} second members", counted(first as u64, "log file"));
     Some(Finding::that(second == if asked == 2 { first } else { 0 }, evidence))
 }
@@ -104,7 +104,7 @@ fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Findi
         return None;
     }
     let asked = Path::new(settings.word(setting));
-    let lies = |file: &&&Path| file.is_file() && file.parent().is_some_and(|parent| parent.ends_with(asked));
+    let lies = |file: &&&Path| file.parent().is_some_and(|parent| parent.ends_with(asked));
     let found = files.iter().filter(lies).count();
     let evidence = format!("{found} of {} in {}", counted(files.len() as u64, "log file"), asked.display());
     Some(Finding::that(found == files.len(), evidence))

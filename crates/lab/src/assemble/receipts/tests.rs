@@ -21,6 +21,7 @@ use plumb_workload::slob::{SLOB, SlobSpec};
 use plumb_workload::specification::LARGE_SORT;
 use plumb_workload::{TextShape, Work};
 use std::path::Path;
+use std::path::PathBuf;
 
 struct Nobody;
 
@@ -203,6 +204,8 @@ const CASES: &[(Setting, Change, Change)] = &[
             set(seen, Setting::LogFileMembers, "2");
         },
     ),
+    (Setting::LogPath, |seen| log_in(seen, "/logs"), |seen| log_in(seen, "/elsewhere")),
+    (Setting::LogMirrorPath, |seen| mirror_in(seen, "/logs"), |seen| mirror_in(seen, "/elsewhere")),
     (Setting::LogBuffer, |seen| log_writes(seen, 2 * Bytes::M), |seen| log_writes(seen, 6 * Bytes::M)),
     (Setting::SnapshotInterval, |_| {}, |seen| seen.measured.cuts.clear()),
     (
@@ -284,6 +287,24 @@ fn log_files(seen: &mut Evidence, files: usize, megabytes: u64) {
     let mut file = seen.measured.files[0].clone();
     (file.role, file.length) = (FileRole::Log, Some(Bytes(megabytes * Bytes::M)));
     seen.measured.files.extend(vec![file; files]);
+}
+
+/// Three log files in `/logs`, where this directory was asked for.
+fn log_in(seen: &mut Evidence, asked: &str) {
+    log_files(seen, 3, 64);
+    for file in seen.measured.files.iter_mut().filter(|file| file.role == FileRole::Log) {
+        file.path = PathBuf::from("/logs/redo01_0badcafe.log");
+    }
+    set(seen, Setting::LogPath, asked);
+}
+
+/// The same of second members.
+fn mirror_in(seen: &mut Evidence, asked: &str) {
+    log_flags(seen, ("fdatasync", false));
+    if let Some(log) = &mut seen.measured.outcome.log {
+        log.second_members = vec![PathBuf::from("/logs/redo01_0badcafe.log")];
+    }
+    set(seen, Setting::LogMirrorPath, asked);
 }
 
 /// Three direct log files, open with O_DSYNC or without, of a log that makes its writes durable by this method.
