@@ -24,7 +24,8 @@ mod found;
 
 pub use found::Found;
 
-use crate::{Disk, IoError};
+use crate::IoError;
+use crate::sim::{self, DurableCall};
 use rustix::fs::{
     self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, fchmod, fcntl_getfl,
     fcntl_setfl, fstat, fsync, mkdirat, openat, openat2, renameat, renameat_with, statat, unlinkat,
@@ -421,7 +422,9 @@ pub(crate) fn make_durably(path: &Path) -> Result<Vec<PathBuf>, IoError> {
             // Another process that has made it meanwhile may not have synced it yet.
             _ => {}
         }
-        Disk::Kernel.sync_directory(directory.parent().unwrap_or(Path::new("")))?;
+        let around = directory.parent().unwrap_or(Path::new(""));
+        sim::note(|| DurableCall::SyncDirectory(around.to_path_buf()));
+        Directory::open(around)?.sync("")?;
         made.push(directory);
     }
     Ok(made)

@@ -100,22 +100,7 @@ fn open_as(
     for entry in &catalog.tablespaces {
         settings.require_reads_within(u64::from(entry.extent_blocks))?;
     }
-    let files: Vec<PathBuf> = catalog.data_files(home).collect();
-    // What is moved past the page cache must be whole pieces of the device in the smallest blocks, too.
-    let sizes = catalog.tablespaces.iter().filter_map(|entry| BlockSize::new(entry.block_size));
-    let block_size = sizes.min().unwrap_or(settings.block_size());
-    let access = match (mode, memory) {
-        (_, Some(disk)) => access::in_memory(&settings, disk)?,
-        (OpenMode::Read, None) => {
-            let file = files.iter().find(|file| disk.exists(file)).map(PathBuf::as_path);
-            access::resolve_to_read(&settings, block_size, disk, file)?
-        }
-        _ => {
-            let directories: Vec<PathBuf> =
-                files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect();
-            access::resolve(&settings, block_size, disk, directories.iter())?
-        }
-    };
+    let access = access_to(&catalog, home, mode, disk.clone(), &settings)?;
     let recorder = Recorder::new();
     let session = recorder.session(Role::OpenDatabase);
     let opening = Opening {
@@ -147,6 +132,32 @@ fn open_as(
     drop(session);
     let opened = Opened { home: home.to_path_buf(), mode, lock, catalog, tablespaces, next_lsn };
     Instance::new((settings, access, recorder, cancel), opened)
+}
+
+/// Decides the way to the files of a database.
+fn access_to(
+    catalog: &Catalog,
+    home: &Path,
+    mode: OpenMode,
+    disk: Disk,
+    settings: &Settings,
+) -> Result<Access, EngineError> {
+    let files: Vec<PathBuf> = catalog.data_files(home).collect();
+    // Direct I/O moves whole pieces of the device in the smallest blocks, too.
+    let sizes = catalog.tablespaces.iter().filter_map(|entry| BlockSize::new(entry.block_size));
+    let block_size = sizes.min().unwrap_or(settings.block_size());
+    match (mode, &disk) {
+        (_, Disk::Memory(memory)) => access::in_memory(settings, memory),
+        (OpenMode::Read, _) => {
+            let file = files.iter().find(|file| disk.exists(file)).map(PathBuf::as_path);
+            access::resolve_to_read(settings, block_size, disk.clone(), file)
+        }
+        _ => {
+            let directories: Vec<PathBuf> =
+                files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect();
+            access::resolve(settings, block_size, disk, directories.iter())
+        }
+    }
 }
 
 /// Marks what segments own as taken.

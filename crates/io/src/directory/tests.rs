@@ -1,3 +1,5 @@
+//! Directories from elsewhere, moved ones and links: what a held directory reaches, and what it does not.
+
 use super::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
