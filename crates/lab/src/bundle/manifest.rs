@@ -11,6 +11,7 @@ use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 /// Its file.
@@ -73,7 +74,9 @@ impl Manifest {
         if !path.exists() && directory.join(ORDER).is_file() {
             return Err(LabError::Tampered { path, why: "it is gone".to_string() });
         }
-        let text = fs::read_to_string(&path).map_err(|source| LabError::BundleRead {
+        let held = Directory::open(directory).and_then(|held| held.read_file(MANIFEST));
+        let text = held.map_err(source_of).and_then(io::read_to_string);
+        let text = text.map_err(|source| LabError::BundleRead {
             path: path.clone(),
             why: format!(
                 "{source}; {}",

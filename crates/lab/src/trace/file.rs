@@ -118,7 +118,8 @@ impl RunTrace {
 /// When there is none, or it is damaged.
 pub fn read(bundle: &Path) -> Result<RunTrace, TraceError> {
     let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
-    let bytes = std::fs::read(&path).map_err(|source| TraceError::Read { path: path.clone(), source })?;
+    let bytes = plumb_io::read_regular(&path, u64::MAX)
+        .map_err(|source| TraceError::Read { path: path.clone(), source })?;
     RunTrace::of_bytes(&bytes).map_err(|why| TraceError::Damaged { path, why })
 }
 

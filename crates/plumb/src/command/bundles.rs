@@ -3,6 +3,7 @@
 //! A bundle is told by its record, and says of itself what its report says: the line under the title.
 
 use crate::failure::Failure;
+use plumb_io::read_regular;
 use plumb_lab::bundle::{CALIBRATION, REPORTS, STUDY};
 use plumb_lab::calendar::Moment;
 use plumb_lab::orphans;
@@ -49,7 +50,8 @@ fn bundle(path: PathBuf) -> Option<Found> {
     let written = fs::metadata(path.join(text)).or_else(|_| fs::metadata(path.join(file))).ok()?;
     let since = written.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     // A study that has not ended has no report.
-    let headline = fs::read_to_string(path.join(text)).unwrap_or_default();
+    let headline = read_regular(&path.join(text), u64::MAX).unwrap_or_default();
+    let headline = String::from_utf8(headline).unwrap_or_default();
     let headline =
         headline.lines().nth(1).unwrap_or("not ended: plumb study --resume goes on").trim().to_string();
     let date = Moment::of(since).iso();
