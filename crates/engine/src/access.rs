@@ -85,10 +85,12 @@ pub struct Servers {
     pub(crate) threads: Quota,
 }
 
-/// Decides memory, method, direct I/O and servers for files in these directories.
+/// Decides memory, method, direct I/O and servers for files in these directories, which are reached
+/// by this disk unless the method keeps them in memory.
 pub(crate) fn resolve<'a>(
     settings: &Settings,
     block_size: BlockSize,
+    disk: Disk,
     directories: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<Access, EngineError> {
     let memory = memory::require(settings, block_size)?;
@@ -103,7 +105,7 @@ pub(crate) fn resolve<'a>(
     let described = describe(directories)?;
     let direct = resolve_direct(settings, block_size, &described)?;
     let method = resolve_method(settings, &described, &quotas)?;
-    assemble(settings, memory, Disk::Kernel, (direct, method, quotas))
+    assemble(settings, memory, disk, (direct, method, quotas))
 }
 
 /// What an instance has whose files are on a disk in memory: one request at a time, one server, no thread.
@@ -124,12 +126,13 @@ pub(crate) fn in_memory(settings: &Settings, disk: &Arc<MemoryDisk>) -> Result<A
 pub(crate) fn resolve_to_read(
     settings: &Settings,
     block_size: BlockSize,
+    disk: Disk,
     file: Option<&Path>,
 ) -> Result<Access, EngineError> {
     let memory = memory::require(settings, block_size)?;
     let options = settings.word(Setting::FilesystemioOptions);
     let refused = file.filter(|_| matches!(options, "directio" | "setall")).and_then(|file| {
-        let opened = Disk::Kernel.open(file, plumb_io::OpenMode::Read, DirectIo::Required);
+        let opened = disk.open(file, plumb_io::OpenMode::Read, DirectIo::Required);
         opened.err().filter(|error| matches!(error, IoError::DirectUnsupported { .. }))
     });
     let direct = match refused {
@@ -139,7 +142,7 @@ pub(crate) fn resolve_to_read(
     };
     let quotas = quotas(settings);
     let method = resolve_method(settings, &[], &quotas)?;
-    assemble(settings, memory, Disk::Kernel, (direct, method, quotas))
+    assemble(settings, memory, disk, (direct, method, quotas))
 }
 
 fn quotas(settings: &Settings) -> Quotas {

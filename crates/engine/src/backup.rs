@@ -4,103 +4,120 @@
 //! checkpoint ──> hold the log ──> control block ──> data files ──> [log files, catalog] ──> manifest
 //!    redo begins here                               as they are      nobody logs
 //! ```
-//! Data files are copied as they are, one after the other, while blocks of them are written: a copied block may be of any moment after the
-//! checkpoint, or torn. That is what a crash leaves, too, and the same log makes it whole: every block's first change after a checkpoint is logged with the whole
-//! block. So the copy of the log must begin with that checkpoint, which the log is held for, and must be one of a moment: it is copied as the log writer, so that
-//! commits wait as long as log files are read. The first opening of the restored copy recovers it, to the last commit before that moment.
+//! Data files are copied as they are, one after the other, while blocks of them are written: a
+//! copied block may be of any moment after the checkpoint. That is what a crash leaves, too, and
+//! the same log makes it whole: every block's first change after a checkpoint is logged with the
+//! whole block. So the copy of the log must begin with that checkpoint, which the log is held for,
+//! and must be one of a moment: it is copied as the log writer, so that commits wait as long as log
+//! files are read. The first opening of the restored copy recovers it, to the last commit before
+//! that moment.
 //!
-//! Each file's length and CRC-32C is in the manifest, `backup.json`, which is written last: a directory without it is no backup. A restore verifies all files before it writes
-//! the first one, writes over nothing, and puts the catalog there last.
+//! Blocks of tables and indexes are verified as they are copied ([`blocks`]): otherwise the damage
+//! of a disk would be found when the last whole backup is gone.
 //!
-//! Why not close the database first: a load without redo obliges a backup, and its time is the load's; whoever else works need not stop for it.
+//! Each file's length and CRC-32C is in the manifest, `backup.json`, which is written last: a
+//! directory without it is no backup. A backup may come from elsewhere, so a restore believes
+//! nothing of it ([`manifest`]): it takes names that the engine makes and no others, requires each
+//! file that the catalog needs, verifies all files before it writes the first one, verifies each
+//! copy by what it wrote, writes over nothing, and puts the catalog there last.
 //!
-//! Limits: files outside of the database's directory are refused, and so is a direct path load or build that ends meanwhile and has no redo, or not all of
-//! it behind the checkpoint. Where sessions need
-//! the log that is held, the backup fails and not they. Copies of filled log files are no part of it.
+//! Both directories are held by their descriptors. The one that is filled bears the mark of its
+//! process ([`plumb_io::owner`]) until it is whole, so that two processes cannot fill one
+//! directory, and what a killed one left is known: the next backup or restore into it begins again.
+//!
+//! Why not close the database first: a load without redo obliges a backup, and its time is the
+//! load's; other sessions need not stop for it.
+//!
+//! Limits: data files outside of the database's directory are refused, and so is a direct path load
+//! or build that ends meanwhile and has no redo, or not all of it behind the checkpoint. Where
+//! sessions need the log that is held, the backup fails and not they. Copies of filled log files
+//! are no part of it.
 
+mod blocks;
+mod filling;
+mod manifest;
+
+pub use manifest::{CopiedFile, MANIFEST, Manifest, manifest};
+
+use crate::cancel::Cancel;
 use crate::redo::recovery;
 use crate::storage::block::LsnRange;
-use crate::storage::control::FILE_NAME as CATALOG;
+use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
+use crate::storage::datafile::DataFile;
 use crate::transaction::Transactions;
 use crate::{EngineError, Instance};
+use blocks::Owned;
+use filling::Filling;
 use plumb_events::{Event, IoStream, Session, clock};
 use plumb_io::{
-    Arena, Channel, DirectIo, Disk, File, IoBuffer, IoError, Method, MethodKind, OpenMode, Operation, Request,
+    Arena, Channel, DirectIo, Directory, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation,
+    Request,
 };
-use plumb_units::{Bytes, Lsn, Nanos};
-use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use plumb_units::{Bytes, Lsn, Nanos, cut};
+use std::path::Path;
 use std::sync::Arc;
 
-/// The manifest's name in a backup.
-pub const MANIFEST: &str = "backup.json";
-const VERSION: u32 = 1;
-/// Bytes of a request.
+/// Bytes of a request: whole blocks of any size.
 const PIECE: usize = 1 << 20;
 
-/// What a backup has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
-    version: u32,
-    /// The database's id, in hexadecimal.
-    pub database: String,
-    /// Its files, the catalog last.
-    pub files: Vec<CopiedFile>,
+/// True for blocks that are verified while they are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verification {
+    /// Each block of a table or an index, by its checksum and its address.
+    Blocks,
+    /// None: to save what is left of a damaged database.
+    Nothing,
 }
 
-/// A file of a backup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CopiedFile {
-    /// Its path within the database's directory.
-    pub name: String,
-    /// Its length.
-    pub bytes: u64,
-    /// CRC-32C of its bytes.
-    pub crc32c: u32,
-}
-
-/// What was copied, and how long it took.
+/// A copy that was made, and how long it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
     /// Files.
     pub file_count: u64,
     /// Bytes of them.
     pub bytes: Bytes,
+    /// Blocks that were verified.
+    pub block_count: u64,
     /// From the first to the last.
     pub elapsed: Nanos,
 }
 
 impl Copied {
-    fn of(manifest: &Manifest, begin: Nanos) -> Copied {
+    fn of(files: &[CopiedFile], block_count: u64, begin: Nanos) -> Copied {
         Copied {
-            file_count: manifest.files.len() as u64,
-            bytes: Bytes(manifest.files.iter().map(|file| file.bytes).sum()),
+            file_count: files.len() as u64,
+            bytes: Bytes(files.iter().map(|file| file.bytes).sum()),
+            block_count,
             elapsed: clock::now().saturating_sub(begin),
         }
     }
 }
 
 fn refused(path: &Path, why: impl Into<String>) -> EngineError {
-    EngineError::Backup { path: path.to_path_buf(), why: why.into() }
+    // It quotes the manifest, in which names may be of any length.
+    EngineError::Backup { path: path.to_path_buf(), why: cut(&why.into(), 400).into_owned() }
 }
 
 /// Copies the files of an open database to a directory, which is made; `transactions` where it has a log ([`has_log`]).
 ///
 /// # Errors
-/// When the directory has anything in it, a file cannot be read or written, or the log was needed before it was copied.
+/// When the directory has anything in it, a file cannot be read or written, a block is damaged, or
+/// the log was needed before it was copied. Nothing that was made stays.
 pub fn backup(
     instance: &Instance,
     transactions: Option<&Transactions<'_>>,
-    (session, to): (&Session, &Path),
+    session: &Session,
+    to: &Path,
+    verification: Verification,
 ) -> Result<Copied, EngineError> {
     let begin = clock::now();
-    require_empty(to)?;
-    require_within(instance)?;
+    require_copyable(instance)?;
+    let filling = Filling::begin(to)?;
     let segments = direct_segments(instance);
-    let copier = Copier::new(session, to)?;
+    let mut copier = Copier::new(Reader::new(session, &instance.cancel)?, &filling);
     let (files, log_from) = match transactions {
-        Some(transactions) => with_log(instance, transactions, (session, to), copier)?,
-        None => (without_log(instance, copier)?, Lsn(u64::MAX)),
+        Some(transactions) => with_log(instance, transactions, &mut copier, verification)?,
+        None => (without_log(instance, &mut copier, verification)?, Lsn(u64::MAX)),
     };
     // A load that began since is in the log as a whole, if it has redo.
     let in_log = |lsns: LsnRange| lsns.first_record().is_some_and(|first| first >= log_from);
@@ -110,54 +127,71 @@ pub fn backup(
             "a table or an index was loaded, built or dropped meanwhile, which no redo says; back up again";
         return Err(refused(to, why));
     }
-    let database = format!("{:032x}", instance.catalog().database.0);
-    let manifest = Manifest { version: VERSION, database, files };
-    let text = serde_json::to_string_pretty(&manifest).map_err(|error| refused(to, error.to_string()))?;
-    Disk::Kernel.sync_directory(to)?;
-    Disk::Kernel.replace(&to.join(MANIFEST), text.as_bytes())?;
-    Ok(Copied::of(&manifest, begin))
+    let block_count = copier.block_count;
+    let copied = Copied::of(&files, block_count, begin);
+    let text = Manifest::new(instance.catalog().database, files).text(to)?;
+    filling.directory().sync("")?;
+    filling.put(MANIFEST, text.as_bytes())?;
+    filling.complete()?;
+    Ok(copied)
 }
 
-/// Whether a database has a log, or had one, so that its transactions must be open while it is copied.
+/// True if a database has a log, or had one, so that its transactions must be open while it is
+/// copied.
 #[must_use]
 pub fn has_log(instance: &Instance) -> bool {
-    recovery::control_block(instance.home()).exists() || instance.catalog().log_reaches > 0
+    instance.access.disk.exists(&recovery::control_block(instance.home()))
+        || instance.catalog().log_reaches > 0
 }
 
-/// Nobody changes a block of a database without a log.
-fn without_log(instance: &Instance, mut copier: Copier<'_>) -> Result<Vec<CopiedFile>, EngineError> {
+/// No session changes a block of a database without a log.
+fn without_log(
+    instance: &Instance,
+    copier: &mut Copier<'_>,
+    verification: Verification,
+) -> Result<Vec<CopiedFile>, EngineError> {
     let home = instance.home();
-    let mut files =
-        data_files(instance).map(|file| copier.file(home, file)).collect::<Result<Vec<_>, _>>()?;
-    files.push(copier.small(home, &home.join(CATALOG))?);
+    let mut files = Vec::new();
+    for file in data_files(instance) {
+        files.push(copier.data_file(instance, file, verification)?);
+    }
+    files.push(copier.small(&instance.access.disk, &home.join(CATALOG), CATALOG)?);
     Ok(files)
 }
 
 fn with_log(
     instance: &Instance,
     transactions: &Transactions<'_>,
-    (session, to): (&Session, &Path),
-    mut copier: Copier<'_>,
+    copier: &mut Copier<'_>,
+    verification: Verification,
 ) -> Result<(Vec<CopiedFile>, Lsn), EngineError> {
-    let (log, home) = (transactions.log(), instance.home());
+    let (log, home, session) = (transactions.log(), instance.home(), copier.reader.session);
+    let disk = &instance.access.disk;
     transactions.checkpoint(session)?;
     let held = log.hold()?;
     let log_from = log.end();
-    let mut files = vec![copier.small(home, &recovery::control_block(home))?];
-    // A tablespace that is made meanwhile is made anew by the opening of the copy, and what lies in it by the log.
-    let sources: Vec<&Arc<File>> = data_files(instance).collect();
+    let control = recovery::control_block(home);
+    let mut files = vec![copier.small(disk, &control, &name_in(home, &control)?)?];
+    let sources: Vec<&DataFile> = data_files(instance).collect();
     for file in &sources {
-        files.push(copier.file(home, file)?);
+        files.push(copier.data_file(instance, file, verification)?);
     }
     log.as_writer(session, || {
-        // What has grown meanwhile has grown by zeros, and by what the log has.
+        // A file that has grown meanwhile has grown by zeros, and by what the log has.
         for (copied, file) in files[1..].iter_mut().zip(&sources) {
-            copier.lengthen(copied, file.length()?)?;
+            copier.lengthen(copied, file.file.length()?)?;
         }
-        for file in log.shared_files() {
-            files.push(copier.file(home, file)?);
+        // Of a tablespace that was made meanwhile no block is newer than the log.
+        for file in data_files(instance).skip(sources.len()) {
+            files.push(copier.data_file(instance, file, verification)?);
         }
-        files.push(copier.small(home, &home.join(CATALOG))?);
+        for (file, name) in
+            log.shared_files().iter().zip(recovery::usual_names(log.shared_files().len() as u32))
+        {
+            files.push(copier.file(file, &name)?);
+        }
+        // The copies of the log files lie in their usual places.
+        files.push(copier.catalog(disk, home)?);
         Ok(())
     })?;
     if held.is_held() {
@@ -165,95 +199,60 @@ fn with_log(
     }
     let why = "the log came round before it was copied; back up when less is changed, or make the database with a larger \
                log_file_size";
-    Err(refused(to, why))
+    Err(refused(copier.filling.directory().path(), why))
 }
 
-/// The files that a copy needs: those of TEMP are made anew.
-fn data_files(instance: &Instance) -> impl Iterator<Item = &Arc<File>> {
-    let kept = instance.tablespaces().kept();
-    kept.flat_map(|tablespace| &tablespace.files).map(|file| &file.file)
+/// The files that a copy needs: those of TEMP are made anew. Tablespaces that are added come last.
+fn data_files(instance: &Instance) -> impl Iterator<Item = &DataFile> {
+    instance.tablespaces().kept().flat_map(|tablespace| &tablespace.files)
 }
 
-/// The manifest of a backup.
+/// Makes a database of a backup, in a directory that is empty or not there. Nothing is written
+/// before all of it has been verified.
 ///
 /// # Errors
-/// When there is none, or it is of another version.
-pub fn manifest(from: &Path) -> Result<Manifest, EngineError> {
-    let path = from.join(MANIFEST);
-    let text = Disk::Kernel.read_small(&path)?;
-    let text = text.ok_or_else(|| {
-        let why = format!("it has no {MANIFEST}, and so is no whole backup");
-        refused(from, format!("{why}: name a directory that `plumb backup` has written"))
-    })?;
-    let manifest: Manifest = serde_json::from_slice(&text)
-        .map_err(|error| refused(&path, format!("it cannot be understood: {error}")))?;
-    if manifest.version != VERSION {
-        return Err(refused(
-            &path,
-            format!("it is of version {}, and this program reads {VERSION}", manifest.version),
-        ));
-    }
-    Ok(manifest)
-}
-
-/// Makes a database of a backup, in a directory that is empty or not there. Nothing is written before all of it has been verified.
-///
-/// # Errors
-/// When a file is missing or damaged, or something is there.
-pub fn restore(session: &Session, from: &Path, to: &Path) -> Result<Copied, EngineError> {
+/// When a file is missing, damaged or none that a backup has, or the directory has anything in it.
+/// Nothing that was made stays.
+pub fn restore(session: &Session, cancel: &Cancel, from: &Path, to: &Path) -> Result<Copied, EngineError> {
     let begin = clock::now();
-    let manifest = manifest(from)?;
-    require_empty(to)?;
-    let mut reader = Copier::reader(session)?;
+    if !from.is_dir() {
+        return Err(manifest::missing(from));
+    }
+    let source = Disk::Held(Arc::new(Directory::open(from)?));
+    let manifest = manifest::of(&source, from)?;
+    filling::require_empty(to)?;
+    let mut reader = Reader::new(session, cancel)?;
+    for expected in &manifest.files {
+        let file = open_to_read(&source, &from.join(&expected.name))?;
+        reader.pass(&file, None, &mut |_, _| Ok(()))?.require(expected, &from.join(&expected.name))?;
+    }
+    manifest.require_complete(&source, from)?;
+    let filling = Filling::begin(to)?;
+    let mut copier = Copier::new(reader, &filling);
     for expected in &manifest.files {
         let path = from.join(&expected.name);
-        let file = Arc::new(Disk::Kernel.open(&path, OpenMode::Read, DirectIo::Off)?);
-        let found = reader.pass(&file, None)?;
-        if found != (expected.bytes, expected.crc32c) {
-            let why = format!(
-                "it is damaged: {} bytes with CRC-32C {:08x}, and {MANIFEST} says {} with {:08x}; nothing was restored: restore from another backup",
-                found.0, found.1, expected.bytes, expected.crc32c
-            );
-            return Err(refused(&path, why));
-        }
+        let copied = match expected.name == CATALOG {
+            true => copier.small(&source, &path, CATALOG)?,
+            false => copier.file(&open_to_read(&source, &path)?, &expected.name)?,
+        };
+        // What was read now may differ from what was verified.
+        Passed { bytes: copied.bytes, crc32c: copied.crc32c }.require(expected, &path)?;
     }
-    let mut copier = Copier::new(session, to)?;
-    for expected in &manifest.files {
-        let path = from.join(&expected.name);
-        if expected.name == CATALOG {
-            copier.small(from, &path)?;
-            continue;
-        }
-        let file = Arc::new(Disk::Kernel.open(&path, OpenMode::Read, DirectIo::Off)?);
-        copier.file(from, &file)?;
-    }
-    Disk::Kernel.sync_directory(to)?;
-    Ok(Copied::of(&manifest, begin))
+    filling.complete()?;
+    Ok(Copied::of(&manifest.files, 0, begin))
 }
 
-/// Refuses a directory with something in it, and makes one that is not there.
-fn require_empty(to: &Path) -> Result<(), EngineError> {
-    let failed = |operation| move |source| IoError::Operation { operation, path: to.to_path_buf(), source };
-    if !to.exists() {
-        return Ok(());
-    }
-    let mut entries = std::fs::read_dir(to).map_err(failed("read directory"))?;
-    let Some(first) = entries.next() else { return Ok(()) };
-    let first = PathBuf::from(first.map_err(failed("read directory"))?.file_name());
-    let known = [("a backup stands there", MANIFEST), ("a database stands there", CATALOG)];
-    let known = known.into_iter().find(|(_, name)| to.join(name).exists());
-    let (what, name) =
-        known.map_or(("it is not empty", first.as_path()), |(what, name)| (what, Path::new(name)));
-    Err(refused(
-        to,
-        format!("{what} ({}), and nothing is written over; name a new directory", name.display()),
-    ))
+fn open_to_read(disk: &Disk, path: &Path) -> Result<Arc<File>, EngineError> {
+    Ok(Arc::new(disk.open(path, OpenMode::Read, DirectIo::Off)?))
 }
 
-/// Refuses a database with files elsewhere.
-fn require_within(instance: &Instance) -> Result<(), EngineError> {
+/// Refuses a database of which not every file can be copied.
+fn require_copyable(instance: &Instance) -> Result<(), EngineError> {
     let home = instance.home();
-    match data_files(instance).map(|file| file.path()).find(|path| !path.starts_with(home)) {
+    if let Some(file) = instance.tablespaces().kept().flat_map(|tablespace| &tablespace.unusable).next() {
+        return Err(refused(&file.path, format!("it cannot be copied: {}", file.error)));
+    }
+    match data_files(instance).map(|file| file.file.path()).find(|path| !path.starts_with(home)) {
         None => Ok(()),
         Some(path) => Err(refused(
             path,
@@ -273,66 +272,99 @@ fn direct_segments(instance: &Instance) -> Vec<(String, LsnRange)> {
     tables.chain(indexes).collect()
 }
 
-/// Copies files into a directory, and adds up their bytes.
-struct Copier<'a> {
+/// Length and checksum of a file that was gone through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Passed {
+    bytes: u64,
+    crc32c: u32,
+}
+
+impl Passed {
+    fn require(self, expected: &CopiedFile, path: &Path) -> Result<(), EngineError> {
+        if (self.bytes, self.crc32c) == (expected.bytes, expected.crc32c) {
+            return Ok(());
+        }
+        let why = format!(
+            "it is damaged: {} bytes with CRC-32C {:08x}, and {MANIFEST} says {} with {:08x}; nothing was restored: restore from another backup",
+            self.bytes, self.crc32c, expected.bytes, expected.crc32c
+        );
+        Err(refused(path, why))
+    }
+}
+
+/// Looks at a piece of a file at an offset, before it is written.
+type Look<'l> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'l;
+
+/// Goes through files.
+struct Reader<'a> {
     session: &'a Session,
-    to: PathBuf,
+    cancel: &'a Cancel,
     channel: Channel,
-    /// `None` while it is under way.
+    /// `None` while it is in flight.
     buffer: Option<IoBuffer>,
 }
 
-impl<'a> Copier<'a> {
-    fn reader(session: &'a Session) -> Result<Copier<'a>, EngineError> {
-        let channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
-        Ok(Copier { session, to: PathBuf::new(), channel, buffer: Arena::buffers(PIECE, 1)?.1.pop() })
-    }
+/// Copies files into a directory.
+struct Copier<'a> {
+    reader: Reader<'a>,
+    filling: &'a Filling,
+    block_count: u64,
+}
 
-    fn new(session: &'a Session, to: &Path) -> Result<Copier<'a>, EngineError> {
-        std::fs::create_dir_all(to).map_err(|source| IoError::Operation {
-            operation: "create directory",
-            path: to.to_path_buf(),
-            source,
-        })?;
-        Ok(Copier { to: to.to_path_buf(), ..Copier::reader(session)? })
+impl<'a> Copier<'a> {
+    fn new(reader: Reader<'a>, filling: &'a Filling) -> Copier<'a> {
+        Copier { reader, filling, block_count: 0 }
     }
 
     /// Copies a small file, whole and durably.
-    fn small(&self, home: &Path, path: &Path) -> Result<CopiedFile, EngineError> {
-        let bytes = Disk::Kernel.read_small(path)?;
-        let bytes = bytes.ok_or_else(|| refused(path, "it is not there"))?;
-        let name = name_in(home, path)?;
-        Disk::Kernel.replace(&self.to.join(&name), &bytes)?;
-        Ok(CopiedFile { name, bytes: bytes.len() as u64, crc32c: sum_of(&bytes, None) })
+    fn small(&self, disk: &Disk, path: &Path, name: &str) -> Result<CopiedFile, EngineError> {
+        let bytes = disk.read_small(path)?.ok_or_else(|| refused(path, "it is not there"))?;
+        self.put(name, &bytes)
+    }
+
+    /// Copies the catalog of a database whose log files are copied to their usual places.
+    fn catalog(&self, disk: &Disk, home: &Path) -> Result<CopiedFile, EngineError> {
+        let path = home.join(CATALOG);
+        let mut catalog = Catalog::find_on(disk, home)?.ok_or_else(|| refused(&path, "it is not there"))?;
+        if catalog.log_places.are_usual() {
+            return self.small(disk, &path, CATALOG);
+        }
+        catalog.set_log_places(crate::storage::log_places::LogPlaces::default());
+        self.put(CATALOG, catalog.text(&path)?.as_bytes())
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<CopiedFile, EngineError> {
+        self.filling.put(name, bytes)?;
+        Ok(CopiedFile { name: name.to_string(), bytes: bytes.len() as u64, crc32c: sum_of(bytes, None) })
+    }
+
+    /// Copies a data file, and verifies blocks that segments own.
+    fn data_file(
+        &mut self,
+        instance: &Instance,
+        file: &DataFile,
+        verification: Verification,
+    ) -> Result<CopiedFile, EngineError> {
+        let name = name_in(instance.home(), file.file.path())?;
+        let mut owned = match verification {
+            Verification::Blocks => Owned::of(instance, file, self.reader.session),
+            Verification::Nothing => Owned::nothing(file, self.reader.session),
+        };
+        let copied = self.copy(&file.file, &name, &mut |offset, piece| owned.verify(offset, piece))?;
+        self.block_count += owned.block_count();
+        Ok(copied)
     }
 
     /// Copies a file, durably.
-    fn file(&mut self, home: &Path, file: &Arc<File>) -> Result<CopiedFile, EngineError> {
-        let name = name_in(home, file.path())?;
-        let copy = Arc::new(Disk::Kernel.open(&self.to.join(&name), OpenMode::Create, DirectIo::Off)?);
-        let (bytes, crc32c) = self.pass(file, Some(&copy))?;
-        self.session.wait(Event::BackupIo, || copy.sync_all())?;
-        Ok(CopiedFile { name, bytes, crc32c })
+    fn file(&mut self, file: &Arc<File>, name: &str) -> Result<CopiedFile, EngineError> {
+        self.copy(file, name, &mut |_, _| Ok(()))
     }
 
-    /// Goes through a file, and writes it to another one where there is one. Gives its length and the checksum of its bytes.
-    fn pass(&mut self, file: &Arc<File>, copy: Option<&Arc<File>>) -> Result<(u64, u32), EngineError> {
-        let length = file.length()?;
-        let (mut offset, mut sum) = (0, None);
-        while offset < length {
-            let asked = PIECE.min((length - offset).next_multiple_of(4096) as usize);
-            let found = self.transfer(Operation::ReadAtMost, file, (offset, asked), IoStream::BackupReads)?;
-            if found == 0 {
-                break;
-            }
-            let bytes = self.buffer.as_ref().map_or(&[][..], |buffer| &buffer[..found]);
-            sum = Some(sum_of(bytes, sum));
-            if let Some(copy) = copy {
-                self.transfer(Operation::Write, copy, (offset, found), IoStream::BackupWrites)?;
-            }
-            offset += found as u64;
-        }
-        Ok((offset, sum.unwrap_or_else(|| sum_of(&[], None))))
+    fn copy(&mut self, file: &Arc<File>, name: &str, look: &mut Look<'_>) -> Result<CopiedFile, EngineError> {
+        let copy = Arc::new(self.filling.create(name)?);
+        let Passed { bytes, crc32c } = self.reader.pass(file, Some(&copy), look)?;
+        self.reader.session.wait(Event::BackupIo, || copy.sync_all())?;
+        Ok(CopiedFile { name: name.to_string(), bytes, crc32c })
     }
 
     /// Makes a copy as long as its file is by now, with zeros.
@@ -340,11 +372,46 @@ impl<'a> Copier<'a> {
         if length <= copied.bytes {
             return Ok(());
         }
-        let file = Disk::Kernel.open(&self.to.join(&copied.name), OpenMode::Write, DirectIo::Off)?;
+        let file = self.filling.open(&copied.name)?;
         file.truncate(length)?;
         file.sync_all()?;
-        (copied.bytes, copied.crc32c) = self.pass(&Arc::new(file), None)?;
+        let passed = self.reader.pass(&Arc::new(file), None, &mut |_, _| Ok(()))?;
+        (copied.bytes, copied.crc32c) = (passed.bytes, passed.crc32c);
         Ok(())
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn new(session: &'a Session, cancel: &'a Cancel) -> Result<Reader<'a>, EngineError> {
+        let channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
+        Ok(Reader { session, cancel, channel, buffer: Arena::buffers(PIECE, 1)?.1.pop() })
+    }
+
+    /// Goes through a file, and writes it to another one where there is one.
+    fn pass(
+        &mut self,
+        file: &Arc<File>,
+        copy: Option<&Arc<File>>,
+        look: &mut Look<'_>,
+    ) -> Result<Passed, EngineError> {
+        let length = file.length()?;
+        let (mut offset, mut sum) = (0, None);
+        while offset < length {
+            self.cancel.check()?;
+            let asked = PIECE.min((length - offset).next_multiple_of(4096) as usize);
+            let found = self.transfer(Operation::ReadAtMost, file, (offset, asked), IoStream::BackupReads)?;
+            if found == 0 {
+                break;
+            }
+            let bytes = self.buffer.as_ref().map_or(&[][..], |buffer| &buffer[..found]);
+            look(offset, bytes)?;
+            sum = Some(sum_of(bytes, sum));
+            if let Some(copy) = copy {
+                self.transfer(Operation::Write, copy, (offset, found), IoStream::BackupWrites)?;
+            }
+            offset += found as u64;
+        }
+        Ok(Passed { bytes: offset, crc32c: sum.unwrap_or_else(|| sum_of(&[], None)) })
     }
 
     fn transfer(

@@ -300,7 +300,7 @@ impl Checked<'_> {
 }
 
 /// An entry for a message: the key in hexadecimal, cut at 24 bytes, and the row.
-fn entry_text(entry: Entry<'_>) -> String {
+pub(crate) fn entry_text(entry: Entry<'_>) -> String {
     format!("key {} of the row at {}", key_text(entry.key), entry.row)
 }
 

@@ -3,7 +3,7 @@
 use crate::database_id::DatabaseId;
 use plumb_io::IoError;
 use plumb_types::SourceError;
-use plumb_units::{BlockAddress, BlockSize, Bytes, RowId};
+use plumb_units::{BlockAddress, BlockSize, Bytes, Lsn, RowId};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -151,6 +151,24 @@ pub enum EngineError {
         /// What was found.
         why: String,
     },
+    /// A data file from before the last checkpoint.
+    #[error("data file {} is an older copy: its last checkpoint is at LSN {}, expected {} or a later one, and no log has what was changed in between; put the newest one in its place, or restore all files of the database from one backup", path.display(), found.0, expected.0)]
+    OldFile {
+        /// The file.
+        path: PathBuf,
+        /// The checkpoint that its header names.
+        found: Lsn,
+        /// The checkpoint that the log's control block names.
+        expected: Lsn,
+    },
+    /// A data file outside the home that cannot be used, and that nothing lies in.
+    #[error("{error}; a file outside of the database's directory ({}) is never made anew, because a control file from elsewhere may name any file: restore it from a copy, or make the database again", path.display())]
+    OutsideFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: String,
+    },
     /// The data file of another database.
     #[error("data file {} belongs to database {found}, expected {expected}; move it to where it belongs, and restore this database's own from a copy or drop what lay in it", path.display())]
     OtherDatabase {
@@ -210,6 +228,20 @@ pub enum EngineError {
         kind: &'static str,
         /// Its name.
         name: String,
+    },
+    /// A name is longer than a name may be.
+    #[error(
+        "the name of a {kind} has {found} bytes, and {limit} are the most; it begins with {start:?}: choose a shorter one"
+    )]
+    NameTooLong {
+        /// `table or index` or `column`.
+        kind: &'static str,
+        /// Bytes of the name that was given.
+        found: usize,
+        /// The most that it may have.
+        limit: usize,
+        /// The first letters of that name.
+        start: String,
     },
     /// A file is there already where one is to be made.
     #[error("{} exists already: choose another name, or remove it first", path.display())]
@@ -461,6 +493,7 @@ impl EngineError {
                     | EngineError::CorruptBlock { .. }
                     | EngineError::BadRow { .. }
                     | EngineError::DataFile { .. }
+                    | EngineError::OldFile { .. }
                     | EngineError::OtherDatabase { .. }
                     | EngineError::ControlFile { .. }
                     | EngineError::NoControlFile { .. }

@@ -8,7 +8,7 @@
 //! record has them only where they were set.
 
 use crate::EngineError;
-use plumb_units::{BlockSize, Bytes, parse_count, parse_size};
+use plumb_units::{BlockSize, Bytes, nearest, parse_count, parse_size};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -178,7 +178,9 @@ settings! {
     LogBuffer log_buffer Log Start PowerOfTwo(16 * K, G), "8M", "Memory in which log records gather until they are written.";
     LogFileSize log_file_size Log Creation Size(32 * K, 1024 * G), "64M", "Size of each log file made from now on; a transaction may log less than all of them hold.";
     LogFileGroups log_file_groups Log Creation Count(2, 64), "3", "Log files made from now on; they are written in turn.";
-    LogFileMembers log_file_members Log Creation Count(1, 2), "1", "Members of each log file made from now on; the second ones lie in the directory mirror of the database, where another disk may be mounted.";
+    LogFileMembers log_file_members Log Creation Count(1, 2), "1", "Members of each log file made from now on; the second ones lie in log_mirror_path.";
+    LogPath log_path Log Creation Domain::Path, "", "Directory of the log files made from now on, which exists; one that is not absolute lies in the database's directory, and is made there; empty: that directory itself.";
+    LogMirrorPath log_mirror_path Log Creation Domain::Path, "mirror", "The same for second members.";
     LogCheckpointInterval log_checkpoint_interval Log Start Size(0, 1024 * G), "0", "Most bytes of log that a recovery shall have to do again: database writers follow the log as closely as it takes; 0: as many as leave a log file free when the next one is needed.";
     LogSyncMethod log_sync_method Log Start Word(&["auto", "fdatasync", "fsync", "open_datasync", "open_sync"]), "auto", "How a log write becomes durable: by a call after it, or by the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened, and is open_datasync where sessions share threads. Direct or buffered as log_file_io says.";
     LogFileIo log_file_io Log Start Word(&["auto", "direct", "buffered"]), "auto", "How the log files are reached: past the page cache or through it, whatever the data files do; auto: as filesystemio_options says.";
@@ -244,7 +246,7 @@ impl Settings {
             return Err(EngineError::NoSuchSetting {
                 origin: origin.to_string(),
                 name: name.to_string(),
-                near: nearest(name),
+                near: nearest(name, Setting::ALL.iter().map(|setting| setting.row().name)),
             });
         };
         let asked = value.trim();
@@ -495,32 +497,6 @@ fn check(row: &SettingRow, value: &str) -> Result<(), String> {
         Domain::Path => !value.contains(char::is_control),
     };
     if in_range { Ok(()) } else { Err(format!("it takes {}", describe(row.domain))) }
-}
-
-/// The shortest name that a part of was given, or else the one with the fewest letters wrong.
-fn nearest(name: &str) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    let names = || Setting::ALL.iter().map(|setting| setting.row().name);
-    let whole =
-        names().filter(|other| name.len() >= 3 && other.contains(&name)).min_by_key(|other| other.len());
-    let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
-    let alike = || names().min_by_key(|other| distance(other)).filter(|best| distance(best) <= 4);
-    whole.or_else(alike)
-}
-
-/// Levenshtein's distance, by rows.
-fn edit_distance(one: &[u8], two: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (i, a) in one.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in two.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[two.len()]
 }
 
 #[cfg(test)]

@@ -61,9 +61,9 @@ impl LatencyHistogram {
     /// Adds everything that another histogram holds.
     pub fn merge(&mut self, other: &LatencyHistogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+            *mine = mine.saturating_add(*theirs);
         }
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
@@ -107,9 +107,9 @@ impl LatencyHistogram {
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Nanos {
         let rank = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
-        let mut seen = 0;
+        let mut seen = 0_u64;
         for (index, count) in self.counts.iter().enumerate() {
-            seen += count;
+            seen = seen.saturating_add(*count);
             if seen >= rank {
                 return Nanos(upper(index).min(self.max_ns));
             }
@@ -166,8 +166,10 @@ impl From<Sparse> for LatencyHistogram {
         let mut full =
             LatencyHistogram { sum_ns: sparse.sum_ns, max_ns: sparse.max_ns, ..Default::default() };
         for (upper, count) in sparse.buckets {
-            full.counts[bucket(upper)] += count;
-            full.count += count;
+            // A stored one may say anything.
+            let bucket = &mut full.counts[bucket(upper)];
+            *bucket = bucket.saturating_add(count);
+            full.count = full.count.saturating_add(count);
         }
         full
     }
@@ -177,6 +179,15 @@ impl From<Sparse> for LatencyHistogram {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A stored histogram may have any counts.
+    #[test]
+    fn counts_that_no_run_has_are_taken_for_the_most() {
+        let most = Sparse { sum_ns: u64::MAX, max_ns: u64::MAX, buckets: vec![(1, u64::MAX), (1000, u64::MAX)] };
+        let mut histogram = LatencyHistogram::from(most);
+        histogram.merge(&histogram.clone());
+        assert_eq!((histogram.count(), histogram.quantile(1.0)), (u64::MAX, histogram.quantile(0.0)));
+    }
 
     #[test]
     fn buckets_adjoin_without_gap_or_overlap() {

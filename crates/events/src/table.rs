@@ -257,6 +257,7 @@ statistics! {
     LeafSplits, "leaf node splits", Count, "Leaves of indexes that were split to take an entry.";
     BranchSplits, "branch node splits", Count, "Branches of indexes that were split.";
     FileBytesExtended, "data file bytes extended", Bytes, "Bytes by which data files grew, written as zeros.";
+    SpaceNotReserved, "output bytes not reserved", Bytes, "Bytes of outputs for which the file system reserves no space (fallocate): the files were lengthened by zeros.";
 }
 
 /// Which way bytes move.
@@ -318,6 +319,8 @@ streams! {
     BackupReads, "backup reads", Read, "Files read for backups and restores.";
     BackupWrites, "backup writes", Write, "Copies of files written by backups and restores.";
     LogReads, "log reads", Read, "Log records read back.";
+    HeaderReads, "file header reads", Read, "Headers of data files, and the control block of the log, that are read.";
+    HeaderWrites, "file header writes", Write, "The same, written by checkpoints.";
     FileInit, "file init", Write, "Zeros written when data files are made or extended.";
     Probe, "device probe", Read, "Reads that measure the device.";
     ProbeWrites, "device probe writes", Write, "Writes that measure the device.";

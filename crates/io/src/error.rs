@@ -88,6 +88,13 @@ impl IoError {
         IoError::Operation { operation, path: path.to_path_buf(), source: noted(source.into(), path) }
     }
 
+    /// True if the file system, or the user's share of it, is full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let IoError::Operation { source, .. } = self else { return false };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
     /// One thread that could not be started.
     #[must_use]
     pub fn thread(what: impl Into<String>, source: io::Error) -> IoError {
@@ -108,10 +115,10 @@ pub(crate) fn noted(source: io::Error, path: &Path) -> io::Error {
 fn hint(source: &io::Error, path: &Path) -> String {
     let directory = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     match source.raw_os_error() {
-        Some(libc::ENOSPC) => {
-            let free = rustix::fs::statvfs(directory).map_or(0, |fs| fs.f_bavail * fs.f_frsize);
-            format!("; {free} bytes were free there at that moment: free some space or choose another --path")
-        }
+        Some(libc::ENOSPC) => rustix::fs::statvfs(directory).map_or_else(
+            |_| hint_of_room(0, (0, 0)),
+            |fs| hint_of_room(fs.f_bavail.saturating_mul(fs.f_frsize), (fs.f_favail, fs.f_files)),
+        ),
         Some(libc::EINVAL) => "; direct I/O needs offsets, lengths and buffers aligned to the device's block: try filesystemio_options=asynch".to_string(),
         Some(libc::EOPNOTSUPP) => "; the kernel, the file system or the device cannot do it in this way: choose another method or --path".to_string(),
         Some(libc::EACCES | libc::EPERM) => "; give this user the right to read and write there, or choose another --path".to_string(),
@@ -133,6 +140,22 @@ fn hint(source: &io::Error, path: &Path) -> String {
     }
 }
 
+/// What a full file system lacks: the kernel says the same of a file that has no inode and of one
+/// that has no blocks.
+fn hint_of_room(free_bytes: u64, (free_inodes, inodes): (u64, u64)) -> String {
+    // btrfs has no number of inodes.
+    match inodes > 0 && free_inodes == 0 && free_bytes > 0 {
+        true => format!(
+            "; no inode of {inodes} was free there at that moment, and {free_bytes} bytes were: remove some files or choose another --path"
+        ),
+        false => {
+            format!(
+                "; {free_bytes} bytes were free there at that moment: free some space or choose another --path"
+            )
+        }
+    }
+}
+
 /// What to do about a file that grew past a limit, as the end of a sentence; empty for other errors.
 #[must_use]
 pub fn hint_of_limits(source: &io::Error) -> String {
@@ -144,5 +167,19 @@ pub fn hint_of_limits(source: &io::Error) -> String {
             "; this process may make no file longer than {limit} bytes (RLIMIT_FSIZE): raise the limit (ulimit -f)"
         ),
         None => "; the file system takes no file of that length: choose another --path".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hint_of_room;
+
+    #[test]
+    fn a_full_file_system_says_what_it_lacks() {
+        let of = |free, inodes| hint_of_room(free, inodes);
+        assert!(of(56_860_672, (0, 64)).starts_with("; no inode of 64 was free there"));
+        for of_space in [of(0, (0, 64)), of(4096, (7, 64)), of(4096, (0, 0))] {
+            assert!(of_space.contains("bytes were free there at that moment: free some space"), "{of_space}");
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Files: opened direct or buffered, in the kernel's keeping or in memory.
 //!
-//! A [`Disk`] decides where files live. `Disk::Kernel` is the real thing, and `Disk::Held` the same for a database whose
-//! directory is held: paths below it are looked up relative to its descriptor ([`Directory`]). The
-//! null device, `Disk::Memory`, keeps them in this process, so that a run
+//! A [`Disk`] decides where files live. `Disk::Kernel` is the real thing, and `Disk::Held` the same
+//! for a database whose directory is held: paths below it are looked up relative to its descriptor
+//! ([`Directory`]). The null device, `Disk::Memory`, keeps them in this process, so that a run
 //! costs what the engine costs: what remains is one copy per request.
 //!
 //! A write can be made durable in three places, and which of them is cheapest
@@ -99,12 +99,22 @@ impl Durability {
     }
 }
 
+/// What a file was given that asked for space ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// Blocks of its own.
+    Reserved,
+    /// Its length alone: a disk that fills up shows when the file is written.
+    Lengthened,
+}
+
 /// Where files live.
 #[derive(Debug, Clone)]
 pub enum Disk {
     /// In the file system.
     Kernel,
-    /// In the file system. What has a path below this directory's is reached by its descriptor and through no link.
+    /// In the file system. What has a path below this directory's is reached by its descriptor and
+    /// through no link.
     Held(Arc<Directory>),
     /// In the memory of this process: the null device.
     Memory(Arc<MemoryDisk>),
@@ -149,8 +159,9 @@ impl Disk {
         matches!(self, Disk::Memory(_))
     }
 
-    /// The held directory that a path lies below, and the name in it.
-    fn held<'a>(&'a self, path: &'a Path) -> Option<(&'a Directory, &'a Path)> {
+    /// Returns the held directory that a path lies below, and the name in it.
+    #[must_use]
+    pub fn held<'a>(&'a self, path: &'a Path) -> Option<(&'a Directory, &'a Path)> {
         let Disk::Held(directory) = self else { return None };
         path.strip_prefix(directory.path()).ok().map(|name| (&**directory, name))
     }
@@ -212,8 +223,8 @@ impl Disk {
         .map_err(|errno| IoError::operation("remove", path, errno))
     }
 
-    /// Makes a directory and those around it as needed, each with a name that is durable. Gives back those that were
-    /// made; in memory there is none.
+    /// Makes a directory and those around it as needed, each with a name that is durable. Gives
+    /// back those that were made; in memory there is none.
     ///
     /// # Errors
     /// When one cannot be made, or the directory around it cannot be synced.
@@ -295,6 +306,18 @@ impl Disk {
         }
     }
 
+    /// Reads the first bytes of a regular file, fewer where it is shorter.
+    ///
+    /// # Errors
+    /// When it is not there, or cannot be read.
+    pub fn read_head(&self, path: &Path, bytes: usize) -> Result<Vec<u8>, IoError> {
+        let file = self.open(path, OpenMode::Read, DirectIo::Off)?;
+        let mut head = vec![0; bytes];
+        let read = file.read_once(&mut head, 0).map_err(|errno| IoError::operation("read", path, errno))?;
+        head.truncate(read);
+        Ok(head)
+    }
+
     /// A number that nobody has had before: from the kernel, or from the seed of a disk that can lose power.
     #[must_use]
     pub fn random_id(&self) -> u128 {
@@ -327,6 +350,58 @@ impl Disk {
         }
         sim::note(|| DurableCall::Replace(path.to_path_buf()));
         self.sync_directory(around)
+    }
+}
+
+impl Disk {
+    /// Replaces a small file in a held directory as [`Disk::replace`] does, and keeps room for the
+    /// next time: a file beside it, which is given up when the file system is full. So what frees
+    /// space can be done on a full disk.
+    ///
+    /// # Errors
+    /// As [`Disk::replace`].
+    pub fn replace_with_reserve(&self, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
+        let Some((directory, name)) = self.held(path) else { return self.replace(path, bytes) };
+        let reserve = Reserve { directory, name: directory::with_suffix(name, RESERVE) };
+        match self.replace(path, bytes) {
+            Err(error) if error.is_full() && directory.remove(&reserve.name).is_ok() => {
+                self.replace(path, bytes)?;
+            }
+            replaced => replaced?,
+        }
+        reserve.keep(bytes.len() as u64);
+        Ok(())
+    }
+}
+
+/// What the name of a reserve ends in, behind that of its file.
+pub const RESERVE: &str = ".reserve";
+/// The least that is reserved.
+const RESERVE_LEAST: u64 = 64 << 10;
+
+/// Room that is kept for a file.
+struct Reserve<'a> {
+    directory: &'a Directory,
+    name: PathBuf,
+}
+
+impl Reserve<'_> {
+    /// Makes the reserve, or a longer one, where there is room for it. A disk without room has none
+    /// until there is.
+    fn keep(&self, file_bytes: u64) {
+        let needed = RESERVE_LEAST.max(2 * file_bytes);
+        let found = self.directory.read_file(&self.name).ok();
+        if found.as_ref().and_then(|file| file.metadata().ok()).is_some_and(|found| found.len() >= file_bytes)
+        {
+            return;
+        }
+        if found.is_some() {
+            let _ = self.directory.remove(&self.name);
+        }
+        let Ok(file) = self.directory.create_file(&self.name) else { return };
+        if fallocate(&file, FallocateFlags::empty(), 0, needed).is_err() {
+            let _ = self.directory.remove(&self.name);
+        }
     }
 }
 
@@ -419,6 +494,19 @@ pub struct File {
 }
 
 impl File {
+    /// A file that is open already, for tests of what is no regular file.
+    #[cfg(test)]
+    pub(crate) fn of_descriptor(path: &Path, descriptor: OwnedFd) -> File {
+        File {
+            path: path.to_path_buf(),
+            number: file_number::of(path),
+            backing: Backing::Kernel(descriptor),
+            direct: DirectIo::Off,
+            durability: Durability::OnSync,
+            counters: FileCounters::default(),
+        }
+    }
+
     /// The path it was opened by.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -509,14 +597,37 @@ impl File {
     /// read as zeros and were never written: the first write to each also changes
     /// the file's map of blocks.
     ///
+    /// ext2, NFS before 4.2 and many FUSE file systems cannot: there the file is lengthened by
+    /// zeros, if so much is free. Rejected: to write the zeros, which is all bytes of a sort's
+    /// output once more.
+    ///
     /// # Errors
-    /// When the space is not there or the file system cannot allocate ahead.
-    pub fn allocate(&self, bytes: u64) -> Result<(), IoError> {
-        match &self.backing {
+    /// When the space is not there.
+    pub fn allocate(&self, bytes: u64) -> Result<Space, IoError> {
+        let allocated = match &self.backing {
             Backing::Kernel(fd) => fallocate(fd, FallocateFlags::empty(), 0, bytes),
             Backing::Memory(file) => file.allocate(bytes),
+        };
+        let space = match allocated {
+            Ok(()) => Ok(Space::Reserved),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.lengthen(bytes).map(|()| Space::Lengthened),
+            Err(errno) => Err(errno),
+        };
+        space.map_err(|errno| IoError::operation("allocate space for", &self.path, errno))
+    }
+
+    fn lengthen(&self, bytes: u64) -> Result<(), Errno> {
+        match &self.backing {
+            Backing::Kernel(fd) => {
+                let (there, free) = (fs::fstat(fd)?.st_size.cast_unsigned(), fs::fstatvfs(fd)?);
+                let more = bytes.saturating_sub(there);
+                if more > free.f_bavail.saturating_mul(free.f_frsize) {
+                    return Err(Errno::NOSPC);
+                }
+                if more > 0 { ftruncate(fd, bytes) } else { Ok(()) }
+            }
+            Backing::Memory(file) => file.truncate(bytes.max(file.length())),
         }
-        .map_err(|errno| IoError::operation("allocate space for", &self.path, errno))
     }
 
     /// Makes what was written durable, with what is needed to read it back (fdatasync).

@@ -48,6 +48,8 @@ pub struct Faults {
     pub capacity: Option<u64>,
     /// Writes to files below this directory fail with ENOSPC.
     pub full: Option<PathBuf>,
+    /// Space cannot be reserved for a file (EOPNOTSUPP), as on ext2.
+    pub no_allocation: bool,
 }
 
 /// A call that makes something durable.
@@ -451,6 +453,9 @@ impl MemoryFile {
         let plan = locked(&self.faults.plan);
         if armed && plan.capacity.is_some_and(|most| self.faults.written.load(Relaxed) + bytes > most) {
             return Err(Errno::NOSPC);
+        }
+        if armed && plan.no_allocation {
+            return Err(Errno::OPNOTSUPP);
         }
         match &self.content {
             Content::Plain(chunks) => {

@@ -29,7 +29,7 @@ use plumb_engine::access::Access;
 use plumb_engine::backup::Copied;
 use plumb_engine::cache::BufferCache;
 use plumb_engine::check::CheckLine;
-use plumb_engine::redo::{Log, SyncChoice, recovery};
+use plumb_engine::redo::{Log, SyncChoice};
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::sort::summary::{SortServerSummary, SortSummary};
 use plumb_engine::storage::control::Catalog;
@@ -204,8 +204,9 @@ impl Inside {
         if let Some((files, Bytes(bytes))) = log.map(|log| log.files) {
             settings.adopt(Setting::LogFileGroups, files);
             settings.adopt(Setting::LogFileSize, bytes);
-            let members = recovery::mirror(&self.home).is_dir();
-            settings.adopt(Setting::LogFileMembers, if members { 2 } else { 1 });
+        }
+        if let Some(log) = log {
+            settings.adopt(Setting::LogFileMembers, if log.second_members.is_empty() { 1 } else { 2 });
         }
     }
 
@@ -408,6 +409,8 @@ pub struct LogDone {
     pub read_back: Bytes,
     /// Its files, and the bytes of each.
     pub files: (u64, Bytes),
+    /// Second members of its files.
+    pub second_members: Vec<PathBuf>,
     /// The state that the work began in; none where nothing was done to reach one.
     pub start: Option<LogStart>,
 }
@@ -423,6 +426,7 @@ impl LogDone {
             lgwr_nice: log.lgwr_nice(),
             read_back: log.read_back_memory(),
             files: (files, Bytes(log.total().0 / files.max(1))),
+            second_members: log.second_members(),
             start,
         }
     }

@@ -34,6 +34,7 @@ pub mod info;
 pub mod loops;
 mod observer;
 pub mod orphans;
+pub mod outside;
 pub mod pilot;
 pub mod place;
 pub mod plan;

@@ -14,11 +14,11 @@
 //! several.
 
 use crate::calendar::Moment;
+use crate::outside;
 use crate::record::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;
 use plumb_io::device::{DeviceDescription, DirectIoSupport};
-use plumb_io::read_regular;
 use plumb_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -26,8 +26,6 @@ use std::path::{Path, PathBuf};
 
 /// Its name under the path that was calibrated.
 pub const FILE: &str = "plumb-calibration.json";
-/// Bytes of the longest that is read: the largest matrix takes some hundred kilobytes.
-const BYTES_MAX: u64 = 64 << 20;
 /// What every version of it has.
 const MARKS: [&str; 3] = ["schema_version", "environment", "figures"];
 
@@ -59,8 +57,7 @@ pub enum StoredError {
 pub fn read(path: &Path) -> Result<Option<Calibration>, StoredError> {
     let file = path.join(FILE);
     let foreign = |why: String| Err(StoredError::Foreign { file: file.clone(), why });
-    let text = |bytes| String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text"));
-    let text = match read_regular(&file, BYTES_MAX).and_then(text) {
+    let text = match outside::text(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return foreign(format!("cannot be read ({error})")),

@@ -23,6 +23,7 @@
 //! link.
 
 use crate::hex::hex;
+use crate::outside::WRITTEN_MOST;
 use plumb_io::owner::{self, MARK, Owner};
 use plumb_io::{Directory, EntryKind, Found, IoError, rights};
 use sha2::{Digest, Sha256};
@@ -155,7 +156,7 @@ impl Place {
     }
 
     fn content(&self, name: &OsStr) -> Option<Vec<u8>> {
-        self.directory.read(name, u64::MAX).ok().flatten()
+        self.directory.read(name, WRITTEN_MOST).ok().flatten()
     }
 
     /// Refuses a journal that somebody else may have laid.
@@ -235,7 +236,7 @@ impl Place {
     fn copy_to(&self, original: &OsStr) -> Result<(), IoError> {
         let file = self.directory.read_file(&self.name)?;
         let wrong = |error| IoError::operation("keep", &self.path(), error);
-        let content = self.directory.read(&self.name, u64::MAX)?.unwrap_or_default();
+        let content = self.directory.read(&self.name, WRITTEN_MOST)?.unwrap_or_default();
         let changed = file.metadata().and_then(|found| found.modified()).map_err(wrong)?;
         self.make(original, &content, |copy| {
             rights::copy_rights(&file, copy)?;

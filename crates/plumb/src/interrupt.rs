@@ -22,10 +22,10 @@ use plumb_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use std::{fmt, fs, io, process, thread};
+use std::{fmt, fs, process, thread};
 
 /// The message of an interrupted command that has changed nothing.
 const NOTHING_CHANGED: &str = "interrupted: nothing has been changed";
@@ -39,6 +39,15 @@ const PATIENCE_TAKING_APART: Nanos = Nanos(30_000_000_000);
 
 /// Set by the thread that ends the program, main or watchdog.
 static ENDING: AtomicBool = AtomicBool::new(false);
+/// The first signal that asked for an end; 0 before.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// The exit code of a program that a signal ends, as shells have it; none where there was no
+/// signal.
+pub fn exit_code() -> Option<u8> {
+    let signal = u8::try_from(SIGNAL.load(SeqCst)).ok().filter(|signal| *signal > 0)?;
+    Some(128 + signal)
+}
 
 /// Whether the caller is the one to say how the program ended, and to end it.
 pub fn claim_end() -> bool {
@@ -71,8 +80,6 @@ struct Shared {
     /// Whether what was begun only reads.
     reads_only: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
-    /// What a command makes that is nothing until it is whole.
-    half_made: Mutex<Option<HalfMade>>,
     /// Directories that a guard takes apart, which takes longer than files to be removed.
     taken_apart: Mutex<Vec<PathBuf>>,
     /// Marks and directories of bundles, which go if nothing was written to them.
@@ -87,37 +94,6 @@ struct Message(Box<dyn Fn() -> String + Send>);
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Message").field(&(self.0)()).finish()
-    }
-}
-
-/// A directory that is filled by a command, and is of no use before the command ends.
-#[derive(Debug, Clone)]
-struct HalfMade {
-    directory: PathBuf,
-    /// It was there, and empty: then it stays so.
-    was_there: bool,
-}
-
-impl HalfMade {
-    /// Removes what has been made. Gives whether there was anything.
-    fn remove(&self) -> io::Result<bool> {
-        let inside = match fs::read_dir(&self.directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            found => found?.collect::<io::Result<Vec<_>>>()?,
-        };
-        if !self.was_there {
-            // A file that is made meanwhile keeps it from going at the first try.
-            return fs::remove_dir_all(&self.directory)
-                .or_else(|_| fs::remove_dir_all(&self.directory))
-                .map(|()| true);
-        }
-        for entry in &inside {
-            match entry.file_type()?.is_dir() {
-                true => fs::remove_dir_all(entry.path())?,
-                false => fs::remove_file(entry.path())?,
-            }
-        }
-        Ok(!inside.is_empty())
     }
 }
 
@@ -138,6 +114,7 @@ impl Interrupt {
                 match first {
                     None => {
                         first = Some(now());
+                        SIGNAL.store(signal, SeqCst);
                         shared.stop();
                     }
                     // timeout(1) and shells send one signal to the process and again to its group.
@@ -205,8 +182,8 @@ impl Interrupt {
         locked(&self.0.reserved).extend(reservation.traces());
     }
 
-    /// Does what fills a directory; what it has made goes if it fails or is interrupted, and that is said. A directory with something in it is
-    /// left to it: it refuses.
+    /// Fills a directory by a call that removes what it has made if it fails or is interrupted, and
+    /// says so.
     ///
     /// # Errors
     /// As it fails.
@@ -215,41 +192,22 @@ impl Interrupt {
         directory: &Path,
         make: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<T, Failure> {
-        let first = fs::read_dir(directory).map(|mut entries| entries.next());
-        let was_there = match first {
-            Ok(Some(_)) => return Ok(make()?),
-            found => found.is_ok(),
-        };
-        let half_made = HalfMade { directory: directory.to_path_buf(), was_there };
         self.say(format!("interrupted: nothing of {} stays", directory.display()));
-        *self.half_made() = Some(half_made.clone());
-        self.begin();
-        let made = make();
-        // Whoever takes it first removes it.
-        let is_ours = self.half_made().take().is_some();
-        let mut failure = match made {
-            Ok(made) if is_ours => {
+        self.takes_apart(directory.to_path_buf());
+        match make() {
+            Ok(made) => {
+                locked(&self.0.taken_apart).clear();
                 self.say(format!("interrupted: {} is whole", directory.display()));
-                return Ok(made);
+                Ok(made)
             }
-            Ok(_) | Err(EngineError::Interrupted) => Failure::run(self.message()),
-            Err(error) => Failure::from(error),
-        };
-        let is_said = self.0.cancel.check().is_err();
-        match half_made.remove() {
-            Ok(_) if is_said => {}
-            Ok(false) => {}
-            Ok(true) => failure.message.push_str("; what had been made is removed"),
-            Err(error) => failure.message.push_str(&format!(
-                "; what had been made in {} cannot be removed: {error}; remove it by hand",
-                directory.display()
-            )),
+            Err(EngineError::Interrupted) => Err(Failure::run(self.message())),
+            // Refused before anything was made, or said by itself.
+            Err(error @ EngineError::Backup { .. }) => Err(Failure::from(error)),
+            Err(error) => {
+                let said = format!("{error}; what had been made is removed");
+                Err(if error.is_damage() { Failure::finding(said) } else { Failure::run(said) })
+            }
         }
-        Err(failure)
-    }
-
-    fn half_made(&self) -> MutexGuard<'_, Option<HalfMade>> {
-        locked(&self.0.half_made)
     }
 
     /// A directory is being filled that a guard takes apart in its time: the program waits for that.
@@ -282,9 +240,6 @@ impl Interrupt {
 
     /// The message before an end without tidying up.
     fn say_what_stays(&self) {
-        if let Some(HalfMade { directory, .. }) = &*self.half_made() {
-            output::complain(&format!("killed: {} is not whole; remove it", directory.display()));
-        }
         let mut stay: Vec<PathBuf> =
             self.directories().iter().filter(|path| path.exists()).cloned().collect();
         stay.extend(self.taken_apart());
@@ -301,7 +256,7 @@ impl Interrupt {
         if !self.0.begun.load(SeqCst) {
             self.release();
             output::complain(NOTHING_CHANGED);
-            process::exit(1);
+            process::exit(exit_code().unwrap_or(1).into());
         }
         self.0.cancel.request();
         let shared = self.clone();
@@ -314,8 +269,6 @@ impl Interrupt {
             if !claim_end() {
                 return;
             }
-            let half_made = shared.half_made().take();
-            let _ = half_made.map(|made| made.remove().or_else(|_| made.remove()));
             // A file that the engine makes meanwhile keeps its directory from going at the first try.
             for directory in shared.directories().iter() {
                 let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));
@@ -323,7 +276,7 @@ impl Interrupt {
             shared.release();
             output::complain(&shared.message());
             shared.say_what_stays();
-            process::exit(1);
+            process::exit(exit_code().unwrap_or(1).into());
         };
         // Without a watchdog the engine has as long as it takes.
         let _ = thread::Builder::new().name("watchdog".to_string()).spawn(watchdog);

@@ -18,11 +18,12 @@ use plumb_workload::slob::SLOB;
 use plumb_workload::slob_conf::{self, SlobConf};
 use plumb_workload::{Work, Workload};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Requests that a trace keeps at most: 160 MB of memory, taken as they come, and some 40 MB in the bundle.
 const TRACED: &str = "4M";
+/// Bytes of a slob.conf at most.
+const CONF_MOST: u64 = 16 << 20;
 
 /// Runs the workload.
 ///
@@ -136,7 +137,8 @@ fn of_file(conf: &Path, workload: &Workload) -> Result<SlobConf, Failure> {
         let what = format!("--conf {name}: {} takes no slob.conf; it is for plumb run slob", workload.name);
         return Err(Failure::usage(what));
     }
-    let bytes = fs::read(conf).map_err(|error| Failure::usage(format!("--conf {name}: {error}")))?;
+    let bytes = plumb_io::read_regular(conf, CONF_MOST)
+        .map_err(|error| Failure::usage(format!("--conf {name}: {error}")))?;
     // A comment may be in any encoding; a value that is no text is refused as a value.
     let read = slob_conf::read(&name, &String::from_utf8_lossy(&bytes))
         .map_err(|error| Failure::usage(error.to_string()))?;

@@ -4,6 +4,7 @@
 
 use crate::Document;
 use crate::text::hanging;
+use plumb_units::COLUMN_MOST;
 
 /// Characters of a line: sentences are not set in longer ones, however wide the terminal is.
 pub const LINE_MAX: usize = 100;
@@ -26,6 +27,7 @@ pub fn render_in(document: &Document, page_width: usize) -> String {
     };
     lines.extend(summary.lines.iter().flat_map(set));
     let width = summary.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let width = width.min(COLUMN_MOST);
     let fact = |(name, value): &(String, String)| hanging(&format!("  {name:<width$}  "), value, page_width);
     lines.extend(summary.facts.iter().flat_map(fact));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()

@@ -1,6 +1,6 @@
 //! The columns of a table.
 
-use crate::{COLUMN_COUNT_MAX, ColumnType, NumberForm, Value};
+use crate::{COLUMN_COUNT_MAX, ColumnType, DateText, NumberForm, Value};
 use serde::{Deserialize, Serialize};
 
 /// One column of a table.
@@ -15,6 +15,9 @@ pub struct Column {
     /// How its numbers are written for people.
     #[serde(default, skip_serializing_if = "NumberForm::is_shortest")]
     pub written: NumberForm,
+    /// The way its dates are written for people.
+    #[serde(default, skip_serializing_if = "DateText::is_default")]
+    pub dates: DateText,
 }
 
 impl Column {
@@ -23,26 +26,43 @@ impl Column {
     pub fn text(&self, value: &Value) -> String {
         match value {
             Value::Number(number) => self.written.text(number),
+            Value::Date(date) if !self.dates.is_default() => self.dates.text(date),
             other => other.to_string(),
         }
     }
 
     /// A column that may be NULL.
     pub fn nullable(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Column { name: name.into(), column_type, nullable: true, written: NumberForm::SHORTEST }
+        let (written, dates) = (NumberForm::SHORTEST, DateText::default());
+        Column { name: name.into(), column_type, nullable: true, written, dates }
     }
 
     /// A column every row fills.
     pub fn required(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Column { name: name.into(), column_type, nullable: false, written: NumberForm::SHORTEST }
+        Column { nullable: false, ..Column::nullable(name, column_type) }
     }
 }
 
 /// The columns of a table in the order its rows store them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Columns")]
 pub struct Schema {
     /// 1 to 255 columns with different names.
     pub columns: Vec<Column>,
+}
+
+/// Columns as a file has them, which make a table or do not.
+#[derive(Deserialize)]
+struct Columns {
+    columns: Vec<Column>,
+}
+
+impl TryFrom<Columns> for Schema {
+    type Error = SchemaError;
+
+    fn try_from(Columns { columns }: Columns) -> Result<Schema, SchemaError> {
+        Schema::new(columns)
+    }
 }
 
 /// Why columns do not make a table.
@@ -107,10 +127,25 @@ impl Schema {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// The names, for a message: `SALES_DATE, STORE_ID, PROD_ID`.
+    /// The names, for a message: `SALES_DATE, STORE_ID, "price, EUR"`.
     pub fn names(&self) -> String {
-        self.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
+        listed_names(self.columns.iter().map(|column| column.name.as_str()))
     }
+}
+
+/// Names of columns for a message, those in double quotes that are typed so.
+pub fn listed_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let last_word = |name: &str| name.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
+    let needs_quotes = |name: &str| {
+        let names_a_direction =
+            name.contains(char::is_whitespace) && ["asc", "desc"].contains(&&*last_word(name));
+        name.contains([',', '=']) || name.starts_with('"') || name.trim() != name || names_a_direction
+    };
+    let shown = names.map(|name| match needs_quotes(name) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_string(),
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -132,6 +167,12 @@ mod tests {
     }
 
     #[test]
+    fn names_that_are_typed_in_quotes_are_shown_so() {
+        let odd = schema(&["price, EUR", "5\" pipe", "\"x", "Sort desc", "desc", " b", "a=b"]).unwrap();
+        assert_eq!(odd.names(), r#""price, EUR", 5" pipe, """x", "Sort desc", desc, " b", "a=b""#);
+    }
+
+    #[test]
     fn columns_that_make_no_table_are_refused() {
         assert_eq!(schema(&[]), Err(SchemaError::NoColumns));
         assert_eq!(schema(&["a", ""]), Err(SchemaError::EmptyName { position: 2 }));
@@ -147,5 +188,10 @@ mod tests {
         let schema = schema(&["a", "b"]).unwrap();
         let json = serde_json::to_string(&schema).unwrap();
         assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
+        let none = serde_json::from_str::<Schema>(r#"{"columns":[]}"#).unwrap_err().to_string();
+        assert!(none.contains("at least one column"), "{none}");
+        let twice = json.replace("\"b\"", "\"A\"");
+        let twice = serde_json::from_str::<Schema>(&twice).unwrap_err().to_string();
+        assert!(twice.contains("two columns are named"), "{twice}");
     }
 }

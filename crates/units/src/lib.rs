@@ -6,6 +6,7 @@
 //! dependencies and does no I/O.
 
 mod count;
+mod nearest;
 mod parse;
 mod path;
 mod place;
@@ -14,12 +15,13 @@ mod time;
 mod visible;
 
 pub use count::RowCount;
+pub use nearest::nearest;
 pub use parse::{ParseUnitError, parse_count, parse_duration, parse_size};
 pub use path::{path_of_text, path_text};
 pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};
 pub use size::{Bytes, Rate};
 pub use time::Nanos;
-pub use visible::{visible, visible_lines};
+pub use visible::{COLUMN_MOST, changes_direction, cut, visible, visible_lines};
 
 #[cfg(test)]
 mod tests;

@@ -1,3 +1,5 @@
+//! Sizes, times, counts and paths as they are written and read back.
+
 use crate::*;
 
 #[test]
@@ -62,6 +64,13 @@ fn control_characters_are_shown_and_not_obeyed() {
     assert_eq!(visible("a\x1b[31mb\n\u{9b}\x7f"), "a\\u001b[31mb\\u000a\\u009b\\u007f");
     assert_eq!(visible_lines("a\tb\r\n\x07"), "a\tb\\u000d\n\\u0007");
     assert_eq!(visible(&visible("\x1b")), visible("\x1b"), "twice is once");
+    for turned in (0x202A..=0x202E).chain(0x2066..=0x2069).chain([0x200E, 0x200F, 0x61C]) {
+        let text = format!("a{}b", char::from_u32(turned).expect("a letter"));
+        let shown = format!("a\\u{turned:04x}b");
+        assert_eq!(visible(&text), shown);
+        assert_eq!(visible_lines(&text), shown);
+    }
+    assert_eq!(visible("\u{200D}\u{202F}\u{2065}"), "\u{200D}\u{202F}\u{2065}", "these turn nothing");
 }
 
 #[test]
@@ -76,4 +85,11 @@ fn a_path_of_any_bytes_comes_back_from_its_text() {
     }
     assert_eq!(path_text(Path::new(OsStr::from_bytes(b"x\xff"))), "x\\xff");
     assert_eq!(path_of_text("\\y\\xgg\\x4"), Path::new("\\y\\xgg\\x4"));
+}
+
+#[test]
+fn what_a_message_quotes_is_cut_at_a_letter() {
+    assert_eq!(cut("Zürich", 6), "Zürich");
+    assert_eq!(cut("Zürich", 2), "Zü.. (7 bytes)");
+    assert!(cut(&"\0".repeat(1 << 20), 16).len() < 100);
 }

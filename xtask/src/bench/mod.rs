@@ -7,6 +7,7 @@ mod crash;
 mod dataset;
 mod events;
 mod fio;
+mod fuzz;
 mod large_sort;
 mod lines;
 mod machine;
@@ -39,6 +40,9 @@ pub enum Bench {
     Crash(crash::Options),
     /// What recording a wait costs.
     Events,
+    /// Files with right checksums and wrong content: none may end in a panic, a hang, or all
+    /// memory.
+    Fuzz(fuzz::Options),
     /// The index build from end to end, against the device's sequential read.
     LargeSort(large_sort::Options),
     /// Sorting a file of lines, beside GNU sort.
@@ -74,6 +78,7 @@ impl Bench {
             Bench::Commits(options) => peers::commits::run(&options),
             Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
+            Bench::Fuzz(options) => fuzz::run(&options),
             Bench::LargeSort(options) => large_sort::run(&options),
             Bench::Lines(options) => lines::run(&options),
             Bench::Load(options) => peers::load::run(&options),

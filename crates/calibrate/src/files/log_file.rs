@@ -15,7 +15,8 @@ use crate::plan::{DurableMethod, DurablePoint, LogSpace};
 use crate::progress::StopCheck;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{
-    Channel, DirectIo, Durability, File, IoBuffer, Method, MethodKind, Operation, Request, receipt,
+    Channel, DirectIo, Durability, File, IoBuffer, IoError, Method, MethodKind, Operation, Request, Space,
+    receipt,
 };
 use plumb_units::{Bytes, Nanos};
 use std::sync::Arc;
@@ -140,7 +141,12 @@ impl LogFile {
 
 fn allocate(scratch: &ScratchDirectory, bytes: Bytes) -> Result<File, CalibrateError> {
     let file = scratch.create_file(Logs::ALLOCATED, DirectIo::Off)?;
-    file.allocate(bytes.0)?;
+    if file.allocate(bytes.0)? == Space::Lengthened {
+        // What is measured is a log in blocks of its own.
+        let why = "the file system reserves no space for a file (fallocate)";
+        let source = std::io::Error::new(std::io::ErrorKind::Unsupported, why);
+        return Err(IoError::operation("allocate space for", file.path(), source).into());
+    }
     // The length and the map are durable before the first write is timed.
     file.sync_data()?;
     Ok(file)

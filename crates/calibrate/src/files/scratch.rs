@@ -47,8 +47,8 @@ pub(crate) struct ScratchDirectory {
 impl ScratchDirectory {
     pub(crate) fn create(disk: Disk, under: &Path) -> Result<ScratchDirectory, CalibrateError> {
         let directory = match &disk {
-            Disk::Kernel | Disk::Held(_) => new_directory(under)?,
             Disk::Memory(_) => under.join(PREFIX),
+            _ => new_directory(under)?,
         };
         let mut scratch = ScratchDirectory { disk, directory, files: Mutex::default(), owner: None };
         if !scratch.in_memory() {

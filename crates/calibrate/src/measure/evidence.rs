@@ -45,9 +45,10 @@ pub struct Traffic {
 
 impl Traffic {
     pub(crate) fn merge(&mut self, other: Traffic) {
-        self.requests += other.requests;
-        self.read_bytes += other.read_bytes;
-        self.write_bytes += other.write_bytes;
+        // A stored calibration may say anything.
+        self.requests = self.requests.saturating_add(other.requests);
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
     }
 }
 
@@ -100,10 +101,11 @@ impl DeviceEvidence {
         let device = self.device?;
         let reads = device.read_bytes.saturating_sub(self.asked.read_bytes);
         let writes = device.write_bytes.saturating_sub(self.asked.write_bytes);
-        let asked = (self.asked.read_bytes + self.asked.write_bytes).max(1);
-        let share = (reads + writes) as f64 / asked as f64;
-        let seen = share > OTHER_SHARE_MIN && reads + writes > OTHER_BYTES_MIN;
-        seen.then(|| Bytes(reads + writes).per(Nanos(self.span_ns)))
+        let asked = self.asked.read_bytes.saturating_add(self.asked.write_bytes).max(1);
+        let moved = reads.saturating_add(writes);
+        let share = moved as f64 / asked as f64;
+        let seen = share > OTHER_SHARE_MIN && moved > OTHER_BYTES_MIN;
+        seen.then(|| Bytes(moved).per(Nanos(self.span_ns)))
     }
 }
 

@@ -20,7 +20,7 @@ impl LoadMeasurement {
     /// Requests that completed.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.reads + self.writes
+        self.reads.saturating_add(self.writes)
     }
 
     pub(crate) fn merge(&mut self, other: &LoadMeasurement) {

@@ -86,7 +86,8 @@ impl Calibration {
     /// # Errors
     /// When it is none, or one of another version.
     pub fn from_json(text: &str) -> Result<Calibration, CalibrateError> {
-        let unreadable = |why: String| CalibrateError::Unreadable { why };
+        let unreadable =
+            |why: String| CalibrateError::Unreadable { why: plumb_units::cut(&why, 300).into_owned() };
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
         let version = value.get("schema_version").and_then(serde_json::Value::as_u64).unwrap_or(0);

@@ -63,7 +63,7 @@ fn session(instance: &Instance) -> Session {
 fn memory(instance: &Instance) -> Arc<MemoryDisk> {
     match &instance.access.disk {
         Disk::Memory(disk) => Arc::clone(disk),
-        Disk::Kernel | Disk::Held(_) => unreachable!("io_method=null"),
+        _ => unreachable!("io_method=null"),
     }
 }
 

@@ -10,9 +10,9 @@
 
 use crate::file_sort::BLOCK_BYTES;
 use crate::{EngineError, Instance};
-use plumb_events::{Event, IoStream, Session};
+use plumb_events::{Event, IoStream, Session, Statistic};
 use plumb_io::owner::Owner;
-use plumb_io::{Arena, Channel, Disk, File, IoBuffer, IoError, Operation, Request};
+use plumb_io::{Arena, Channel, Disk, File, IoBuffer, IoError, Operation, Request, Space};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,8 +53,8 @@ impl<'i> OutputFile<'i> {
             return Err(EngineError::Unfinished { path: unfinished });
         }
         let marked = || match disk {
-            Disk::Kernel | Disk::Held(_) => Owner::of_file(&unfinished).map(Some),
             Disk::Memory(_) => Ok(None),
+            _ => Owner::of_file(&unfinished).map(Some),
         };
         let owner = session.wait(Event::DiskFileOperations, marked).map_err(|source| IoError::Operation {
             operation: "create",
@@ -67,7 +67,10 @@ impl<'i> OutputFile<'i> {
         let output = OutputFile { instance, file, unfinished, path, bytes, finished: false, _owner: owner };
         if bytes > 0 {
             let whole_blocks = bytes.next_multiple_of(BLOCK_BYTES as u64);
-            session.wait(Event::DiskFileOperations, || output.file.allocate(whole_blocks))?;
+            let space = session.wait(Event::DiskFileOperations, || output.file.allocate(whole_blocks))?;
+            if space == Space::Lengthened {
+                session.count(Statistic::SpaceNotReserved, whole_blocks);
+            }
         }
         Ok(output)
     }

@@ -5,9 +5,14 @@
 //! database that stands. Who finds the first one, and can lock the home, knows that its maker is dead: the files it
 //! names go, and it after them. A creation that fails removes what it has made itself.
 //!
-//! Why the names are safe to remove: none of the files was there when the control file was written, and a file that is
-//! there already is never opened. A home with data files and no control file has been damaged by somebody else, and
-//! is left alone.
+//! Why the names are safe to remove: none of the files was there when the control file was written,
+//! and a file that is there already is never opened. A control file that came from elsewhere may
+//! name any file, so a file outside the home is removed only if its header has this database's id:
+//! such a file gets its header first. A home with data files and no control file has been damaged
+//! by another program, and is left alone.
+//!
+//! The home is held by its descriptor from the first file on ([`Directory`]): should it be moved,
+//! the creation goes on where it is.
 
 use super::lock::{HomeLock, LOCK_FILE};
 use super::{Instance, Opened};
@@ -16,17 +21,17 @@ use crate::access::{self, Access};
 use crate::cancel::Cancel;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
-use crate::storage::control::{Catalog, FILE_NAME, FileEntry, TablespaceEntry};
+use crate::storage::control::{Catalog, FILE_NAME, FileEntry, RESERVE_NAME, TablespaceEntry};
 use crate::storage::datafile::DataFile;
-use crate::storage::header::FileHeader;
+use crate::storage::header::{self, FileHeader, NO_CHECKPOINT};
+use crate::storage::own_file::require_own;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
-use plumb_io::{Disk, IoError, Lock};
+use plumb_io::{Directory, Disk, IoError, Lock, OpenMode};
 use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -95,8 +100,8 @@ impl Instance {
         cancel: Cancel,
     ) -> Result<Instance, EngineError> {
         settings.require_reads_within(extent_bytes(&settings) / settings.number(Setting::DbBlockSize))?;
-        let access = access::resolve(&settings, settings.block_size(), layout.all())?;
-        if matches!(access.disk, Disk::Kernel) {
+        let access = access::resolve(&settings, settings.block_size(), Disk::Kernel, layout.all())?;
+        if !access.disk.is_memory() {
             settings.require_archive_dest()?;
         }
         create_by(access, layout, settings, sizes, cancel)
@@ -119,14 +124,14 @@ impl Instance {
 }
 
 fn create_by(
-    access: Access,
+    mut access: Access,
     layout: &Layout,
     settings: Settings,
     sizes: InitialSizes,
     cancel: Cancel,
 ) -> Result<Instance, EngineError> {
     settings.require_one_cache_for(settings.block_size())?;
-    let on_disk = matches!(access.disk, Disk::Kernel);
+    let on_disk = !access.disk.is_memory();
     let exists = || EngineError::Exists { kind: "database", name: layout.home.display().to_string() };
     if if on_disk { stands(&layout.home)? } else { access.disk.exists(&layout.home.join(FILE_NAME)) } {
         return Err(exists());
@@ -135,10 +140,13 @@ fn create_by(
     let mut lock = None;
     if on_disk {
         layout.all().try_for_each(|directory| made.directory(directory))?;
-        lock = HomeLock::take(&layout.home, Lock::Exclusive)?;
+        let held = Arc::new(Directory::open(&layout.home)?);
+        lock = HomeLock::take(&held, Lock::Exclusive)?;
+        access.disk = Disk::Held(held);
+        made.disk = Some(access.disk.clone());
         // Not before: another process's lock file is not ours to remove.
         made.files.push(layout.home.join(LOCK_FILE));
-        if Catalog::find(&layout.home)?.is_some() {
+        if Catalog::find_on(&access.disk, &layout.home)?.is_some() {
             // Whoever made it since has let go of it.
             made.keep();
             return Err(exists());
@@ -166,15 +174,15 @@ fn create_by(
     };
     if on_disk {
         let files: Vec<PathBuf> = catalog.data_files(&layout.home).collect();
-        if let Some(file) = files.iter().find(|file| file.exists()) {
+        if let Some(file) = files.iter().find(|file| access.disk.exists(file)) {
             return Err(EngineError::NoControlFile { home: layout.home.clone(), file: file.clone() });
         }
         made.files.extend(files);
-        made.files.push(layout.home.join(FILE_NAME));
+        made.files.extend([FILE_NAME, RESERVE_NAME].map(|name| layout.home.join(name)));
     }
     write(&catalog)?;
     let tablespaces = make_files(&session, (&access, &cancel), layout, &catalog)?;
-    made.sync(&access.disk, &catalog, &layout.home)?;
+    sync_names(&access.disk, &catalog, layout)?;
     catalog.open();
     write(&catalog)?;
     drop(session);
@@ -185,28 +193,47 @@ fn create_by(
     Instance::new((settings, access, recorder, cancel), opened)
 }
 
-/// Whether a database stands in `home`. What a killed creation has left there is removed.
+/// True if a database stands in `home`. What a killed creation has left there is removed.
 ///
 /// # Errors
-/// When the control file is damaged or there are data files without one, or somebody is making one.
+/// When the control file is damaged or there are data files without one, or another process is
+/// making one.
 pub fn stands(home: &Path) -> Result<bool, EngineError> {
     let stands = |found: &Option<Catalog>| found.as_ref().is_some_and(Catalog::is_open);
     let found = Catalog::find(home)?;
     if found.is_none() || stands(&found) {
         return Ok(found.is_some());
     }
-    let _lock = HomeLock::take(home, Lock::Exclusive)?;
+    let held = Arc::new(Directory::open(home)?);
+    let disk = Disk::Held(Arc::clone(&held));
+    let _lock = HomeLock::take(&held, Lock::Exclusive)?;
     // Its maker may have come to an end since.
-    let found = Catalog::find(home)?;
+    let found = Catalog::find_on(&disk, home)?;
     let Some(catalog) = found.as_ref().filter(|catalog| !catalog.is_open()) else {
         return Ok(stands(&found));
     };
-    let files: Vec<PathBuf> = catalog.half_made(&canonical(home)?).collect();
-    // Its own list goes last.
-    for file in files.into_iter().chain([home.join(FILE_NAME)]).filter(|file| file.exists()) {
-        Disk::Kernel.remove(&file)?;
+    for file in catalog.half_made(&canonical(home)?) {
+        let path = file.path_from(home);
+        let is_own = if file.is_outside() {
+            is_of(catalog, &path)
+        } else {
+            require_own(&held, &file.path, OpenMode::Write).is_ok()
+        };
+        if is_own && disk.exists(&path) {
+            disk.remove(&path)?;
+        }
     }
+    if disk.exists(&home.join(RESERVE_NAME)) {
+        disk.remove(&home.join(RESERVE_NAME))?;
+    }
+    // Its own list goes last.
+    disk.remove(&home.join(FILE_NAME))?;
     Ok(false)
+}
+
+/// True if a file outside the home says that it is this database's.
+fn is_of(catalog: &Catalog, path: &Path) -> bool {
+    header::database_of(path).is_ok_and(|found| found == Some(catalog.database))
 }
 
 /// A directory's path without links, as it is compared.
@@ -244,7 +271,7 @@ impl Planned<'_> {
             let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
             let path = directory.join(format!("{}{:02}.dbf", purpose.name().to_lowercase(), number + 1));
             let path = path.strip_prefix(home).map_or(path.clone(), Path::to_path_buf);
-            files.push(FileEntry { id: first + number as u16, path, bytes: file_bytes });
+            files.push(FileEntry { id: first + number as u16, path, bytes: file_bytes, needs: None });
         }
         let extent_blocks = block_size.blocks_in(extent_bytes).0;
         Ok(TablespaceEntry { purpose, block_size: block_size.bytes() as u64, extent_blocks, files })
@@ -274,7 +301,7 @@ pub(super) fn add_tablespace(
         });
     }
     let (home, access) = (&instance.home, &instance.access);
-    let canonical = canonical(home).unwrap_or_else(|_| home.clone());
+    let canonical = instance.canonical_home();
     let users = instance.tablespace(Purpose::Users);
     let beside: Vec<PathBuf> =
         users.files.iter().filter_map(|file| file.file.path().parent().map(Path::to_path_buf)).collect();
@@ -374,6 +401,7 @@ pub(super) fn header(
         extent_blocks: BlockCount(entry.extent_blocks),
         purpose: entry.purpose,
         created: CREATION,
+        checkpoint: NO_CHECKPOINT,
         home: file.path.is_absolute().then(|| home.to_path_buf()),
     }
 }
@@ -381,6 +409,8 @@ pub(super) fn header(
 /// What a create has made so far; removed again unless kept.
 #[derive(Debug, Default)]
 struct Made {
+    /// By which the home is held, once it is.
+    disk: Option<Disk>,
     directories: Vec<PathBuf>,
     files: Vec<PathBuf>,
     kept: bool,
@@ -388,23 +418,8 @@ struct Made {
 
 impl Made {
     fn directory(&mut self, path: &Path) -> Result<(), EngineError> {
-        let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.exists()).collect();
-        self.directories.extend(missing.into_iter().rev().map(Path::to_path_buf));
-        fs::create_dir_all(path).map_err(|source| IoError::Operation {
-            operation: "create directory",
-            path: path.to_path_buf(),
-            source,
-        })?;
+        self.directories.extend(Disk::Kernel.make_directory(path)?);
         Ok(())
-    }
-
-    /// Makes the names durable: those of the files, and of the directories that were made for them.
-    fn sync(&self, disk: &Disk, catalog: &Catalog, home: &Path) -> Result<(), EngineError> {
-        let parent = |path: PathBuf| path.parent().map(Path::to_path_buf);
-        let of_files = catalog.data_files(home).filter_map(parent);
-        let directories: BTreeSet<PathBuf> =
-            of_files.chain(self.directories.iter().cloned().filter_map(parent)).collect();
-        Ok(directories.iter().try_for_each(|directory| disk.sync_directory(directory))?)
     }
 
     fn keep(&mut self) {
@@ -412,16 +427,27 @@ impl Made {
     }
 }
 
+/// Makes the names durable: those of the files, and of the directories that they lie in. These may
+/// have been made by the caller just before.
+fn sync_names(disk: &Disk, catalog: &Catalog, layout: &Layout) -> Result<(), EngineError> {
+    let parent = |path: PathBuf| path.parent().map(Path::to_path_buf);
+    let of_files = catalog.data_files(&layout.home).filter_map(parent);
+    let around = layout.all().cloned().filter_map(parent);
+    let directories: BTreeSet<PathBuf> = of_files.chain(around).collect();
+    Ok(directories.iter().try_for_each(|directory| disk.sync_directory(directory))?)
+}
+
 impl Drop for Made {
     fn drop(&mut self) {
         if self.kept {
             return;
         }
+        // The error to report is the first one.
         for file in &self.files {
-            let _ = fs::remove_file(file);
+            let _ = self.disk.as_ref().map(|disk| disk.remove(file));
         }
         for directory in self.directories.iter().rev() {
-            let _ = fs::remove_dir(directory);
+            let _ = Disk::Kernel.remove_directory(directory);
         }
     }
 }

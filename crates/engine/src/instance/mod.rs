@@ -23,17 +23,20 @@ use crate::parallel::servers::{Operation, Sharing};
 use crate::read_cost::MergeReads;
 use crate::redo::recovery;
 use crate::settings::{Setting, Settings};
-use crate::storage::control::{Catalog, FILE_NAME, SegmentExtent};
+use crate::storage::control::{Catalog, FILE_NAME, RESERVE_NAME, SegmentExtent};
+use crate::storage::log_places::LogPlaces;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
 use lock::{HomeLock, LOCK_FILE};
 use plumb_events::{Event, Recorder, Session, locked};
 use plumb_io::{Disk, OpenMode};
 use plumb_units::{BlockSize, Bytes, Lsn};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+/// Bytes of the home's path that the header of a log file has room for.
+const HOME_BYTES_MOST: usize = 4000;
 
 /// An open database.
 #[derive(Debug)]
@@ -241,6 +244,32 @@ impl Instance {
         session.wait(Event::ControlFileParallelWrite, write)
     }
 
+    /// Notes where the files of a log lie that is about to be made: as the settings say.
+    ///
+    /// # Errors
+    /// When a directory that they name is not there, its files could not name the home, or the
+    /// control file cannot be written.
+    pub(crate) fn name_log_places(&self, session: &Session) -> Result<LogPlaces, EngineError> {
+        let places = LogPlaces::of(&self.settings)?;
+        let home_bytes = self.canonical_home().as_os_str().len();
+        if !places.are_usual() && home_bytes > HOME_BYTES_MOST {
+            return Err(EngineError::Contradiction {
+                first: "log files outside of the database's directory".to_string(),
+                second: format!("a directory with a path of {home_bytes} bytes"),
+                why: format!("they keep its path, up to {HOME_BYTES_MOST} bytes of it; choose a shorter one"),
+            });
+        }
+        if self.catalog().log_places != places {
+            self.change_catalog(session, |catalog| catalog.set_log_places(places.clone()))?;
+        }
+        Ok(places)
+    }
+
+    /// The home without links; as it was given where it cannot be resolved any more.
+    pub(crate) fn canonical_home(&self) -> PathBuf {
+        create::canonical(&self.home).unwrap_or_else(|_| self.home.clone())
+    }
+
     /// Frees the extents of a segment that the catalog does not have (any more). Its blocks leave the cache.
     pub(crate) fn release(&self, session: &Session, purpose: Purpose, extents: &[SegmentExtent]) {
         let extents = || extents.iter().map(|piece| piece.extent);
@@ -320,11 +349,19 @@ impl Instance {
                 first = removed.map_err(EngineError::from);
             }
         }
-        if matches!(self.access.disk, Disk::Kernel) {
-            let log_files = recovery::files(&self.home);
-            for path in [FILE_NAME, LOCK_FILE].map(|name| self.home.join(name)).into_iter().chain(log_files) {
+        if !self.access.disk.is_memory() {
+            let (database, places) = {
+                let catalog = self.catalog();
+                (catalog.database, catalog.log_places.clone())
+            };
+            let log_files = recovery::files_in(&self.home, database, places.clone());
+            for path in [FILE_NAME, RESERVE_NAME, LOCK_FILE]
+                .map(|name| self.home.join(name))
+                .into_iter()
+                .chain(log_files)
+            {
                 // Missing is as good as removed.
-                let _ = fs::remove_file(path);
+                let _ = self.access.disk.remove(&path);
             }
             let mut directories: Vec<&Path> = self
                 .tablespaces
@@ -332,11 +369,11 @@ impl Instance {
                 .flat_map(|t| &t.files)
                 .filter_map(|f| f.file.path().parent())
                 .collect();
-            let mirror = recovery::mirror(&self.home);
-            directories.extend([mirror.as_path(), &self.home]);
+            let of_log = recovery::directories_in(&self.home, &places);
+            directories.extend(of_log.iter().map(PathBuf::as_path).chain([self.home.as_path()]));
             for directory in directories {
                 // A directory that others use too is not empty and stays.
-                let _ = fs::remove_dir(directory);
+                let _ = self.access.disk.remove_directory(directory);
             }
         }
         first

@@ -8,8 +8,13 @@
 //! To read it nothing is written, not even a lock file's content: it works on a read-only mount, in a directory
 //! without write permission, and beside others who read. The temporary tablespace is not opened.
 //!
-//! A file outside the home names the home. When that is not this one, either the database was moved, and the file is
-//! given the new name; or this is a copy, and the file belongs to the original.
+//! A file outside the home names the home. When that is not this one, either the database was
+//! moved, and the file is given the new name; or this is a copy, and the file belongs to the
+//! original. The path comes from a control file that another user may have written, so such a file
+//! is used only if its header has this database's id, and is never made anew.
+//!
+//! The home is held by its descriptor ([`Directory`]): should it be moved while it is open, the
+//! instance goes on in it, and what is put in its place is not touched.
 
 use super::create::{canonical, header, stands};
 use super::lock::HomeLock;
@@ -17,18 +22,18 @@ use super::{Instance, Opened};
 use crate::EngineError;
 use crate::access::{self, Access};
 use crate::cancel::Cancel;
+use crate::redo::recovery;
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, TablespaceEntry};
-use crate::storage::datafile::DataFile;
-use crate::storage::header::FileHeader;
+use crate::storage::datafile::{DataFile, Meant};
+use crate::storage::header::{FileHeader, Found};
+use crate::storage::own_file::require_own;
 use crate::storage::tablespace::{Extent, Purpose, Tablespace, UnusableFile};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
-use plumb_io::{Disk, Lock, OpenMode};
-use plumb_units::{BlockCount, BlockSize, FileId};
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use plumb_io::{Directory, Disk, Lock, OpenMode};
+use plumb_units::{BlockCount, BlockSize, FileId, Lsn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,15 +74,21 @@ fn open_as(
     settings: Settings,
     cancel: Cancel,
 ) -> Result<Instance, EngineError> {
-    let disk = memory.map_or(Disk::Kernel, |disk| Disk::Memory(Arc::clone(disk)));
     let missing = || EngineError::NoDatabase { home: home.to_path_buf() };
+    let held = if memory.is_some() || !home.is_dir() { None } else { Some(Arc::new(Directory::open(home)?)) };
+    let disk = match (memory, &held) {
+        (Some(disk), _) => Disk::Memory(Arc::clone(disk)),
+        (None, Some(held)) => Disk::Held(Arc::clone(held)),
+        (None, None) => return Err(missing()),
+    };
     let read = || Catalog::find_on(&disk, home)?.ok_or_else(missing);
     // Read before the lock to tell a missing database from a locked one, and
     // again behind it: its last owner may have changed it until then.
     let mut catalog = read()?;
-    let lock = match memory {
-        Some(_) => None,
-        None => HomeLock::take(home, if mode == OpenMode::Read { Lock::Shared } else { Lock::Exclusive })?,
+    let kind = if mode == OpenMode::Read { Lock::Shared } else { Lock::Exclusive };
+    let lock = match &held {
+        None => None,
+        Some(held) => HomeLock::take(held, kind)?,
     };
     if lock.is_some() {
         catalog = read()?;
@@ -96,13 +107,13 @@ fn open_as(
     let access = match (mode, memory) {
         (_, Some(disk)) => access::in_memory(&settings, disk)?,
         (OpenMode::Read, None) => {
-            let file = files.iter().find(|file| file.exists()).map(PathBuf::as_path);
-            access::resolve_to_read(&settings, block_size, file)?
+            let file = files.iter().find(|file| disk.exists(file)).map(PathBuf::as_path);
+            access::resolve_to_read(&settings, block_size, disk, file)?
         }
         _ => {
             let directories: Vec<PathBuf> =
                 files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect();
-            access::resolve(&settings, block_size, directories.iter())?
+            access::resolve(&settings, block_size, disk, directories.iter())?
         }
     };
     let recorder = Recorder::new();
@@ -110,18 +121,23 @@ fn open_as(
     let opening = Opening {
         mode,
         home,
+        held: held.as_deref(),
         canonical: if memory.is_some() { home.to_path_buf() } else { canonical(home)? },
+        checkpoint: recovery::checkpointed(&access.disk, home, catalog.database),
         session: &session,
         access: &access,
         catalog: &catalog,
     };
     let tablespaces =
         catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
+    let opening_checkpoint = opening.checkpoint;
     let damaged = |why| EngineError::ControlFile { path: home.join(FILE_NAME), why };
     let tablespaces = Tablespaces::of(tablespaces).map_err(damaged)?;
     claim(&catalog, &tablespaces).map_err(damaged)?;
     if mode == OpenMode::Write {
-        catalog.skip_lsns(&disk);
+        let unusable = || tablespaces.iter().flat_map(|tablespace| &tablespace.unusable);
+        catalog.note_usable(|id| unusable().all(|file| file.id.0 != id), opening_checkpoint);
+        catalog.skip_lsns(&access.disk);
     }
     let next_lsn = catalog.lsn_ceiling;
     if mode == OpenMode::Write {
@@ -155,7 +171,11 @@ fn owned_extents(catalog: &Catalog) -> impl Iterator<Item = (Purpose, &[SegmentE
 struct Opening<'a> {
     mode: OpenMode,
     home: &'a Path,
+    /// `None` in memory.
+    held: Option<&'a Directory>,
     canonical: PathBuf,
+    /// The one that data files must have been there for.
+    checkpoint: Lsn,
     session: &'a Session,
     access: &'a Access,
     catalog: &'a Catalog,
@@ -163,10 +183,7 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     fn tablespace(&self, entry: &TablespaceEntry) -> Result<Tablespace, EngineError> {
-        let block_size = BlockSize::new(entry.block_size).ok_or_else(|| EngineError::ControlFile {
-            path: self.home.join(FILE_NAME),
-            why: format!("a block size of {} bytes is not possible", entry.block_size),
-        })?;
+        let block_size = BlockSize::new(entry.block_size).expect("the control file was validated");
         let (mut files, mut unusable) = (Vec::new(), Vec::new());
         let not_needed = self.mode == OpenMode::Read && entry.purpose == Purpose::Temp;
         for file in entry.files.iter().filter(|_| !not_needed) {
@@ -177,6 +194,9 @@ impl Opening<'_> {
                     | EngineError::CopyOf { .. }
                     | EngineError::LinkedFile { .. }),
                 ) => return Err(error),
+                // A tablespace whose maker was killed: nothing lies in it, and the next opening to
+                // write makes it.
+                Err(error) if self.mode == OpenMode::Read && !self.is_used(file.id) && error.is_damage() => {}
                 // Sorts write to all files of it: without one they would not do what was asked for.
                 Err(error) if entry.purpose == Purpose::Temp => return Err(error),
                 Err(error) => {
@@ -186,6 +206,11 @@ impl Opening<'_> {
             }
         }
         Tablespace::new(entry.purpose, block_size, BlockCount(entry.extent_blocks), (files, unusable))
+    }
+
+    /// True if a table or an index has an extent of the file.
+    fn is_used(&self, file: u16) -> bool {
+        owned_extents(self.catalog).flat_map(|(_, pieces)| pieces).any(|piece| piece.extent.file == file)
     }
 
     fn file(
@@ -201,31 +226,32 @@ impl Opening<'_> {
         let end_of = |extent: Extent| (u64::from(extent.block) + u64::from(extent.blocks)) * entry.block_size;
         let end = owned.filter(|extent| extent.file == file.id).map(end_of).max();
         let needed = file.bytes.max(end.unwrap_or(0));
-        let inside = self.mode == OpenMode::Write && header.home.is_none();
-        let require_own = || if inside { require_own_file(&path) } else { Ok(()) };
-        match DataFile::open(self.session, self.access, &path, (&header, file.bytes, needed), self.mode) {
-            Ok((opened, home)) => {
-                require_own()?;
-                self.settle(opened, &header, home)
+        let writes_inside = self.mode == OpenMode::Write && !file.is_outside();
+        let checkpoint = file.needs.map_or(self.checkpoint, Lsn);
+        let meant = Meant { header: &header, bytes: file.bytes, needed, checkpoint };
+        let held = self.held.filter(|_| !file.is_outside());
+        let require_own = |mode| held.map_or(Ok(()), |held| require_own(held, &file.path, mode));
+        // A link is not opened. A second name is reported after a process that has the file open.
+        require_own(OpenMode::Read)?;
+        match DataFile::open(self.session, self.access, &path, &meant, self.mode) {
+            Ok((opened, found)) => {
+                require_own(self.mode)?;
+                self.settle(opened, header, found)
             }
-            Err(error)
-                if self.mode == OpenMode::Write && end.is_none() && may_be_made_anew(&error, &header) =>
-            {
-                require_own()?;
+            Err(error) if writes_inside && end.is_none() && may_be_made_anew(&error, header.purpose) => {
+                require_own(self.mode)?;
                 self.make_anew(&path, &header, file.bytes)
+            }
+            Err(error) if file.is_outside() && end.is_none() && error.is_damage() => {
+                Err(EngineError::OutsideFile { path, error: error.to_string() })
             }
             Err(error) => Err(error),
         }
     }
 
     /// Gives a file outside the home to this one, unless the database that it names is still there.
-    fn settle(
-        &self,
-        file: DataFile,
-        header: &FileHeader,
-        named: Option<PathBuf>,
-    ) -> Result<DataFile, EngineError> {
-        let Some(original) = named.filter(|named| header.home.as_ref() != Some(named)) else {
+    fn settle(&self, file: DataFile, header: FileHeader, found: Found) -> Result<DataFile, EngineError> {
+        let Some(original) = found.home.filter(|named| header.home.as_ref() != Some(named)) else {
             return Ok(file);
         };
         // What cannot be read is not known to be gone.
@@ -238,7 +264,8 @@ impl Opening<'_> {
             return Err(EngineError::CopyOf { path, original, home });
         }
         if self.mode == OpenMode::Write {
-            file.write_header(self.session, &self.access.method, header)?;
+            let header = FileHeader { checkpoint: found.checkpoint, ..header };
+            file.write_header(self.session, &self.access.method, &header)?;
             file.sync(self.session)?;
         }
         Ok(file)
@@ -258,26 +285,12 @@ impl Opening<'_> {
     }
 }
 
-/// Refuses to write to a file within the home that another directory may reach too: by a link, which `cp -a` copies,
-/// or by a second name. Its header names no home, so nothing else would tell the copy from the original.
-fn require_own_file(path: &Path) -> Result<(), EngineError> {
-    let linked = |why: &str| Err(EngineError::LinkedFile { path: path.to_path_buf(), why: why.to_string() });
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.file_type().is_symlink() => linked("it is a link"),
-        Ok(found) if found.is_file() && found.nlink() > 1 => {
-            linked(&format!("it has {} names (hard links)", found.nlink()))
-        }
-        // What is missing or cannot be reached is said by who opens it.
-        _ => Ok(()),
-    }
-}
-
-/// Whether a file that cannot be used as it is, and that nobody has a block in, can be replaced by an empty one: not
-/// when it may be another database's, nor when it could not be reached.
-fn may_be_made_anew(error: &EngineError, header: &FileHeader) -> bool {
-    let inside = header.home.is_none();
+/// True if a file of the home that cannot be used as it is, and that has no block of a table or an
+/// index, can be replaced by an empty one: not if it may be another database's, or could not be
+/// reached.
+fn may_be_made_anew(error: &EngineError, purpose: Purpose) -> bool {
     match error {
-        EngineError::OtherDatabase { .. } => inside && header.purpose == Purpose::Temp,
+        EngineError::OtherDatabase { .. } => purpose == Purpose::Temp,
         error => error.is_damage(),
     }
 }

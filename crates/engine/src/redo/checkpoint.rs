@@ -18,15 +18,19 @@
 //!      76  log files u32
 //!      80  members u32     of each log file; 0 as 1
 //!      88  file bytes u64  of each log file; 0: not noted
+//!      96  headers u64     1: each data file's header has the LSN of this checkpoint, or of a later one
 //! ```
 
-use super::log_file::{checksum, number};
+use super::log_file::{FILES_MOST, checksum, number, require};
 use super::record::HEADER_BYTES;
 use crate::EngineError;
 use crate::access::Access;
 use crate::database_id::DatabaseId;
+use crate::storage::block::LSN_MOST;
 use plumb_events::{Event, IoStream, Session};
-use plumb_io::{Arena, Channel, DirectIo, File, IoBuffer, Method, MethodKind, OpenMode, Operation, Request};
+use plumb_io::{
+    Arena, Channel, DirectIo, File, IoBuffer, Lock, Method, MethodKind, OpenMode, Operation, Request,
+};
 use plumb_units::Lsn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +41,19 @@ const MAGIC: [u8; 8] = *b"plumbctl";
 const VERSION: u32 = 1;
 /// Bytes from one copy to the other.
 const COPY_BYTES: usize = 4096;
+/// Bytes of a log block, from the least to what any device asks for.
+const LOG_BLOCKS: (u64, u64) = (512, 64 << 10);
+/// Bytes of a log file at most: the range of the setting.
+const FILE_BYTES_MOST: u64 = 1 << 40;
+
+/// True for a control block whose checkpoint is noted in the headers of data files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileHeaders {
+    /// By none: the log is new, or an older program wrote the control block.
+    NotNoted,
+    /// In each, before the control block was written.
+    Noted,
+}
 
 /// What the control block says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +78,8 @@ pub struct Checkpoint {
     pub members: u32,
     /// How long each of them is at least; 0 in a control block that was written before this was noted.
     pub file_bytes: u64,
+    /// Whether headers of data files have it.
+    pub headers: FileHeaders,
 }
 
 impl Checkpoint {
@@ -82,11 +101,53 @@ impl Checkpoint {
         put(72, u64::from(self.log_files) << 32 | u64::from(self.log_block));
         put(80, u64::from(self.members));
         put(88, self.file_bytes);
+        put(96, u64::from(self.headers == FileHeaders::Noted));
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
         let sum = checksum(&bytes[4..128]);
         bytes[0..4].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Refuses a field that no control block has. Everything that follows computes with them: how
+    /// many files and members are opened, how they are cut into blocks, where the log begins.
+    fn require_bounds(&self, path: &Path) -> Result<(), EngineError> {
+        let part = (path, "the control block");
+        require(part, ("serial", self.serial), 0..=LSN_MOST)?;
+        require(part, ("redo LSN", self.redo.0), 0..=LSN_MOST)?;
+        require(part, ("low LSN", self.low.0), 0..=self.redo.0)?;
+        require(part, ("sequence", self.sequence), 1..=LSN_MOST)?;
+        require(part, ("next transaction", self.next_transaction), 1..=LSN_MOST)?;
+        require(part, ("bytes of a log block", u64::from(self.log_block)), LOG_BLOCKS.0..=LOG_BLOCKS.1)?;
+        if !self.log_block.is_power_of_two() {
+            let why = format!(
+                "the control block: bytes of a log block: found {}, expected a power of two; restore the database from a copy",
+                self.log_block
+            );
+            return Err(EngineError::Log { path: path.to_path_buf(), why });
+        }
+        require(part, ("log files", u64::from(self.log_files)), 1..=u64::from(FILES_MOST))?;
+        require(part, ("members of a log file", u64::from(self.members)), 1..=2)?;
+        require(part, ("bytes of a log file", self.file_bytes), 0..=FILE_BYTES_MOST)
+    }
+
+    /// The copy that counts of those in a control block.
+    ///
+    /// # Errors
+    /// When none is whole, or it is another database's.
+    pub(super) fn newest(bytes: &[u8], database: DatabaseId, path: &Path) -> Result<Checkpoint, EngineError> {
+        let copies = bytes.chunks_exact(COPY_BYTES).take(2).filter_map(Checkpoint::read);
+        let newest = copies.max_by_key(|copy| copy.serial).ok_or_else(|| EngineError::Log {
+            path: path.to_path_buf(),
+            why: "neither copy of the log's control block is whole; restore the database from a copy"
+                .to_string(),
+        })?;
+        if newest.database != database {
+            let (found, expected) = (newest.database, database);
+            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
+        }
+        newest.require_bounds(path)?;
+        Ok(newest)
     }
 
     fn read(bytes: &[u8]) -> Option<Checkpoint> {
@@ -102,6 +163,7 @@ impl Checkpoint {
             log_files: (number(bytes, 72) >> 32) as u32,
             members: (number(bytes, 80) as u32).max(1),
             file_bytes: number(bytes, 88),
+            headers: if number(bytes, 96) == 1 { FileHeaders::Noted } else { FileHeaders::NotNoted },
         })
     }
 }
@@ -118,6 +180,7 @@ impl ControlFile {
     /// Opens it, or makes one without a copy in it.
     pub(super) fn open_at(access: &Access, path: &Path, mode: OpenMode) -> Result<ControlFile, EngineError> {
         let file = access.disk.open(path, mode, DirectIo::Off)?;
+        lock(&file)?;
         let (_, mut buffers) = Arena::buffers(2 * COPY_BYTES, 1)?;
         let channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
         Ok(ControlFile { file: Arc::new(file), channel, buffer: buffers.pop() })
@@ -140,19 +203,7 @@ impl ControlFile {
         let buffer = self.buffer.take().ok_or_else(|| lost(&self.file))?;
         self.transfer(session, Operation::ReadAtMost, 0, (buffer, 2 * COPY_BYTES))?;
         let buffer = self.buffer.as_ref().ok_or_else(|| lost(&self.file))?;
-        let copies = [&buffer[..COPY_BYTES], &buffer[COPY_BYTES..]].map(Checkpoint::read);
-        let newest = copies.into_iter().flatten().max_by_key(|copy| copy.serial);
-        let path = self.file.path();
-        let newest = newest.ok_or_else(|| EngineError::Log {
-            path: path.to_path_buf(),
-            why: "neither copy of the log's control block is whole; restore the database from a copy"
-                .to_string(),
-        })?;
-        if newest.database != database {
-            let (found, expected) = (newest.database, database);
-            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
-        }
-        Ok(newest)
+        Checkpoint::newest(buffer, database, self.file.path())
     }
 
     fn transfer(
@@ -170,12 +221,21 @@ impl ControlFile {
             buffer,
             range: 0..bytes,
             event: if writes { Event::ControlFileParallelWrite } else { Event::ControlFileSequentialRead },
-            stream: if writes { IoStream::LogWrites } else { IoStream::LogReads },
+            stream: if writes { IoStream::HeaderWrites } else { IoStream::HeaderReads },
             tag: 0,
         };
         self.channel.carry_out(session, request, &mut self.buffer)?;
         Ok(())
     }
+}
+
+/// Locks a file of the log for this process alone.
+pub(super) fn lock(file: &File) -> Result<(), EngineError> {
+    if file.lock(Lock::Exclusive)? {
+        return Ok(());
+    }
+    let (path, holder) = (file.path().to_path_buf(), "another process".to_string());
+    Err(EngineError::InUse { what: "log file", path, holder })
 }
 
 /// Where it is.

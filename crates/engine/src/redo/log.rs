@@ -15,7 +15,7 @@
 
 use super::archiver::Archive;
 use super::bell::Bell;
-use super::checkpoint::{Checkpoint, ControlFile};
+use super::checkpoint::{Checkpoint, ControlFile, FileHeaders};
 use super::group_commit::{GroupCommit, ROLE, Turn};
 use super::log_buffer::{Apart, LogBuffer};
 use super::log_file::{BATCH_HEADER, FILE_HEADER};
@@ -32,6 +32,7 @@ use plumb_io::{DirectIo, File, Method, MethodKind, priority};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{
     AtomicBool, AtomicI64,
     Ordering::{Relaxed, SeqCst},
@@ -343,6 +344,14 @@ impl Log {
     /// Its files.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.files.iter().map(|file| &**file)
+    }
+
+    /// Paths of the second members of its files; none where each has one.
+    #[must_use]
+    pub fn second_members(&self) -> Vec<PathBuf> {
+        let writer = locked(&self.writer);
+        let second = writer.files.iter().filter_map(|file| file.members.get(1));
+        second.map(|member| member.path().to_path_buf()).collect()
     }
 
     /// What it was made with.
@@ -687,7 +696,9 @@ impl Log {
             writer.files[first.unwrap_or(writer.current)].header.sequence
         };
         let serial = control.1.serial + 1;
-        let checkpoint = Checkpoint { serial, redo, low, sequence, next_transaction, ..control.1 };
+        let noted = FileHeaders::Noted;
+        let checkpoint =
+            Checkpoint { serial, redo, low, sequence, next_transaction, headers: noted, ..control.1 };
         let written = control.0.write(session, &checkpoint);
         if let Err(error) = &written {
             self.fail(error.to_string());

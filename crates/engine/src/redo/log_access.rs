@@ -8,7 +8,7 @@ use crate::EngineError;
 use crate::access::Access;
 use crate::settings::{Setting, Settings};
 use plumb_io::device::{self, DirectIoSupport};
-use plumb_io::{DirectIo, Disk, IoError};
+use plumb_io::{DirectIo, IoError};
 use std::path::Path;
 
 /// The least log block.
@@ -20,7 +20,7 @@ const LOG_BLOCK_MIN: u64 = 512;
 /// When direct I/O was asked for the log and does not work in its directory.
 pub(crate) fn of_log(settings: &Settings, access: &Access, home: &Path) -> Result<Access, EngineError> {
     let word = settings.word(Setting::LogFileIo);
-    let direct = match (word, matches!(access.disk, Disk::Kernel)) {
+    let direct = match (word, !access.disk.is_memory()) {
         ("buffered", _) | (_, false) => DirectIo::Off,
         ("direct", true) if access.direct == DirectIo::Off => match described(home) {
             DirectIoSupport::Yes { .. } => DirectIo::Required,
@@ -37,7 +37,7 @@ pub(crate) fn of_log(settings: &Settings, access: &Access, home: &Path) -> Resul
 
 /// The least piece that a log file in this directory is written by.
 pub(super) fn log_block(access: &Access, home: &Path) -> u64 {
-    if !matches!(access.disk, Disk::Kernel) {
+    if access.disk.is_memory() {
         return LOG_BLOCK_MIN;
     }
     match described(home) {

@@ -8,7 +8,10 @@
 //!             32   sequence u64      how many files were begun until this one; 0: never used
 //!             40   first LSN u64     of the first batch
 //!             48   number u32        of the file, from 1
+//!             52   crc32c u32        of bytes 64 to 4096; 0 where no home is named
 //!             56   previous end u64  LSN behind the last batch of the file before
+//!             64   length u16        of the home
+//!             66   home              the database's directory, where a member lies outside of it
 //!           4096   batches
 //!
 //! batch        0   crc32c u32        of bytes 4 to its length
@@ -20,11 +23,19 @@
 //! ```
 //! A file's batches end where no batch of its sequence and of the next LSN follows. LSNs may pass over a stretch between two batches: each opening of the
 //! database does. What an earlier use of the file left has a lower LSN.
+//!
+//! A member outside of the database's directory has the database's id in its name, so that several
+//! databases may share a directory, and names the database's directory in its header: a copy of the
+//! database has the same id and would reach the same file.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
+use crate::storage::block::LSN_MOST;
 use crc_fast::CrcAlgorithm;
 use plumb_units::Lsn;
+use std::ffi::OsStr;
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes before the first batch of a file.
@@ -34,13 +45,28 @@ pub(super) const BATCH_HEADER: usize = 32;
 const MAGIC: [u8; 8] = *b"plumblog";
 const VERSION: u32 = 1;
 
-/// The directory of second members in a database's home; another disk may be mounted there.
-pub(super) const MIRROR: &str = "mirror";
+/// Where a log file's home is in its header, behind its length.
+const HOME: usize = 66;
+/// Log files that a database may have: the range of the setting.
+pub(super) const FILES_MOST: u32 = 64;
+/// Bytes of a batch at most: what half of the largest log buffer takes, and its header. A longer
+/// one was never written.
+const BATCH_MOST: usize = (1 << 29) + BATCH_HEADER;
 
-/// Where a member of a log file of a database is; members and files are counted from 1.
-pub(super) fn path(home: &Path, number: u32, member: u32) -> PathBuf {
-    let name = format!("redo{number:02}.log");
-    if member == 1 { home.join(name) } else { home.join(MIRROR).join(name) }
+/// Refuses a number of a file that no log has. It is checked once, where it is read.
+pub(super) fn require(
+    (path, part): (&Path, &str),
+    (field, found): (&str, u64),
+    range: RangeInclusive<u64>,
+) -> Result<(), EngineError> {
+    if range.contains(&found) {
+        return Ok(());
+    }
+    let (least, most) = range.into_inner();
+    let why = format!(
+        "{part}: {field}: found {found}, expected {least} to {most}; restore the database from a copy"
+    );
+    Err(EngineError::Log { path: path.to_path_buf(), why })
 }
 
 /// What a log file says of itself.
@@ -59,8 +85,16 @@ impl FileHeader {
         FileHeader { database, sequence: 0, first: Lsn(0), number, previous_end: Lsn(0) }
     }
 
-    pub(super) fn write(&self, bytes: &mut [u8]) {
+    /// Fills a header; `home` is empty for files within it.
+    pub(super) fn write(&self, bytes: &mut [u8], home: &Path) {
         bytes[..FILE_HEADER as usize].fill(0);
+        let home = home.as_os_str().as_bytes();
+        if !home.is_empty() {
+            bytes[64..HOME].copy_from_slice(&(home.len() as u16).to_le_bytes());
+            bytes[HOME..HOME + home.len()].copy_from_slice(home);
+            let sum = checksum(&bytes[64..FILE_HEADER as usize]);
+            bytes[52..56].copy_from_slice(&sum.to_le_bytes());
+        }
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
@@ -70,6 +104,17 @@ impl FileHeader {
         bytes[56..64].copy_from_slice(&self.previous_end.0.to_le_bytes());
         let sum = checksum(&bytes[4..64]);
         bytes[0..4].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Returns the home that a header names; empty where it names none.
+    pub(super) fn home(bytes: &[u8]) -> PathBuf {
+        let named = &bytes[64..FILE_HEADER as usize];
+        let length = usize::from(u16::from_le_bytes([named[0], named[1]]));
+        let is_whole = number(bytes, 48) >> 32 == u64::from(checksum(named));
+        match named.get(HOME - 64..HOME - 64 + length).filter(|_| is_whole) {
+            Some(home) => PathBuf::from(OsStr::from_bytes(home)),
+            None => PathBuf::new(),
+        }
     }
 
     /// What is there; `None` where no whole header is, as when the power went while it was written.
@@ -86,13 +131,23 @@ impl FileHeader {
         if found != database {
             return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected: database });
         }
-        Ok(Some(FileHeader {
+        let header = FileHeader {
             database,
             sequence: number(bytes, 32),
             first: Lsn(number(bytes, 40)),
             number: number(bytes, 48) as u32,
             previous_end: Lsn(number(bytes, 56)),
-        }))
+        };
+        header.require_bounds(path)?;
+        Ok(Some(header))
+    }
+
+    fn require_bounds(&self, path: &Path) -> Result<(), EngineError> {
+        let part = (path, "its header");
+        require(part, ("sequence", self.sequence), 0..=LSN_MOST)?;
+        require(part, ("first LSN", self.first.0), 0..=LSN_MOST)?;
+        require(part, ("number of the file", u64::from(self.number)), 1..=u64::from(FILES_MOST))?;
+        require(part, ("end of the file before", self.previous_end.0), 0..=self.first.0)
     }
 }
 
@@ -121,7 +176,8 @@ impl BatchHeader {
     pub(super) fn claimed(bytes: &[u8], sequence: u64, least: Lsn) -> Option<usize> {
         let head = bytes.get(..BATCH_HEADER)?;
         let length = (number(head, 0) >> 32) as usize;
-        let fits = length > BATCH_HEADER && number(head, 16) == sequence && number(head, 8) >= least.0;
+        let is_length = (BATCH_HEADER + 1..=BATCH_MOST).contains(&length);
+        let fits = is_length && number(head, 16) == sequence && number(head, 8) >= least.0;
         fits.then_some(length)
     }
 
@@ -130,6 +186,11 @@ impl BatchHeader {
         let length = BatchHeader::claimed(bytes, sequence, least)?;
         let header = BatchHeader { length, lsn: Lsn(number(bytes, 8)), sequence, opening: number(bytes, 24) };
         (number(bytes, 0) as u32 == checksum(bytes.get(4..length)?)).then_some(header)
+    }
+
+    /// Refuses a whole batch of an LSN that no log reaches, at this byte of a file.
+    pub(super) fn require_bounds(&self, path: &Path, at: u64) -> Result<(), EngineError> {
+        require((path, &format!("the batch at byte {at}")), ("LSN", self.lsn.0), 0..=LSN_MOST)
     }
 }
 

@@ -131,7 +131,11 @@ impl<'a> LogReader<'a> {
         self.fill(at + BATCH_HEADER as u64)?;
         let Some(claimed) = BatchHeader::claimed(self.window(at), sequence, least) else { return Ok(None) };
         self.fill(at + claimed as u64)?;
-        Ok(BatchHeader::read(self.window(at), sequence, least))
+        let found = BatchHeader::read(self.window(at), sequence, least);
+        if let (Some(batch), Some((file, _))) = (&found, &self.file) {
+            batch.require_bounds(file.path(), at)?;
+        }
+        Ok(found)
     }
 
     /// What has been read, from an offset on.

@@ -124,7 +124,9 @@ impl ReadBack {
             }
             into.extend_from_slice(&bytes[..part]);
             if length == usize::MAX {
-                length = length_of(into).unwrap_or(0);
+                // A record ends within its batch: what says otherwise is none.
+                let room = end_of(place).saturating_sub(offset);
+                length = length_of(into).filter(|length| *length as u64 <= room).unwrap_or(0);
                 into.truncate(length);
             }
         }

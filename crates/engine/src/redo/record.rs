@@ -125,6 +125,11 @@ impl Record<'_> {
     pub fn length(&self) -> usize {
         (HEADER_BYTES + self.undo.len() + self.changes.len()).next_multiple_of(8)
     }
+
+    /// Bytes that all its changes take in the record.
+    pub(super) fn change_bytes(&self) -> usize {
+        self.changes.len()
+    }
 }
 
 /// A block's part in a record.
@@ -266,6 +271,11 @@ impl Step<'_> {
 }
 
 impl BlockChange<'_> {
+    /// Bytes that it has in its record.
+    pub(super) fn bytes(&self) -> usize {
+        CHANGE_BYTES + self.steps.len()
+    }
+
     /// Does the change in a block; `None` when a step makes no sense.
     #[must_use]
     pub fn apply(&self, block: &mut [u8], lsn: Lsn) -> Option<()> {

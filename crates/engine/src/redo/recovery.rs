@@ -20,11 +20,11 @@
 //! Limits: one thread does the records again.
 
 use super::archiver::Archive;
-use super::checkpoint::{self, Checkpoint, ControlFile};
+use super::checkpoint::{self, Checkpoint, ControlFile, FileHeaders};
 use super::copier::{Copier, Purpose};
 use super::log::{Log, LogOptions};
 use super::log_access;
-use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
+use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FILES_MOST, FileHeader};
 use super::log_reader::LogReader;
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::record::{Record, RecordKind, UNDER_WAY_BYTES, length_of};
@@ -35,14 +35,18 @@ use crate::access::Access;
 use crate::cache::BufferCaches;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
-use crate::storage::tablespace::Extent;
+use crate::storage::block::LSN_MOST;
+use crate::storage::control::Catalog;
+use crate::storage::log_places::LogPlaces;
+use crate::storage::own_file::require_own;
+use crate::storage::tablespace::{Extent, Purpose as Space};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{
     Arena, Channel, Disk, Durability, File, IoBuffer, IoError, Method, MethodKind, OpenMode, Operation,
     Request,
 };
-use plumb_units::{Bytes, Lsn};
+use plumb_units::{Bytes, Lsn, path_text};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -51,18 +55,41 @@ use std::sync::Arc;
 
 /// Numbers that direct path operations of one opening may have below the LSNs of its log.
 const OPERATIONS: u64 = 1 << 30;
-/// Log files that a database may have: the range of the setting.
-const FILES_MOST: u32 = 64;
 /// Bytes of a write when a log file is made.
 const PIECE: usize = 1 << 20;
 /// Bytes of log that are gone through at once: what blocks they change is known before the first one is.
 const STRETCH: u64 = 4 << 20;
 
-/// The files of a log in a database's home, those that there can be.
+/// The files of a log in a database's home, those that there can be, where their places are the
+/// usual ones.
 pub fn files(home: &Path) -> impl Iterator<Item = PathBuf> {
-    let numbered =
-        (1..=FILES_MOST).flat_map(|number| [1, 2].map(|member| log_file::path(home, number, member)));
-    numbered.chain([checkpoint::path(home), checkpoint::path(home).with_extension("new")])
+    files_in(home, DatabaseId(0), LogPlaces::default())
+}
+
+/// The files that the log of a database can have.
+pub(crate) fn files_in(
+    home: &Path,
+    database: DatabaseId,
+    places: LogPlaces,
+) -> impl Iterator<Item = PathBuf> {
+    let numbered = (1..=FILES_MOST).flat_map(|number| [1, 2].map(|member| (number, member)));
+    let control = [checkpoint::path(home), checkpoint::path(home).with_extension("new")];
+    numbered.map(move |which| places.path(home, database, which)).chain(control)
+}
+
+/// True if a database has a log.
+///
+/// # Errors
+/// When the control file knows of one and the log's control block is gone: log files that were made
+/// anew would be the end of what only the old ones have.
+pub(crate) fn has_log(disk: &Disk, home: &Path, reaches: Lsn) -> Result<bool, EngineError> {
+    let path = checkpoint::path(home);
+    let is_there = disk.exists(&path);
+    if !is_there && reaches > Lsn(0) {
+        let why = "it is missing, and the log files cannot be read without it; put it back, or restore the database from a copy";
+        return Err(EngineError::Log { path, why: why.to_string() });
+    }
+    Ok(is_there)
 }
 
 /// The control block of a log in a database's home.
@@ -71,9 +98,47 @@ pub fn control_block(home: &Path) -> PathBuf {
     checkpoint::path(home)
 }
 
-/// The directory of second members of log files in a database's home.
-pub fn mirror(home: &Path) -> PathBuf {
-    home.join(log_file::MIRROR)
+/// The checkpoint that each data file of a database must have been there for; 0 where that is not
+/// known. A control block that cannot be read is for the opening of the log to report.
+pub(crate) fn checkpointed(disk: &Disk, home: &Path, database: DatabaseId) -> Lsn {
+    let path = checkpoint::path(home);
+    let bytes = disk.read_small(&path).ok().flatten().unwrap_or_default();
+    let newest = Checkpoint::newest(&bytes, database, &path).ok();
+    newest.filter(|newest| newest.headers == FileHeaders::Noted).map_or(Lsn(0), |newest| newest.redo)
+}
+
+/// Names of a log's files in their usual places: those of first members, which the others are made
+/// of.
+pub(crate) fn usual_names(files: u32) -> impl Iterator<Item = String> {
+    let path = |number| LogPlaces::default().path(Path::new(""), DatabaseId(0), (number, 1));
+    (1..=files).map(move |number| path(number).display().to_string())
+}
+
+/// The files of a log that a copy of a database must have, in their usual places, each with its
+/// least length.
+///
+/// # Errors
+/// When the control block cannot be read, or is another database's.
+pub(crate) fn log_files_of(
+    disk: &Disk,
+    home: &Path,
+    catalog: &Catalog,
+) -> Result<Vec<(String, u64)>, EngineError> {
+    if !has_log(disk, home, Lsn(catalog.log_reaches))? {
+        return Ok(Vec::new());
+    }
+    let path = checkpoint::path(home);
+    let bytes = disk.read_small(&path)?.unwrap_or_default();
+    let checkpoint = Checkpoint::newest(&bytes, catalog.database, &path)?;
+    let logs = usual_names(checkpoint.log_files).map(|name| (name, checkpoint.file_bytes));
+    let control = checkpoint::path(Path::new("")).display().to_string();
+    Ok(logs.chain([(control, bytes.len() as u64)]).collect())
+}
+
+/// The directories of members within a database's home that are not the home itself.
+pub(crate) fn directories_in(home: &Path, places: &LogPlaces) -> Vec<PathBuf> {
+    let within = [1, 2].into_iter().filter(|member| !places.is_outside(*member));
+    within.map(|member| places.directory(home, member)).filter(|directory| directory != home).collect()
 }
 
 /// What a database is whose log is made or opened.
@@ -81,6 +146,10 @@ pub fn mirror(home: &Path) -> PathBuf {
 pub struct LogHome<'a> {
     /// Its directory.
     pub home: &'a Path,
+    /// The same without links.
+    pub canonical: &'a Path,
+    /// Where its log files lie, or shall.
+    pub places: &'a LogPlaces,
     /// Which one it is.
     pub database: DatabaseId,
     /// The way to its log files.
@@ -105,6 +174,8 @@ pub struct LogHome<'a> {
 pub struct LiveExtent {
     /// Where it is.
     pub extent: Extent,
+    /// The tablespace of its file.
+    pub purpose: Space,
     /// When its segment was created: what the log has of it before was another's.
     pub created: Lsn,
     /// Whether it is read through the buffer cache; else by direct path.
@@ -180,20 +251,6 @@ impl LogHome<'_> {
         Ok(options)
     }
 
-    /// Whether the database has a log.
-    ///
-    /// # Errors
-    /// When the control file knows of one and the log's control block is gone: log files that were made anew would be the end of what only the old ones have.
-    pub fn has_log(&self) -> Result<bool, EngineError> {
-        let path = checkpoint::path(self.home);
-        let is_there = self.access.disk.exists(&path);
-        if !is_there && self.reaches > Lsn(0) {
-            let why = "it is missing, and the log files cannot be read without it; put it back, or restore the database from a copy";
-            return Err(EngineError::Log { path, why: why.to_string() });
-        }
-        Ok(is_there)
-    }
-
     fn staging(&self, options: &LogOptions) -> Result<IoBuffer, EngineError> {
         Ok(Arena::buffers(options.buffer_bytes / 2 + FILE_HEADER as usize, 1)?.1.remove(0))
     }
@@ -220,11 +277,11 @@ impl LogHome<'_> {
         let options = self.options()?;
         let bytes = of_whole_pages(self.settings.number(Setting::LogFileSize));
         let count = self.settings.number(Setting::LogFileGroups) as u32;
-        let log_block = log_access::log_block(self.access, self.home);
+        let log_block = self.log_block();
         require_records(&options, log_block, bytes)?;
         let first = Lsn((self.above.0 + OPERATIONS).max(self.reaches.0).next_multiple_of(8));
         let members = self.settings.number(Setting::LogFileMembers) as u32;
-        self.create_mirror(members)?;
+        self.make_places(members)?;
         let mut files = Vec::new();
         for number in 1..=count {
             let of_file = (1..=members).map(|member| self.create_member(session, (number, member), bytes));
@@ -232,13 +289,14 @@ impl LogHome<'_> {
             let members = of_file.collect::<Result<_, _>>()?;
             files.push(LogFile { members, header, bytes, usage: Usage::Free, archived: true });
         }
-        if members > 1 {
-            self.access.disk.sync_directory(&self.home.join(log_file::MIRROR))?;
+        for member in 1..=members {
+            self.access.disk.sync_directory(&self.places.directory(self.home, member))?;
         }
         let archive = self.archive()?;
         let sync = self.choose_sync(session, &mut files, log_block)?;
         let mut writer = LogWriter {
             database: self.database,
+            home: self.named_home().to_path_buf(),
             files,
             current: 0,
             offset: FILE_HEADER,
@@ -266,6 +324,7 @@ impl LogHome<'_> {
             log_files: count,
             members,
             file_bytes: bytes,
+            headers: FileHeaders::NotNoted,
         };
         let control = self.create_control(session, &checkpoint)?;
         Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
@@ -289,32 +348,73 @@ impl LogHome<'_> {
         ControlFile::open_at(self.access, &path, OpenMode::Write)
     }
 
-    /// Makes the directory of second members, if there are to be any.
-    fn create_mirror(&self, members: u32) -> Result<(), EngineError> {
-        let path = self.home.join(log_file::MIRROR);
-        if members == 1 || !matches!(self.access.disk, Disk::Kernel) {
-            return Ok(());
+    /// Makes the directories of members that are within the database's; those outside are there.
+    fn make_places(&self, members: u32) -> Result<(), EngineError> {
+        for member in (1..=members).filter(|member| !self.places.is_outside(*member)) {
+            self.access.disk.make_directory(&self.places.directory(self.home, member))?;
         }
-        let operation = "create directory";
-        std::fs::create_dir_all(&path).map_err(|source| IoError::Operation { operation, path, source })?;
-        Ok(self.access.disk.sync_directory(self.home)?)
+        Ok(())
     }
 
-    /// Makes a member of a log file, of zeros.
+    /// The least piece that log files in their directories are written by.
+    fn log_block(&self) -> u64 {
+        let of = |member| log_access::log_block(self.access, &self.places.directory(self.home, member));
+        of(1).max(if self.places.is_outside(2) { of(2) } else { 0 })
+    }
+
+    /// The home that headers name: where a member lies outside of it.
+    fn named_home(&self) -> &Path {
+        let is_outside = [1, 2].into_iter().any(|member| self.places.is_outside(member));
+        if is_outside { self.canonical } else { Path::new("") }
+    }
+
+    fn path(&self, number: u32, member: u32) -> PathBuf {
+        self.places.path(self.home, self.database, (number, member))
+    }
+
+    /// Refuses a file of the log within the home that another directory may reach too.
+    fn require_own(&self, path: &Path) -> Result<(), EngineError> {
+        match self.access.disk.held(path) {
+            Some((home, name)) => require_own(home, name, OpenMode::Write),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes room for a member that is made: removes one that this database has made before.
+    fn remove_own(&self, path: &Path, member: u32) -> Result<(), EngineError> {
+        let disk = &self.access.disk;
+        if !disk.exists(path) {
+            return Ok(());
+        }
+        if self.places.is_outside(member) && !disk.is_memory() {
+            let mut head = disk.read_head(path, FILE_HEADER as usize)?;
+            head.resize(FILE_HEADER as usize, 0);
+            FileHeader::read(&head, self.database, path)?;
+            if FileHeader::home(&head) != self.canonical {
+                let why = "it is there already, and does not say that it is this database's; move it away";
+                return Err(EngineError::Log { path: path.to_path_buf(), why: why.to_string() });
+            }
+        }
+        Ok(disk.remove(path)?)
+    }
+
+    /// Makes a member of a log file, of zeros. One outside of the home says first whose it is.
     fn create_member(
         &self,
         session: &Session,
         (number, member): (u32, u32),
         bytes: u64,
     ) -> Result<Arc<File>, EngineError> {
-        let path = log_file::path(self.home, number, member);
-        let disk = &self.access.disk;
-        if disk.exists(&path) {
-            disk.remove(&path)?;
-        }
-        let file = Arc::new(disk.open(&path, OpenMode::Create, self.access.direct)?);
+        let path = self.path(number, member);
+        self.remove_own(&path, member)?;
+        let file = Arc::new(self.access.disk.open(&path, OpenMode::Create, self.access.direct)?);
+        checkpoint::lock(&file)?;
         let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
         let mut buffer = Arena::buffers(PIECE, 1)?.1.remove(0);
+        let is_outside = self.places.is_outside(member);
+        if is_outside {
+            FileHeader::unused(self.database, number).write(&mut buffer, self.canonical);
+        }
         for offset in (0..bytes).step_by(PIECE) {
             let request = Request {
                 operation: Operation::Write,
@@ -328,6 +428,7 @@ impl LogHome<'_> {
             };
             channel.submit(session, request)?;
             buffer = channel.wait(session, Event::DataFileInitWrite)?.buffer;
+            buffer[..FILE_HEADER as usize].fill(0);
         }
         session.wait(Event::DataFileInitWrite, || file.sync_all())?;
         Ok(file)
@@ -342,6 +443,17 @@ impl LogHome<'_> {
             count(Setting::LogFileMembers, checkpoint.members),
             (Setting::LogFileSize, size, checkpoint.file_bytes),
         ];
+        for (setting, made) in
+            [(Setting::LogPath, &self.places.first), (Setting::LogMirrorPath, &self.places.second)]
+        {
+            if self.settings.is_explicit(setting) && Path::new(self.settings.word(setting)) != made {
+                return Err(EngineError::Contradiction {
+                    first: format!("{}={}", setting.row().name, self.settings.word(setting)),
+                    second: format!("a log that was made in {:?}", path_text(made)),
+                    why: "that is fixed then; leave it out, or make another database".to_string(),
+                });
+            }
+        }
         for (setting, asked, made) in fixed {
             // A control block that says nothing of a size is of any.
             if self.settings.is_explicit(setting) && asked != made && made > 0 {
@@ -366,6 +478,7 @@ impl LogHome<'_> {
     pub fn recover(&self, session: &Session) -> Result<(Log, Recovered), EngineError> {
         let options = self.options()?;
         let path = checkpoint::path(self.home);
+        self.require_own(&path)?;
         let mut control = ControlFile::open_at(self.access, &path, OpenMode::Write)?;
         let checkpoint = control.read(session, self.database)?;
         self.require_as_made(&checkpoint)?;
@@ -391,6 +504,7 @@ impl LogHome<'_> {
         let sync = self.choose_sync(session, &mut files, u64::from(checkpoint.log_block))?;
         let writer = LogWriter {
             database: self.database,
+            home: self.named_home().to_path_buf(),
             files,
             current,
             offset,
@@ -419,11 +533,8 @@ impl LogHome<'_> {
     /// A directory for copies; one within the database is made, any other is there or is none.
     fn make_own(&self, directory: &Path) -> Result<PathBuf, EngineError> {
         let path = self.home.join(directory);
-        let is_own = directory.is_relative() && matches!(self.access.disk, Disk::Kernel);
-        if is_own && !path.is_dir() {
-            let (operation, path) = ("create directory", path.clone());
-            std::fs::create_dir(&path).map_err(|source| IoError::Operation { operation, path, source })?;
-            self.access.disk.sync_directory(self.home)?;
+        if directory.is_relative() {
+            self.access.disk.make_directory(&path)?;
         }
         Ok(path)
     }
@@ -443,21 +554,27 @@ impl LogHome<'_> {
         if durability != Durability::OnSync {
             for member in files.iter_mut().flat_map(|file| &mut file.members) {
                 let (disk, direct) = (&self.access.disk, self.access.direct);
-                *member = Arc::new(disk.open_durable(member.path(), OpenMode::Write, direct, durability)?);
+                let durable = disk.open_durable(member.path(), OpenMode::Write, direct, durability)?;
+                // One lock at a time: these are two openings of one file.
+                member.unlock();
+                checkpoint::lock(&durable)?;
+                *member = Arc::new(durable);
             }
         }
         Ok(choice)
     }
 
     fn open_files(&self, redo: &mut Redo<'_>, checkpoint: &Checkpoint) -> Result<Vec<LogFile>, EngineError> {
-        self.create_mirror(checkpoint.members)?;
+        self.make_places(checkpoint.members)?;
         (1..=checkpoint.log_files).map(|number| self.open_file(redo, number, checkpoint)).collect()
     }
 
     /// Opens a member of a log file; none where it is missing or has lost its end, with what is wrong with it.
     fn open_member(&self, path: &Path, least: u64) -> Result<Result<Arc<File>, String>, EngineError> {
+        self.require_own(path)?;
         match self.access.disk.open(path, OpenMode::Write, self.access.direct) {
             Ok(file) => {
+                checkpoint::lock(&file)?;
                 let bytes = file.length()?;
                 let is_short =
                     format!("it has {bytes} bytes of {least}, and what its end had may have been committed");
@@ -468,6 +585,29 @@ impl LogHome<'_> {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Gives a member outside of the home to this one, unless the database that it names is still
+    /// there.
+    fn settle_home(
+        &self,
+        session: &Session,
+        (file, header): (&Arc<File>, &FileHeader),
+        named: &Path,
+    ) -> Result<(), EngineError> {
+        if named == self.canonical || self.access.disk.is_memory() {
+            return Ok(());
+        }
+        // What cannot be read is not known to be gone.
+        let found = Catalog::find(named);
+        let is_there = found.map_or(true, |found| found.is_some_and(|found| found.database == self.database));
+        if is_there {
+            let (path, original) = (file.path().to_path_buf(), named.to_path_buf());
+            return Err(EngineError::CopyOf { path, original, home: self.home.to_path_buf() });
+        }
+        let mut page = vec![0; FILE_HEADER as usize];
+        header.write(&mut page, self.canonical);
+        Copier::new(session, Purpose::Member)?.write(file, 0, &page)
     }
 
     /// Opens the members of a log file; one that is missing, has lost its end or is not whole at its head is made anew from the other.
@@ -481,7 +621,7 @@ impl LogHome<'_> {
         let mut found: Vec<Option<(Arc<File>, Option<FileHeader>)>> = Vec::new();
         let mut first_why = None;
         for member in 1..=checkpoint.members {
-            let path = log_file::path(self.home, number, member);
+            let path = self.path(number, member);
             let opened = match self.open_member(&path, checkpoint.file_bytes)? {
                 Ok(file) => file,
                 Err(why) => {
@@ -490,7 +630,12 @@ impl LogHome<'_> {
                     continue;
                 }
             };
-            let header = FileHeader::read(redo.reader.head(&opened)?, self.database, &path)?;
+            let head = redo.reader.head(&opened)?;
+            let header = FileHeader::read(head, self.database, &path)?;
+            if let Some(header) = header.filter(|_| self.places.is_outside(member)) {
+                let named = FileHeader::home(head);
+                self.settle_home(redo.session, (&opened, &header), &named)?;
+            }
             found.push(Some((opened, header.filter(|header| header.number == number))));
         }
         let worth = |(file, header): &&(Arc<File>, Option<FileHeader>)| {
@@ -498,7 +643,7 @@ impl LogHome<'_> {
         };
         let best = found.iter().flatten().max_by_key(worth).cloned();
         let Some((source, header)) = best else {
-            let path = log_file::path(self.home, number, 1);
+            let path = self.path(number, 1);
             let wrong = first_why.expect("a member that was not opened has a reason");
             let why = format!("{wrong}; restore it from a copy of the database made when it was closed");
             return Err(EngineError::Log { path, why });
@@ -765,6 +910,15 @@ impl<'a> Redo<'a> {
         let Redo { reader, replay, from, .. } = self;
         let batches = || stretch.batches.iter().map(|(lsn, at)| (*lsn, within(reader.window(at.start), at)));
         let again = batches().flat_map(|(lsn, bytes)| Records { lsn, bytes });
+        let nonsense = |(lsn, why): (Lsn, String)| EngineError::Log {
+            path: file.file().path().to_path_buf(),
+            why: format!("the record of LSN {} {why}; restore the database from a copy", lsn.0),
+        };
+        for record in again.clone().filter(|record| record.lsn >= *from) {
+            require_record(&record)
+                .and_then(|()| replay.require_sound_record(&record))
+                .map_err(|why| nonsense((record.lsn, why)))?;
+        }
         replay.prepare(again.filter(|record| record.lsn >= *from))?;
         for (lsn, bytes) in
             stretch.batches.iter().map(|(lsn, at)| (*lsn, within(self.reader.window(at.start), at)))
@@ -788,11 +942,40 @@ impl<'a> Redo<'a> {
         self.replay.finish(self.from..end)?;
         self.recovered.block_count = self.replay.block_count;
         self.recovered.unended = self.open.values().copied().collect();
+        let most = LogOptions::transactions_max(self.home.tablespaces.largest_block().bytes());
+        if self.recovered.unended.len() > most {
+            let (found, path) = (self.recovered.unended.len(), checkpoint::path(self.home.home));
+            let why = format!(
+                "its log has {found} transactions without an end, expected at most {most}; restore the database from a copy"
+            );
+            return Err(EngineError::Log { path, why });
+        }
         Ok(())
     }
 }
 
+/// Refuses a record with numbers that no log has.
+fn require_record(record: &Record<'_>) -> Result<(), String> {
+    let most = |what: &str, found: u64, most: u64| match found <= most {
+        true => Ok(()),
+        false => Err(format!("has {what} {found}, expected at most {most}")),
+    };
+    most("transaction", record.transaction, LSN_MOST)?;
+    most("the record before it at LSN", record.previous.0, record.lsn.0)?;
+    if record.kind != RecordKind::Checkpoint {
+        return Ok(());
+    }
+    for entry in record.undo.chunks_exact(UNDER_WAY_BYTES) {
+        let [transaction, first, last] = [0, 8, 16].map(|at| log_file::number(entry, at));
+        most("transaction", transaction, LSN_MOST)?;
+        most("the first record of a transaction at LSN", first, record.lsn.0)?;
+        most("the last record of a transaction at LSN", last, record.lsn.0)?;
+    }
+    Ok(())
+}
+
 /// The records of a batch; ends early where the bytes make no sense, which are then left.
+#[derive(Clone)]
 struct Records<'a> {
     lsn: Lsn,
     bytes: &'a [u8],

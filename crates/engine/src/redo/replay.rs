@@ -143,8 +143,33 @@ impl<'a> Replay<'a> {
     }
 
     /// Whether a block is of a segment that was there at that LSN and is still; else the space may be another's now.
-    fn is_live(&self, address: BlockAddress, lsn: Lsn) -> bool {
-        self.extent_of(address).is_some_and(|live| lsn >= live.created)
+    fn is_live(&self, change: &BlockChange<'_>, lsn: Lsn) -> bool {
+        self.extent_of(change.address)
+            .is_some_and(|live| lsn >= live.created && live.purpose == change.purpose)
+    }
+
+    /// Refuses a record that is not all of changes, or names another tablespace than the file of a
+    /// block is of.
+    pub(super) fn require_sound_record(&self, record: &Record<'_>) -> Result<(), String> {
+        let other = |change: &BlockChange<'_>| {
+            self.extent_of(change.address).filter(|live| live.purpose != change.purpose).is_some()
+        };
+        let mut bytes = 0;
+        for change in record.changes() {
+            bytes += change.bytes();
+            if other(&change) {
+                let (address, name) = (change.address, change.purpose.name());
+                return Err(format!(
+                    "changes {address} as a block of tablespace {name}, which its file is not of"
+                ));
+            }
+        }
+        match bytes == record.change_bytes() {
+            true => Ok(()),
+            false => {
+                Err(format!("has {} bytes of changes, of which {bytes} make sense", record.change_bytes()))
+            }
+        }
     }
 
     /// Reads what these records change and what has been given up.
@@ -158,7 +183,7 @@ impl<'a> Replay<'a> {
         let mut defined: HashSet<BlockAddress, ByAddress> = HashSet::default();
         let mut missing: Vec<(BlockAddress, Purpose)> = Vec::new();
         for record in records {
-            for change in record.changes().filter(|change| self.is_live(change.address, record.lsn)) {
+            for change in record.changes().filter(|change| self.is_live(change, record.lsn)) {
                 let is_new = !self.blocks.contains_key(&change.address) && defined.insert(change.address);
                 if is_new && change.start == Start::Present {
                     missing.push((change.address, change.purpose));
@@ -184,7 +209,7 @@ impl<'a> Replay<'a> {
         path: impl Fn() -> PathBuf,
     ) -> Result<(), EngineError> {
         for change in record.changes() {
-            if !self.is_live(change.address, record.lsn) {
+            if !self.is_live(&change, record.lsn) {
                 continue;
             }
             if !self.blocks.contains_key(&change.address) {
@@ -291,8 +316,20 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    /// Refuses a changed block that the log has made one that cannot be: a record whose batch is
+    /// whole may say anything. Once a block and not once a record, because a block between two
+    /// records is read by no session.
+    fn require_sound(&self) -> Result<(), EngineError> {
+        for (address, block) in self.blocks.iter().filter(|(_, block)| block.changed) {
+            let path = self.home.tablespaces.get(block.purpose).path(*address);
+            block::verify_made(&block.bytes, *address, path)?;
+        }
+        Ok(())
+    }
+
     /// Writes what has changed and forgets all.
     fn give_up(&mut self) -> Result<(), EngineError> {
+        self.require_sound()?;
         self.write(|_| true)?;
         let last = self.blocks.drain().map(|(address, block)| (address, block::lsn_of(&block.bytes)));
         self.given_up.extend(last);
@@ -359,6 +396,7 @@ impl<'a> Replay<'a> {
             let path = self.home.tablespaces.get(purpose).path(address);
             return Err(block::beyond_log(Lsn(lsn), address, path, end));
         }
+        self.require_sound()?;
         self.write(|block| !block.cached)?;
         for (_, block) in self.blocks.drain().filter(|(_, block)| block.changed) {
             block.bytes.changed(first);

@@ -14,7 +14,7 @@ use super::log_file::FILE_HEADER;
 use crate::EngineError;
 use crate::access::Access;
 use plumb_events::{Event, IoStream, Session, now};
-use plumb_io::{Arena, Disk, Durability, Method, MethodKind, OpenMode, Operation, Request};
+use plumb_io::{Arena, Durability, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_units::Nanos;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,6 +24,9 @@ const ROUNDS: usize = 9;
 /// A slow device is asked for fewer rounds, when so many have been made and so long has passed.
 const ROUNDS_LEAST: usize = 4;
 const LONG: Nanos = Nanos(50_000_000);
+/// A device whose first durable writes take so long is asked for no more: an opening would take
+/// minutes.
+const TOO_LONG: Nanos = Nanos(2_000_000_000);
 /// Another method is taken when it needs less than this of what fdatasync needs, and loses one round in so many at most: one that is equal
 /// does so in 9 of 256 openings, and has to have the lower quartile too.
 const CLEARLY: f64 = 0.95;
@@ -101,7 +104,7 @@ impl SyncChoice {
         let plain = |why| choice(SyncMethod::Fdatasync, why);
         match (asked, unused) {
             (Some(method), _) => Ok(SyncChoice { method, reason: format!("log_sync_method={word}") }),
-            (None, _) if !matches!(access.disk, Disk::Kernel) => {
+            (None, _) if access.disk.is_memory() => {
                 plain("auto: files in memory have no methods to choose from")
             }
             (None, _) if shares_threads => choice(
@@ -137,6 +140,14 @@ fn measure(session: &Session, access: &Access, path: &Path, bytes: usize) -> Res
                 ),
             })?;
             let begin = now();
+            if round < ROUNDS_LEAST && begin.saturating_sub(start) > TOO_LONG {
+                let reason = format!(
+                    "auto: {} durable writes took {}, so no other method was measured",
+                    (offset - FILE_HEADER) / bytes as u64,
+                    begin.saturating_sub(start)
+                );
+                return Ok(SyncChoice { method: SyncMethod::Fdatasync, reason });
+            }
             let request = Request {
                 operation: method.operation(),
                 file: Arc::clone(file),

@@ -18,6 +18,7 @@
 //! should have replaced is whole and in its place, but of an operation that is
 //! none of its segment's ([`LsnRange`]).
 
+use super::layout::{self, Misfit};
 use crate::EngineError;
 use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ use std::path::Path;
 /// Bytes of header before a block's content.
 pub const HEADER_BYTES: usize = 24;
 const VERSION: u8 = 2;
+/// The highest number of an operation and the highest LSN that a file may name: none is used up in
+/// 2^27 openings, and sums of one with a length stay far from 2^64.
+pub(crate) const LSN_MOST: u64 = 1 << 62;
 
 /// What a block holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +98,11 @@ impl LsnRange {
     #[must_use]
     pub const fn first_record(self) -> Option<Lsn> {
         if self.last == u64::MAX { Some(Lsn(self.first)) } else { None }
+    }
+
+    /// The lowest and the highest number.
+    pub(super) const fn bounds(self) -> [u64; 2] {
+        [self.first, self.last]
     }
 
     #[inline]
@@ -172,7 +181,8 @@ pub(crate) fn is_whole(block: &[u8], address: BlockAddress) -> bool {
     word(block, 0) == checksum(block) && block[5] == VERSION && address_of(block) == address
 }
 
-/// Checks a block that was read: checksum, address, kind, version, and who wrote it.
+/// Checks a block that was read: checksum, address, kind, version, the operation that wrote it, and
+/// the bounds of its content ([`layout`]), so that a caller need not check these again.
 ///
 /// # Errors
 /// [`EngineError::CorruptBlock`] with what was found and expected.
@@ -189,7 +199,7 @@ pub fn verify(
     verify_header(block, expected, address, path)
 }
 
-/// The same but for the checksum, so that no byte behind the header is looked at.
+/// The same but for the checksum: of the bytes behind the header it reads the slots alone.
 ///
 /// # Errors
 /// As [`verify`], where the header is not what it should be.
@@ -201,11 +211,39 @@ pub fn verify_header(
     path: &Path,
 ) -> Result<Content, EngineError> {
     let right = expected.matches(block) && block[5] == VERSION && address_of(block) == address;
-    let content = content_of(block);
-    if right && content.used as usize <= block.len() - HEADER_BYTES {
-        return Ok(content);
+    if !right {
+        return Err(explain(block, expected, address, path));
     }
-    Err(explain(block, expected, address, path))
+    let content = content_of(block);
+    match layout::misfit(block, expected.kind, content) {
+        None => Ok(content),
+        Some(misfit) => Err(does_not_fit(misfit, address, path)),
+    }
+}
+
+/// Checks a block that was made from the log: its address, its kind, and that what it says of its
+/// content can be so.
+///
+/// # Errors
+/// As [`verify`].
+pub(crate) fn verify_made(block: &[u8], address: BlockAddress, path: &Path) -> Result<(), EngineError> {
+    let Some(kind) = BlockKind::of(block[4]) else {
+        let (found, expected) = (block[4].to_string(), "a kind of block from 1 to 7".to_string());
+        return Err(EngineError::CorruptBlock {
+            path: path.to_path_buf(),
+            address,
+            what: "kind",
+            found,
+            expected,
+        });
+    };
+    verify_header(block, Expected { kind, lsns: LsnRange::ANY }, address, path).map(drop)
+}
+
+#[cold]
+fn does_not_fit(misfit: Misfit, address: BlockAddress, path: &Path) -> EngineError {
+    let Misfit { what, found, expected } = misfit;
+    EngineError::CorruptBlock { path: path.to_path_buf(), address, what, found, expected }
 }
 
 /// What is wrong with a block whose last change is in no log: that ended before.
@@ -228,6 +266,13 @@ pub fn content_of(block: &[u8]) -> Content {
     Content { entries: half(block, 12), used: half(block, 14) }
 }
 
+/// Says what is wrong with a block that is not whole, whatever it holds.
+#[cold]
+pub(crate) fn damage(block: &[u8], address: BlockAddress, path: &Path) -> EngineError {
+    let kind = BlockKind::of(block[4]).unwrap_or(BlockKind::Table);
+    explain(block, Expected { kind, lsns: LsnRange::ANY }, address, path)
+}
+
 #[cold]
 fn explain(block: &[u8], expected: Expected, address: BlockAddress, path: &Path) -> EngineError {
     let Expected { kind, lsns } = expected;
@@ -242,13 +287,10 @@ fn explain(block: &[u8], expected: Expected, address: BlockAddress, path: &Path)
         ("kind", found.to_string(), kind.name().to_string())
     } else if block[5] != VERSION {
         ("version", block[5].to_string(), VERSION.to_string())
-    } else if !lsns.contains(lsn_of(block)) {
+    } else {
         let found = lsn_of(block);
         let age = if found < lsns.first { "an earlier" } else { "a later" };
         ("operation", format!("number {found}, {age} one"), lsns.to_string())
-    } else {
-        let room = block.len() - HEADER_BYTES;
-        ("bytes in use", content_of(block).used.to_string(), format!("at most {room}"))
     };
     EngineError::CorruptBlock { path: path.to_path_buf(), address, what, found, expected }
 }

@@ -16,13 +16,15 @@
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::{BlockKind, Expected, LsnRange};
+use crate::storage::log_places::LogPlaces;
 use crate::storage::tablespace::{Extent, Purpose};
 use plumb_io::{Disk, IoError};
 use plumb_types::{ColumnType, DigitCode, Schema, leading_word};
-use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
+use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn, cut, path_text};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The version of the format.
 const VERSION: u32 = 2;
@@ -34,14 +36,44 @@ const VERSION_CHAINED: u32 = 4;
 const VERSION_SIZES: u32 = 5;
 /// The same of a database with rows in several blocks of tables that transactions change.
 const VERSION_ROW_PIECES: u32 = 7;
+/// The same of a database whose log files lie elsewhere than in its directory and `mirror`.
+const VERSION_LOG_PLACES: u32 = 8;
 /// It had pieces without checksums.
 const VERSION_NO_MORE: u32 = 6;
 /// The control file's name in the database's home.
 pub const FILE_NAME: &str = "control.json";
+/// The name of the room that is kept for the control file of a full disk.
+pub const RESERVE_NAME: &str = "control.json.reserve";
 /// Numbers of operations that are reserved at once.
 const LSN_BATCH: u64 = 1024;
 /// How many an opening passes over at most: 2^29 openings fit into 64 bits.
 const LSN_STRETCH: u64 = 1 << 35;
+
+/// Letters of a control file that a message quotes at most.
+const QUOTED: usize = 400;
+/// Names that a message lists at most.
+const LISTED: usize = 40;
+
+/// Bytes of the name of a table, an index or a column at most. Those that are there and longer can
+/// be read and dropped.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// Refuses a name that nothing may be given.
+fn require_short(kind: &'static str, name: &str) -> Result<(), EngineError> {
+    if name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let start = name.chars().take(40).collect();
+    Err(EngineError::NameTooLong { kind, found: name.len(), limit: NAME_BYTES_MAX, start })
+}
+
+/// Refuses columns of a table that is to be made whose names are too long.
+///
+/// # Errors
+/// [`EngineError::NameTooLong`] with the first of them.
+pub(crate) fn require_column_names(schema: &Schema) -> Result<(), EngineError> {
+    schema.columns.iter().try_for_each(|column| require_short("column", &column.name))
+}
 
 /// The name of a table or an index as it is stored and looked up.
 #[must_use]
@@ -80,6 +112,9 @@ pub struct Catalog {
     /// The log was durable up to this LSN when the control file was written: one that ends before has lost its end.
     #[serde(default)]
     pub log_reaches: u64,
+    /// Where its log files lie.
+    #[serde(default, skip_serializing_if = "LogPlaces::are_usual")]
+    pub log_places: LogPlaces,
     /// The tablespaces, one of a purpose; the first three are those that every database has.
     pub tablespaces: Vec<TablespaceEntry>,
     /// The tables.
@@ -117,6 +152,10 @@ pub struct FileEntry {
     pub path: PathBuf,
     /// Its least length in bytes; it may have grown since.
     pub bytes: u64,
+    /// While it cannot be used: the checkpoint that it must have been there for. Later ones do not
+    /// concern it, because no session changes it meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<u64>,
 }
 
 impl FileEntry {
@@ -124,6 +163,13 @@ impl FileEntry {
     #[must_use]
     pub fn path_from(&self, home: &Path) -> PathBuf {
         home.join(&self.path)
+    }
+
+    /// True if it lies outside the home, where nothing is made, truncated or removed on the word of
+    /// a control file alone.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        self.path.is_absolute()
     }
 }
 
@@ -342,6 +388,7 @@ impl Catalog {
             database,
             lsn_ceiling: 1 + LSN_BATCH,
             log_reaches: 0,
+            log_places: LogPlaces::default(),
             tablespaces: Vec::new(),
             tables: Vec::new(),
             indexes: Vec::new(),
@@ -359,6 +406,17 @@ impl Catalog {
     /// All files are there: from now on it stands.
     pub(crate) fn open(&mut self) {
         self.state = State::Open;
+    }
+
+    /// Notes of each data file whether it can be used, and the checkpoint that it must have been
+    /// there for if it cannot.
+    pub(crate) fn note_usable(&mut self, is_usable: impl Fn(u16) -> bool, checkpoint: Lsn) {
+        for file in self.tablespaces.iter_mut().flat_map(|entry| &mut entry.files) {
+            file.needs = match is_usable(file.id) {
+                true => None,
+                false => file.needs.or(Some(checkpoint.0)),
+            };
+        }
     }
 
     /// Reserves more numbers of operations.
@@ -379,9 +437,38 @@ impl Catalog {
 
     /// What a killed creation has made, if this is its control file and lies in `home`: data files, but not those
     /// outside the home when it is a copy of the one they were made for.
-    pub(crate) fn half_made(&self, home: &Path) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn half_made(&self, home: &Path) -> impl Iterator<Item = &FileEntry> {
         let original = matches!(&self.state, State::Creating { home: made } if Path::new(made) == home);
-        self.data_files(home).filter(move |file| original || file.starts_with(home))
+        self.tablespaces
+            .iter()
+            .flat_map(|entry| &entry.files)
+            .filter(move |file| original || !file.is_outside())
+    }
+
+    /// Refuses paths that no creation writes: a relative one stays in the home, and a file's name
+    /// says its tablespace.
+    fn require_own_paths(&self) -> Result<(), String> {
+        for entry in &self.tablespaces {
+            let prefix = entry.purpose.name().to_lowercase();
+            for file in &entry.files {
+                let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
+                let stays = file.is_outside() || file.path.components().all(normal);
+                let no_way_up = !file.path.components().any(|part| part == Component::ParentDir);
+                let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                let number = name.strip_prefix(prefix.as_str()).and_then(|rest| rest.strip_suffix(".dbf"));
+                let numbered =
+                    number.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+                if !(stays && no_way_up && numbered) {
+                    return Err(format!(
+                        "a file of tablespace {} is {:?}, expected a path in the directory or an absolute one, without \"..\", \
+                         that ends in {prefix}NN.dbf; restore it from a copy",
+                        entry.purpose.name(),
+                        path_text(&file.path)
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Reads the control file of a database.
@@ -406,7 +493,11 @@ impl Catalog {
     /// As [`Catalog::find`].
     pub fn find_on(disk: &Disk, home: &Path) -> Result<Option<Catalog>, EngineError> {
         let path = home.join(FILE_NAME);
-        let refuse = |why: String| EngineError::ControlFile { path: path.clone(), why };
+        // A message quotes the file, and a name or a path in it may be of any length.
+        let refuse = |why: String| EngineError::ControlFile {
+            path: path.clone(),
+            why: cut(&why, QUOTED).into_owned(),
+        };
         let Some(bytes) = disk.read_small(&path)? else {
             return match stray_data_file(home) {
                 Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
@@ -417,14 +508,17 @@ impl Catalog {
         let (sum, document) = text.split_once('\n').unwrap_or((&text, ""));
         let expected = format!("{:08x}", checksum(document));
         if sum != expected {
-            return Err(refuse(format!("its checksum is {sum:?}, expected {expected:?}")));
+            return Err(refuse(format!("its checksum is {:?}, expected {expected:?}", cut(sum, 16))));
         }
         let unclear = |error: serde_json::Error| refuse(format!("cannot be understood: {error}"));
         let Version { version: found } = serde_json::from_str(document).map_err(unclear)?;
-        if !(VERSION..=VERSION_ROW_PIECES).contains(&found) || found == VERSION_NO_MORE {
-            return Err(EngineError::Format { path, found, expected: VERSION_ROW_PIECES });
+        if !(VERSION..=VERSION_LOG_PLACES).contains(&found) || found == VERSION_NO_MORE {
+            return Err(EngineError::Format { path, found, expected: VERSION_LOG_PLACES });
         }
-        serde_json::from_str(document).map(Some).map_err(unclear)
+        let catalog: Catalog = serde_json::from_str(document).map_err(unclear)?;
+        let paths = || catalog.require_own_paths().and_then(|()| catalog.log_places.require_valid());
+        catalog.validate().and_then(|()| paths()).map_err(refuse)?;
+        Ok(Some(catalog))
     }
 
     /// Replaces the control file of a database, durably.
@@ -433,13 +527,17 @@ impl Catalog {
     /// As [`Disk::replace`], or when a path is not UTF-8.
     pub fn write(&self, disk: &Disk, home: &Path) -> Result<(), EngineError> {
         let path = home.join(FILE_NAME);
+        Ok(disk.replace_with_reserve(&path, self.text(&path)?.as_bytes())?)
+    }
+
+    /// The control file's text, with its checksum.
+    pub(crate) fn text(&self, path: &Path) -> Result<String, EngineError> {
         let document = serde_json::to_string(self).map_err(|error| IoError::Operation {
             operation: "write",
-            path: path.clone(),
+            path: path.to_path_buf(),
             source: error.into(),
         })?;
-        let text = format!("{:08x}\n{document}", checksum(&document));
-        Ok(disk.replace(&path, text.as_bytes())?)
+        Ok(format!("{:08x}\n{document}", checksum(&document)))
     }
 
     /// The names of all tables and indexes.
@@ -448,6 +546,14 @@ impl Catalog {
         let live = self.live_tables.iter().map(|table| &table.name);
         let live = live.chain(self.live_indexes.iter().map(|index| &index.name));
         tables.chain(self.indexes.iter().map(|index| &index.name)).chain(live)
+    }
+
+    /// Says where the log files are that are made next.
+    pub(crate) fn set_log_places(&mut self, places: LogPlaces) {
+        if !places.are_usual() {
+            self.version = self.version.max(VERSION_LOG_PLACES);
+        }
+        self.log_places = places;
     }
 
     /// Adds a table that was loaded by direct path.
@@ -524,12 +630,13 @@ impl Catalog {
         table.or_else(|| self.live_indexes.iter().any(|index| index.name == name).then_some("index"))
     }
 
-    /// Refuses a name that is taken; gives it back as it is stored.
+    /// Refuses a name that is taken or too long; gives it back as it is stored.
     ///
     /// # Errors
-    /// [`EngineError::Exists`] when a table or an index has it.
+    /// [`EngineError::Exists`] when a table or an index has it, [`EngineError::NameTooLong`].
     pub fn require_free(&self, name: &str) -> Result<String, EngineError> {
         let name_stored = stored_name(name);
+        require_short("table or index", &name_stored)?;
         match self.holder_of(name) {
             Some(kind) => Err(EngineError::Exists { kind, name: name_stored }),
             None => Ok(name_stored),
@@ -562,10 +669,15 @@ impl Catalog {
     }
 }
 
-/// Names for a message: `A, B`, or `none`.
+/// Names for a message: `A, B`, or `none`. Of many it has the first, and of a long one its
+/// beginning.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.collect();
-    if names.is_empty() { "none".to_string() } else { names.join(", ") }
+    let names: Vec<Cow<'_, str>> = names.map(|name| cut(name, NAME_BYTES_MAX)).collect();
+    match names.len() {
+        0 => "none".to_string(),
+        1..=LISTED => names.join(", "),
+        count => format!("{} and {} more", names[..LISTED].join(", "), count - LISTED),
+    }
 }
 
 fn stray_data_file(home: &Path) -> Option<PathBuf> {

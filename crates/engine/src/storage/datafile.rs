@@ -7,14 +7,14 @@
 use crate::EngineError;
 use crate::access::Access;
 use crate::cancel::Cancel;
-use crate::storage::header::FileHeader;
+use crate::storage::header::{self, FileHeader, Found};
 use crate::storage::tablespace::Purpose;
 use plumb_events::{Event, IoStream, Session, Statistic, locked};
-use plumb_io::{Arena, File, IoBuffer, IoError, Lock, Method, Operation, Request};
-use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId};
+use plumb_io::{Arena, Channel, File, IoBuffer, IoError, Lock, Method, Operation, Request};
+use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, Lsn};
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -37,6 +37,19 @@ pub struct DataFile {
     grown: AtomicBool,
     /// Why a sync failed, if one has; held by the one that is under way.
     failed: Mutex<Option<String>>,
+}
+
+/// What the control file and the log mean of a data file.
+#[derive(Debug, Clone, Copy)]
+pub struct Meant<'a> {
+    /// The header that the catalog means.
+    pub header: &'a FileHeader,
+    /// Least length in bytes.
+    pub bytes: u64,
+    /// The length that what lies in it needs, in bytes.
+    pub needed: u64,
+    /// The checkpoint that it must have been there for; 0 where none is known.
+    pub checkpoint: Lsn,
 }
 
 impl DataFile {
@@ -62,18 +75,20 @@ impl DataFile {
         Ok(data_file)
     }
 
-    /// Opens an existing file and checks that it is the one the control file means. Gives back the home that its
-    /// header names too.
+    /// Opens an existing file and checks that it is the one the control file means. Gives back what
+    /// only its header says.
     ///
     /// # Errors
-    /// When it is missing, shorter than it is `needed`, in use, or another file's header is in it.
+    /// When it is missing, shorter than what is needed of it, in use, older than the log, or
+    /// another file's header is in it.
     pub fn open(
         session: &Session,
         access: &Access,
         path: &Path,
-        (header, bytes, needed): (&FileHeader, u64, u64),
+        meant: &Meant<'_>,
         mode: plumb_io::OpenMode,
-    ) -> Result<(DataFile, Option<PathBuf>), EngineError> {
+    ) -> Result<(DataFile, Found), EngineError> {
+        let Meant { header, bytes, needed, checkpoint } = *meant;
         let wrong = |why: String| EngineError::DataFile { path: path.to_path_buf(), why };
         let data_file =
             DataFile::reach(session, access, path, (header, bytes), mode).map_err(|error| match error {
@@ -95,8 +110,12 @@ impl DataFile {
         let mut channel = access.method.channel(&[])?;
         channel.submit(session, request)?;
         let block = channel.wait(session, Event::DbFileSequentialRead)?.buffer;
-        let home = header.verify(&block, path)?;
-        Ok((data_file, home))
+        let found = header.verify(&block, path)?;
+        if found.checkpoint < checkpoint && header.purpose != Purpose::Temp {
+            let (path, found, expected) = (path.to_path_buf(), found.checkpoint, checkpoint);
+            return Err(EngineError::OldFile { path, found, expected });
+        }
+        Ok((data_file, found))
     }
 
     /// Opens the file and locks it.
@@ -140,7 +159,14 @@ impl DataFile {
         header: &FileHeader,
     ) -> Result<(), EngineError> {
         self.file.truncate(0)?;
-        self.fill(session, method, cancel, 0..self.bytes)?;
+        let outside = header.home.is_some();
+        if outside {
+            // From now on the file says whose it is, so a creation that is killed can be cleaned
+            // up.
+            self.write_header(session, method, header)?;
+        }
+        let from = if outside { self.block_size.bytes() as u64 } else { 0 };
+        self.fill(session, method, cancel, from..self.bytes)?;
         self.write_header(session, method, header)?;
         if header.purpose == Purpose::Temp { Ok(()) } else { self.sync(session) }
     }
@@ -184,6 +210,34 @@ impl DataFile {
         let mut channel = method.channel(&[])?;
         channel.submit(session, self.request(Operation::Write, 0, buffer))?;
         channel.wait(session, Event::DataFileInitWrite)?;
+        Ok(())
+    }
+
+    /// Notes a checkpoint in the header, which is durable after the next sync.
+    ///
+    /// # Errors
+    /// When the header cannot be read or written, or is not whole.
+    pub(crate) fn note_checkpoint(
+        &self,
+        session: &Session,
+        channel: &mut Channel,
+        at: Lsn,
+    ) -> Result<(), EngineError> {
+        let mut buffer = Arena::buffers(self.block_size.bytes(), 1)?.1.pop();
+        let read = Request {
+            event: Event::ControlFileSequentialRead,
+            stream: IoStream::HeaderReads,
+            ..self.request(Operation::Read, 0, buffer.take().expect("it was just mapped"))
+        };
+        channel.carry_out(session, read, &mut buffer)?;
+        let mut block = buffer.take().expect("each request gives it back");
+        header::note_checkpoint(&mut block, self.address(BlockNumber(0)), at, self.file.path())?;
+        let write = Request {
+            event: Event::ControlFileParallelWrite,
+            stream: IoStream::HeaderWrites,
+            ..self.request(Operation::Write, 0, block)
+        };
+        channel.carry_out(session, write, &mut buffer)?;
         Ok(())
     }
 

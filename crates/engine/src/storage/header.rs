@@ -12,18 +12,23 @@
 //!       56  purpose              u8: 1 USERS, 2 TEMP, 3 INDX, 4 to 8 USERS_2K to USERS_32K
 //!       58  length of the home   u16, bytes; 0 when the file lies within it
 //!       64  LSN at creation      u64
-//!       72  LSN of the last checkpoint  u64, 0 until there is a log
+//!       72  LSN of the last checkpoint  u64; 0: not noted; 2^64-1: none since the file was made
 //!      128  the home             an absolute path
 //! ```
-//! The file's number is that of the block's own address. The rest is zero and left for what a log will need.
+//! The file's number is that of the block's own address. The rest is zero.
+//!
+//! Each checkpoint notes its LSN in the header of every file before it is noted in the log's
+//! control block. So a file with a lower LSN than the control block's is an older copy, which lacks
+//! changes that no log has any more. The LSN and the checksum are in the first 512 bytes, so a
+//! write that the power cuts short leaves the old or the new header.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::{self, BlockKind, Content, Expected, LsnRange};
 use crate::storage::tablespace::Purpose;
-use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn};
+use plumb_io::{Directory, open_regular};
+use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, cut};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -47,8 +52,42 @@ pub struct FileHeader {
     pub purpose: Purpose,
     /// The operation that made it.
     pub created: Lsn,
+    /// The last checkpoint; [`NO_CHECKPOINT`] for a file that none has gone over since it was made.
+    pub checkpoint: Lsn,
     /// The database's home, for a file outside it; absolute.
     pub home: Option<PathBuf>,
+}
+
+/// The checkpoint of a new file, which is newer than any copy.
+pub const NO_CHECKPOINT: Lsn = Lsn(u64::MAX);
+/// Where the LSN of the last checkpoint is.
+const CHECKPOINT: usize = 72;
+
+/// What a header says that only it knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The home that it names, for a file outside of one.
+    pub home: Option<PathBuf>,
+    /// The last checkpoint.
+    pub checkpoint: Lsn,
+}
+
+/// Notes a checkpoint in the header of a file.
+///
+/// # Errors
+/// When the block is not whole.
+pub(crate) fn note_checkpoint(
+    block: &mut [u8],
+    address: BlockAddress,
+    at: Lsn,
+    path: &Path,
+) -> Result<(), EngineError> {
+    if !block::is_whole(block, address) {
+        return Err(block::damage(block, address, path));
+    }
+    block[CHECKPOINT..CHECKPOINT + 8].copy_from_slice(&at.0.to_le_bytes());
+    block::set_checksum(block);
+    Ok(())
 }
 
 /// What a data file's header says of its blocks, read by itself: no instance is asked.
@@ -69,7 +108,7 @@ impl FileShape {
     /// When the file cannot be read, or does not begin as a data file does.
     pub fn read(path: &Path) -> io::Result<FileShape> {
         let mut bytes = [0; HOME];
-        File::open(path)?.read_exact(&mut bytes)?;
+        open_regular(path)?.read_exact(&mut bytes)?;
         if bytes[24..32] != MAGIC {
             return Err(io::Error::other(format!("{} is no data file", path.display())));
         }
@@ -78,6 +117,20 @@ impl FileShape {
         let (block_bytes, extent_blocks) = (number(48), number(52));
         Ok(FileShape { path: path.to_path_buf(), block_bytes, extent_bytes: block_bytes * extent_blocks })
     }
+}
+
+/// Returns the database that a file's header names; `None` when the file does not begin as a data
+/// file does.
+///
+/// # Errors
+/// When it is no regular file, or cannot be read.
+pub(crate) fn database_of(path: &Path) -> io::Result<Option<DatabaseId>> {
+    let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
+    let held = Directory::open(directory).map_err(io::Error::other)?;
+    let mut bytes = [0; HOME];
+    held.read_file(name).map_err(io::Error::other)?.read_exact(&mut bytes)?;
+    let id = u128::from_le_bytes(bytes[32..48].try_into().expect("sixteen bytes"));
+    Ok((bytes[24..32] == MAGIC).then_some(DatabaseId(id)))
 }
 
 impl FileHeader {
@@ -112,17 +165,18 @@ impl FileHeader {
         put(56, &[self.purpose as u8 + 1]);
         put(58, &(home.len() as u16).to_le_bytes());
         put(64, &self.created.0.to_le_bytes());
+        put(CHECKPOINT, &self.checkpoint.0.to_le_bytes());
         put(HOME, home);
         let content = Content { entries: 0, used: (HOME - block::HEADER_BYTES + home.len()) as u16 };
         block::seal(block, BlockKind::FileHeader, self.address(), self.created, content);
         Ok(())
     }
 
-    /// Checks that a block is the header of the file meant; gives back the home that it names.
+    /// Checks that a block is the header of the file meant.
     ///
     /// # Errors
     /// When it is damaged, or another file's.
-    pub fn verify(&self, block: &[u8], path: &Path) -> Result<Option<PathBuf>, EngineError> {
+    pub fn verify(&self, block: &[u8], path: &Path) -> Result<Found, EngineError> {
         let differs = |what: &str, found: String, expected: String| {
             if found == expected {
                 return Ok(());
@@ -154,7 +208,14 @@ impl FileHeader {
         differs("its tablespace", purpose(block[56]).to_string(), self.purpose.name().to_string())?;
         differs("blocks in an extent", number(52).to_string(), self.extent_blocks.0.to_string())?;
         let length = usize::from(u16::from_le_bytes([block[58], block[59]])).min(block.len() - HOME);
-        Ok((length > 0).then(|| PathBuf::from(OsStr::from_bytes(&block[HOME..HOME + length]))))
+        let home = &block[HOME..HOME + length];
+        if length > 0 && (home[0] != b'/' || home.contains(&0)) {
+            let found = cut(&String::from_utf8_lossy(home), 64).into_owned();
+            differs("the home in its header", format!("{found:?}"), "an absolute path".to_string())?;
+        }
+        let home = (length > 0).then(|| PathBuf::from(OsStr::from_bytes(home)));
+        let checkpoint = u64::from_le_bytes(block[CHECKPOINT..][..8].try_into().expect("eight bytes"));
+        Ok(Found { home, checkpoint: Lsn(checkpoint) })
     }
 }
 
@@ -170,6 +231,7 @@ mod tests {
             extent_blocks: BlockCount(128),
             purpose: Purpose::Indx,
             created: Lsn(1),
+            checkpoint: NO_CHECKPOINT,
             home: Some(PathBuf::from("/data/db")),
         }
     }
@@ -179,7 +241,13 @@ mod tests {
         let mut block = vec![0xEE; 2048];
         header().write(&mut block).expect("fits");
         let path = Path::new("indx01.dbf");
-        assert_eq!(header().verify(&block, path).expect("right"), header().home);
+        let found = Found { home: header().home, checkpoint: NO_CHECKPOINT };
+        assert_eq!(header().verify(&block, path).expect("right"), found);
+        note_checkpoint(&mut block, header().address(), Lsn(77), path).expect("whole");
+        assert_eq!(header().verify(&block, path).expect("right").checkpoint, Lsn(77));
+        let mut torn = block.clone();
+        torn[900] ^= 1;
+        assert!(note_checkpoint(&mut torn, header().address(), Lsn(78), path).expect_err("torn").is_damage());
         let check = |other: FileHeader, text: &str| {
             let error = other.verify(&block, path).expect_err("another's").to_string();
             assert!(error.contains(text), "{error}");

@@ -13,9 +13,13 @@
 //! journal and takes its inode lock exclusively.
 
 pub mod block;
+mod bounds;
 pub mod control;
 pub mod datafile;
 pub mod header;
+mod layout;
+pub mod log_places;
+pub(crate) mod own_file;
 mod path_text;
 pub mod reader;
 pub(crate) mod scattered;

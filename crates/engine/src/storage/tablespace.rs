@@ -184,18 +184,32 @@ impl Tablespace {
     /// The file of that number.
     ///
     /// # Errors
-    /// When it could not be opened.
-    ///
-    /// # Panics
-    /// When the file is of another tablespace.
+    /// When it could not be opened, or is none of this tablespace: addresses come out of blocks
+    /// too.
     #[inline]
     pub fn file(&self, id: FileId) -> Result<&DataFile, EngineError> {
         if let Some(file) = self.files.iter().find(|file| file.id == id) {
             return Ok(file);
         }
-        let unusable = self.unusable.iter().find(|file| file.id == id);
-        let unusable = unusable.expect("an extent's file belongs to its tablespace");
-        Err(EngineError::Unusable(Arc::clone(&unusable.error)))
+        match self.unusable.iter().find(|file| file.id == id) {
+            Some(unusable) => Err(EngineError::Unusable(Arc::clone(&unusable.error))),
+            None => Err(self.foreign(id)),
+        }
+    }
+
+    #[cold]
+    fn foreign(&self, id: FileId) -> EngineError {
+        let mut known: Vec<u16> = self.files.iter().map(|file| file.id.0).collect();
+        known.extend(self.unusable.iter().map(|file| file.id.0));
+        known.sort_unstable();
+        EngineError::Verification {
+            what: format!(
+                "address of a block of tablespace {}, as another block has it",
+                self.purpose.name()
+            ),
+            found: format!("file {}", id.0),
+            expected: format!("one of files {known:?}"),
+        }
     }
 
     /// Whether the file of that number is one of this tablespace.
@@ -404,8 +418,8 @@ mod tests {
         let mut settings = crate::Settings::default();
         settings.set("io_method", "null", "test").expect("a setting");
         let block_size = BlockSize::new(2048).expect("a block size");
-        let access =
-            crate::access::resolve(&settings, block_size, [].iter()).expect("memory is always there");
+        let access = crate::access::resolve(&settings, block_size, plumb_io::Disk::Kernel, [].iter())
+            .expect("memory is always there");
         let extent_blocks = BlockCount(64 << 20 >> 11);
         let file = |number: u16| {
             let file = FileId(number);
@@ -417,6 +431,7 @@ mod tests {
                 extent_blocks,
                 purpose,
                 created: Lsn(1),
+                checkpoint: crate::storage::header::NO_CHECKPOINT,
                 home: None,
             };
             let path = format!("/null/{number}");

@@ -5,8 +5,8 @@
 
 use crate::EngineError;
 use crate::storage::tablespace::{Purpose, Tablespace};
-use plumb_io::File;
-use plumb_units::BlockSize;
+use plumb_io::{File, Method, MethodKind};
+use plumb_units::{BlockSize, Lsn};
 use std::sync::{Arc, OnceLock};
 
 /// Files that a ring is to know at most.
@@ -95,6 +95,21 @@ impl Tablespaces {
     #[must_use]
     pub fn largest_block(&self) -> BlockSize {
         self.iter().map(|tablespace| tablespace.block_size).max().unwrap_or(self.block_size())
+    }
+
+    /// Notes a checkpoint in the headers of all but the temporary ones: durable after the next
+    /// sync.
+    ///
+    /// # Errors
+    /// When a header cannot be read or written.
+    pub(crate) fn note_checkpoint(
+        &self,
+        session: &plumb_events::Session,
+        at: Lsn,
+    ) -> Result<(), EngineError> {
+        let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
+        let mut files = self.kept().flat_map(|tablespace| &tablespace.files);
+        files.try_for_each(|file| file.note_checkpoint(session, &mut channel, at))
     }
 
     /// Makes the files of all but the temporary one durable.

@@ -12,7 +12,7 @@
 use crate::parallel::servers::{self, Operation};
 use crate::settings::Setting;
 use crate::storage::block::{BlockKind, LsnRange};
-use crate::storage::control::{ColumnStatistics, SegmentExtent, Table};
+use crate::storage::control::{ColumnStatistics, SegmentExtent, Table, require_column_names};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::chain;
@@ -173,6 +173,7 @@ impl<'a> Load<'a> {
         schema: &'a Schema,
     ) -> Result<Load<'a>, EngineError> {
         assert!(target.tablespace.is_tables(), "a table is in a tablespace for tables");
+        require_column_names(schema)?;
         let name = instance.catalog().require_free(target.table)?;
         let lsn = match target.log {
             Some(log) => log.begin(),
@@ -207,9 +208,9 @@ impl<'a> Load<'a> {
         let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
         let mut extents: Vec<SegmentExtent> =
             pieces.iter().flat_map(|piece| piece.extents.iter().copied()).collect();
-        // In the order in which they lie on the disks, which is nearly that of the
-        // input: a scan then reads each file from its beginning to its end, and not
-        // one server's extents first, which have gaps.
+        // In the order in which they lie on the disks: a scan then reads each file from its
+        // beginning to its end, and not one server's extents first, which have gaps. It is not the
+        // order of the input, whose pieces go to whichever server is free; one server keeps that.
         extents.sort_by_key(|extent| (extent.extent.block, extent.extent.file));
         let durable = operation.outcome().and_then(|()| {
             instance.sync(coordinator, self.purpose)?;

@@ -12,7 +12,8 @@ use super::tree::Tree;
 use super::worker::Worker;
 use super::{Transactions, rows};
 use crate::EngineError;
-use crate::check::{Damage, SegmentDamage};
+use crate::check::{Damage, SegmentDamage, entry_text};
+use crate::index::block::Entry;
 use crate::storage::block::BlockKind;
 use plumb_events::Session;
 use plumb_units::RowId;
@@ -180,32 +181,34 @@ fn check_tree(
     let wrong = |what: &str, found: String, expected: String| {
         Err(EngineError::Verification { what: format!("index {}: {what}", tree.name), found, expected })
     };
+    let shown = |(key, row): &(Vec<u8>, RowId)| entry_text(Entry { key, row: *row });
+    let some = |entry: Option<&(Vec<u8>, RowId)>| entry.map_or("none".to_string(), shown);
     if let Some(pair) = entries.windows(2).find(|pair| pair[0] >= pair[1]) {
         return wrong(
             "order of entries",
-            format!("{:?} behind {:?}", pair[1], pair[0]),
+            format!("{} behind {}", shown(&pair[1]), shown(&pair[0])),
             "a higher one".into(),
         );
     }
     if let Some(entry) = marked.iter().find(|entry| expected.binary_search(entry).is_ok()) {
-        return wrong("marked entries", format!("{entry:?}, a row's own"), "one without a mark".into());
+        return wrong(
+            "marked entries",
+            format!("{}, a row's own", shown(entry)),
+            "one without a mark".into(),
+        );
     }
     if entries != expected {
         let missing = expected.iter().find(|entry| entries.binary_search(entry).is_err());
         let surplus = entries.iter().find(|entry| expected.binary_search(entry).is_err());
         return wrong(
             "entries = rows",
-            format!("{} entries, without {missing:?}, with {surplus:?}", entries.len()),
+            format!("{} entries, without {}, with {}", entries.len(), some(missing), some(surplus)),
             format!("{} entries, one a row", expected.len()),
         );
     }
     for (key, row) in &expected {
         if !worker.rows_of(tree, key)?.contains(row) {
-            return wrong(
-                "look-up",
-                format!("no way to the entry {key:?} of the row at {row}"),
-                "one".into(),
-            );
+            return wrong("look-up", format!("no way to {}", shown(&(key.clone(), *row))), "one".into());
         }
     }
     Ok((entries.len() as u64, marked.len() as u64))

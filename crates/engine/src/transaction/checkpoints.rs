@@ -187,6 +187,7 @@ impl Checkpoints {
     fn complete(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<(), EngineError> {
         let written = under_way.iter().take_while(|begun| self.changed.are_written(begun.at)).count();
         let Some(last) = written.checked_sub(1).map(|at| under_way[at]) else { return Ok(()) };
+        self.tablespaces.note_checkpoint(session, last.at)?;
         self.tablespaces.sync(session)?;
         // What the oldest transactions did is not needed any more when their ends are durable, undone ones' too.
         let low = self.active.low(last.at);

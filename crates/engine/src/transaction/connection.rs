@@ -315,7 +315,11 @@ fn read_row(table: &Table, id: RowId, image: &[u8]) -> Result<Row, EngineError> 
         values.push(value.map_err(|error| EngineError::bad_row(id, error))?);
     }
     // What ended the row early, if anything did.
-    found.finish().map_err(|error| EngineError::bad_row(id, error))?;
+    let count = found.finish().map_err(|error| EngineError::bad_row(id, error))?;
+    if count != table.schema.column_count() {
+        let why = format!("it has {count} columns, expected {}", table.schema.column_count());
+        return Err(EngineError::bad_row(id, why));
+    }
     Ok(Row { id, values })
 }
 
@@ -762,6 +766,7 @@ impl<'a> Worker<'a> {
                 });
             };
             let (previous, undo) = (record.previous, record.undo.to_vec());
+            self.require_older(previous, lsn)?;
             self.undo_record(thread, previous, &undo)?;
             self.session.count(Statistic::UndoApplied, 1);
         }
@@ -774,25 +779,30 @@ impl<'a> Worker<'a> {
         previous: Lsn,
         undo: &[u8],
     ) -> Result<(), EngineError> {
-        let Some((segment, undo)) = Undo::parse(undo) else {
-            return Err(EngineError::Log {
-                path: self.instance.home().to_path_buf(),
-                why: format!("an undo of transaction {} makes no sense", thread.transaction),
-            });
+        let nonsense = |transaction: u64| EngineError::Log {
+            path: self.instance.home().to_path_buf(),
+            why: format!(
+                "an undo of transaction {transaction} makes no sense; restore the database from a copy"
+            ),
         };
+        let (segment, undo) = Undo::parse(undo).ok_or_else(|| nonsense(thread.transaction))?;
         let Some((table, tree)) = self.store.segment_of(segment) else {
             // Its commit could not be made durable, and then the table was dropped.
             thread.last = previous;
             self.active.note(thread.transaction, previous);
             return Ok(());
         };
-        let entry = |tree: Option<std::sync::Arc<Tree>>| tree.expect("an entry's segment is an index");
+        if tree.is_some() != undo.is_of_index() {
+            return Err(nonsense(thread.transaction));
+        }
+        let entry = |tree: Option<std::sync::Arc<Tree>>| tree.expect("just seen to be an index");
         match undo {
             Undo::Inserted { block, slots } => {
                 let mut is_piece = false;
                 self.undo_rows(thread, (&table, block, &slots), previous, |edit, bytes| {
                     is_piece = slots.iter().any(|slot| rows::piece_at(bytes, *slot).is_some());
                     rows::remove(edit, bytes, &slots);
+                    true
                 })?;
                 match is_piece {
                     true => table.segment.add_left(block),
@@ -802,17 +812,17 @@ impl<'a> Worker<'a> {
             }
             Undo::Updated { block, slot, version, image } => {
                 self.undo_rows(thread, (&table, block, &[slot]), previous, |edit, bytes| {
-                    rows::restore(edit, bytes, slot, version, image);
+                    rows::restore(edit, bytes, slot, version, image)
                 })
             }
             Undo::Patched { block, slot, version, pieces } => {
                 self.undo_rows(thread, (&table, block, &[slot]), previous, |edit, bytes| {
-                    rows::restore_pieces(edit, bytes, slot, version, pieces);
+                    rows::restore_pieces(edit, bytes, slot, version, pieces)
                 })
             }
             Undo::Deleted { block, slot, version } => {
                 self.undo_rows(thread, (&table, block, &[slot]), previous, |edit, bytes| {
-                    rows::restore(edit, bytes, slot, version, &[]);
+                    rows::restore(edit, bytes, slot, version, &[])
                 })
             }
             Undo::EntryAdded { row, key } => {
@@ -832,8 +842,25 @@ impl<'a> Worker<'a> {
         thread: &mut Thread<'a>,
         (table, address, slots): (&Table, BlockAddress, &[u16]),
         previous: Lsn,
-        undo: impl FnOnce(&mut Edit, &mut [u8]),
+        undo: impl FnOnce(&mut Edit, &mut [u8]) -> bool,
     ) -> Result<(), EngineError> {
+        let tablespace = self.instance.tablespace(table.segment.purpose);
+        let corrupt = |what, found, expected| EngineError::CorruptBlock {
+            path: tablespace.path(address).to_path_buf(),
+            address,
+            what,
+            found,
+            expected,
+        };
+        if table.segment.index_of(address).is_none() {
+            return Err(EngineError::Log {
+                path: self.instance.home().to_path_buf(),
+                why: format!(
+                    "an undo of transaction {} is of {address}, expected a block of table {}; restore the database from a copy",
+                    thread.transaction, table.name
+                ),
+            });
+        }
         let gate = self.log.enter();
         let expected = table.segment.expected(BlockKind::Rows);
         debug_assert_eq!(expected.lsns, LsnRange::from(table.segment.created));
@@ -841,16 +868,19 @@ impl<'a> Worker<'a> {
         // Else a write of the block was lost, and what is there has no room for what was.
         let version_of = |slot: &u16| rows::version_at(&block, *slot);
         if let Some(slot) = slots.iter().find(|slot| version_of(slot) != Some(thread.last)) {
-            return Err(EngineError::CorruptBlock {
-                path: self.instance.tablespace(table.segment.purpose).path(address).to_path_buf(),
-                address,
-                what: "version of a row that a transaction has changed",
-                found: version_of(slot).map_or("no row".to_string(), |version| version.0.to_string()),
-                expected: thread.last.0.to_string(),
-            });
+            let found = version_of(slot).map_or("no row".to_string(), |version| version.0.to_string());
+            let what = "version of a row that a transaction has changed";
+            return Err(corrupt(what, found, thread.last.0.to_string()));
         }
         let mut edit = Edit::new(table.segment.purpose, address, &block, gate.floor());
-        undo(&mut edit, &mut block);
+        if !undo(&mut edit, &mut block) {
+            let found = "a row without room for what it was before".to_string();
+            return Err(corrupt(
+                "what the log would undo in it",
+                found,
+                "a row that keeps its room".to_string(),
+            ));
+        }
         self.log_undoing(thread, previous, vec![(edit, block)])
     }
 }

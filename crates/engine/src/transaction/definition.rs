@@ -15,7 +15,9 @@ use super::worker::Worker;
 use super::{IndexDefinition, LockWait, Table, Tables, Transactions, table_of, tree_of};
 use crate::EngineError;
 use crate::storage::block::BlockKind;
-use crate::storage::control::{Dropped, IndexColumn, LiveIndex, LiveTable, stored_name};
+use crate::storage::control::{
+    Dropped, IndexColumn, LiveIndex, LiveTable, listed, require_column_names, stored_name,
+};
 use crate::storage::tablespace::Purpose;
 use plumb_events::Session;
 use plumb_types::Schema;
@@ -70,6 +72,7 @@ impl Transactions<'_> {
         indexes: &[IndexDefinition],
     ) -> Result<(), EngineError> {
         assert!(tablespace.is_tables(), "a table is in a tablespace for tables");
+        require_column_names(schema)?;
         let name = self.instance.catalog().require_free(name)?;
         let defined = |index| self.define_index(&name, schema, index);
         let mut indexes = indexes.iter().map(defined).collect::<Result<Vec<_>, EngineError>>()?;
@@ -102,10 +105,18 @@ impl Transactions<'_> {
             let position = schema.position(column).ok_or_else(|| EngineError::Missing {
                 kind: "column",
                 name: column.clone(),
-                known: schema.names(),
+                known: listed(schema.columns.iter().map(|column| column.name.as_str())),
             })?;
             Ok(IndexColumn { position, descending: *descending })
         });
+        if index.columns.is_empty() {
+            let name = format!("for the key of index {}", index.name);
+            return Err(EngineError::Missing {
+                kind: "column",
+                name,
+                known: listed(schema.columns.iter().map(|column| column.name.as_str())),
+            });
+        }
         let (columns, table) = (columns.collect::<Result<Vec<_>, EngineError>>()?, table.to_string());
         Ok(LiveIndex { name, table, columns, unique: index.unique, extents: Vec::new(), created: 0 })
     }

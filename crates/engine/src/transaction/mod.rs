@@ -72,7 +72,7 @@ pub use connection::{Connection, LockWait, Row, Transaction};
 pub use direct::Logging;
 
 use crate::cache::WriteAhead;
-use crate::redo::recovery::{LiveExtent, LogHome, Recovered};
+use crate::redo::recovery::{self, LiveExtent, LogHome, Recovered};
 use crate::redo::{Log, LogOptions, log_access};
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{LiveIndex, LiveTable, listed, stored_name};
@@ -172,18 +172,25 @@ impl<'i> Transactions<'i> {
                 why: "an instance opens its transactions once; open the instance again".to_string(),
             });
         }
-        let (live, database, reaches) = {
+        let (live, database, reaches, mut places) = {
             let catalog = instance.catalog();
             let cached = catalog.live_extents().map(|segment| (segment, true));
             let all = cached.chain(catalog.logged_extents().map(|segment| (segment, false)));
-            let live = all.flat_map(|((_, extents, created), cached)| {
-                extents.iter().map(move |piece| LiveExtent { extent: piece.extent, created, cached })
+            let live = all.flat_map(|((purpose, extents, created), cached)| {
+                extents.iter().map(move |piece| LiveExtent { extent: piece.extent, purpose, created, cached })
             });
-            (live.collect::<Vec<_>>(), catalog.database, Lsn(catalog.log_reaches))
+            (live.collect::<Vec<_>>(), catalog.database, Lsn(catalog.log_reaches), catalog.log_places.clone())
         };
+        let has_log = recovery::has_log(&instance.access.disk, instance.home(), reaches)?;
+        if !has_log {
+            places = instance.name_log_places(session)?;
+        }
         let access = log_access::of_log(&instance.settings, &instance.access, instance.home())?;
+        let canonical = instance.canonical_home();
         let home = LogHome {
             home: instance.home(),
+            canonical: &canonical,
+            places: &places,
             database,
             access: &access,
             settings: &instance.settings,
@@ -193,7 +200,7 @@ impl<'i> Transactions<'i> {
             caches: instance.caches(),
             live: &live,
         };
-        let (log, recovered) = if home.has_log()? {
+        let (log, recovered) = if has_log {
             home.recover(session)?
         } else {
             (home.create(session)?, Recovered { next_transaction: 1, ..Recovered::default() })

@@ -234,26 +234,40 @@ pub(super) fn delete(edit: &mut Edit, block: &mut [u8], slot: u16) {
     edit.write(block, offset + VERSION_BYTES, &[flags | DELETED]);
 }
 
-/// Undoes an update or a deletion: the row is as it was in this version. `image` is empty where it has stayed.
-pub(super) fn restore(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn, image: &[u8]) {
+/// Undoes an update or a deletion: the row is as it was in this version. `image` is empty where it
+/// has stayed. `false`, and nothing is done, where the row has no room for it: a row keeps the room
+/// that its undo needs, and a log may say otherwise.
+pub(super) fn restore(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn, image: &[u8]) -> bool {
     let at = slot_at(block, slot);
     let (offset, capacity) = (half(block, at), half(block, at + 2));
-    assert!(VERSION_BYTES + image.len() <= capacity, "a row keeps the room that its undo needs");
+    if VERSION_BYTES + image.len() > capacity {
+        return false;
+    }
     edit.write(block, offset, &version.0.to_le_bytes());
     let flags = [without_deletion(block[offset + VERSION_BYTES])];
     let image = if image.is_empty() { &flags[..] } else { image };
     edit.write(block, offset + VERSION_BYTES, image);
+    true
 }
 
-/// Undoes an update by the pieces that it has changed.
-pub(super) fn restore_pieces(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn, pieces: &[u8]) {
+/// Undoes an update by the pieces that it has changed; as [`restore`].
+pub(super) fn restore_pieces(
+    edit: &mut Edit,
+    block: &mut [u8],
+    slot: u16,
+    version: Lsn,
+    pieces: &[u8],
+) -> bool {
     let at = slot_at(block, slot);
     let (offset, capacity) = (half(block, at), half(block, at + 2));
+    if patch::each(pieces).any(|(place, bytes)| VERSION_BYTES + place + bytes.len() > capacity) {
+        return false;
+    }
     edit.write(block, offset, &version.0.to_le_bytes());
     for (place, bytes) in patch::each(pieces) {
-        assert!(VERSION_BYTES + place + bytes.len() <= capacity, "a row keeps the room that its undo needs");
         edit.write(block, offset + VERSION_BYTES + place, bytes);
     }
+    true
 }
 
 /// Undoes an insert: the slots are empty.

@@ -117,6 +117,12 @@ impl Segment {
         self.extents.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many blocks its extents have.
+    fn block_count(&self) -> u32 {
+        let extents = self.read();
+        extents.first.last().zip(extents.pieces.last()).map_or(0, |(first, last)| first + last.extent.blocks)
+    }
+
     /// Its block number `index`, the header being 0; `None` behind the last extent.
     pub(super) fn address(&self, index: u32) -> Option<BlockAddress> {
         self.read().address(index)
@@ -186,7 +192,24 @@ impl Worker<'_> {
     /// How many blocks of a segment are in use.
     pub(super) fn used_blocks(&mut self, segment: &Segment) -> Result<u32, EngineError> {
         let expected = segment.expected(BlockKind::Segment);
-        Ok(used_in(&self.reader.get(segment.purpose, segment.header(), expected)?))
+        let used = used_in(&self.reader.get(segment.purpose, segment.header(), expected)?);
+        self.require_used(segment, used)
+    }
+
+    /// Refuses a number of blocks in use that a segment does not have: an extent is in the catalog
+    /// before a block of it is used.
+    fn require_used(&self, segment: &Segment, used: u32) -> Result<u32, EngineError> {
+        let (address, count) = (segment.header(), segment.block_count());
+        if (1..=count).contains(&used) {
+            return Ok(used);
+        }
+        Err(EngineError::CorruptBlock {
+            path: self.instance.tablespace(segment.purpose).path(address).to_path_buf(),
+            address,
+            what: "blocks in use",
+            found: used.to_string(),
+            expected: format!("1 to {count}, which the segment's extents have"),
+        })
     }
 
     /// A new block of a segment, without content.
@@ -201,7 +224,7 @@ impl Worker<'_> {
             let gate = self.log.enter();
             let expected = segment.expected(BlockKind::Segment);
             let mut header = self.reader.change(purpose, segment.header(), expected)?;
-            let used = used_in(&header);
+            let used = self.require_used(segment, used_in(&header))?;
             let Some(address) = segment.address(used) else {
                 drop((header, gate, admission));
                 self.extend(segment, used)?;

@@ -22,6 +22,7 @@ use crate::cache::ChangingBlock;
 use crate::index::block::{
     BranchView, CHILD_BYTES, Entry, LINK_BYTES, LayoutError, LeafView, MARK, SLOT_BYTES, leaf_entry_bytes,
 };
+use crate::index::btree::foreign_address;
 use crate::redo::edit::Edit;
 use crate::sort::key::KeyBuilder;
 use crate::storage::block::{BlockKind, Content, HEADER_BYTES, content_of, lsn_of};
@@ -200,6 +201,21 @@ impl<'a> Worker<'a> {
         error.at(self.instance.tablespace(INDX).path(address), address)
     }
 
+    /// The block below, or beside, one that was read, if it is one of the index.
+    fn require_own(
+        &self,
+        found: Result<BlockAddress, LayoutError>,
+        from: BlockAddress,
+    ) -> Result<BlockAddress, EngineError> {
+        let found = found.map_err(|error| self.broken(error, from))?;
+        // Its file alone, because each look-up comes here: that another block of the tablespace is
+        // none of the index shows in its kind, its LSN, and the number of steps.
+        match self.instance.tablespace(INDX).has_file(found.file) {
+            true => Ok(found),
+            false => Err(self.broken(foreign_address("the block that it leads to", found), from)),
+        }
+    }
+
     /// Refuses to follow more blocks than the index has: one of them leads back, as one may whose last write was lost.
     fn require_end(&self, tree: &Tree, count: u32, address: BlockAddress) -> Result<(), EngineError> {
         if tree.segment.address(count).is_some() {
@@ -226,7 +242,7 @@ impl<'a> Worker<'a> {
             let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch))?;
             let child = BranchView::new(&block, content_of(&block)).and_then(|view| view.child_for(key, row));
             way.push(Step { address, kind: BlockKind::Branch });
-            address = child.map_err(|error| self.broken(error, address))?;
+            address = self.require_own(child, address)?;
         }
         way.push(Step { address, kind: BlockKind::Leaf });
         Ok(way)
@@ -239,7 +255,7 @@ impl<'a> Worker<'a> {
             let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch))?;
             let first = BranchView::new(&block, content_of(&block)).and_then(|view| view.entry(0));
             self.require_end(tree, height, address)?;
-            address = first.map_err(|error| self.broken(error, address))?.child;
+            address = self.require_own(first.map(|first| first.child), address)?;
             height += 1;
         }
         tree.height.store(height, Relaxed);
@@ -394,10 +410,11 @@ impl<'a> Worker<'a> {
                     return Ok(true);
                 }
             }
-            match self.read_log(version.lsn)? {
+            let before = version.lsn;
+            match self.read_log(before)? {
                 Some(record) if record.transaction != holder => return Ok(false),
                 Some(record) if !version.step_back(record.undo) => return Ok(false),
-                Some(_) => {}
+                Some(_) => self.require_older(version.lsn, before)?,
                 None => return Ok(true),
             }
         }
@@ -695,11 +712,14 @@ impl<'a> Worker<'a> {
                     return Ok(());
                 }
             }
-            next = view.next();
             leaves += 1;
-            if next.is_some() {
-                self.require_end(tree, leaves, address)?;
-            }
+            next = match view.next() {
+                None => None,
+                Some(next) => {
+                    self.require_end(tree, leaves, address)?;
+                    Some(self.require_own(Ok(next), address)?)
+                }
+            };
         }
         Ok(())
     }

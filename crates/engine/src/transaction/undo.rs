@@ -27,6 +27,11 @@ pub(super) enum Undo<'a> {
 }
 
 impl<'a> Undo<'a> {
+    /// True if it undoes a change of an index.
+    pub(super) fn is_of_index(&self) -> bool {
+        matches!(self, Undo::EntryAdded { .. } | Undo::EntryMarked { .. } | Undo::MarkTakenOff { .. })
+    }
+
     /// Its bytes, for a table or index of that creation.
     pub(super) fn write(&self, segment: Lsn, into: &mut Vec<u8>) {
         into.clear();

@@ -237,6 +237,20 @@ impl<'a> Worker<'a> {
         Ok(transaction.filter(|transaction| *transaction != own && active.is_under_way(*transaction)))
     }
 
+    /// Refuses a way back through the log that does not lead back: it would have no end.
+    pub(super) fn require_older(&self, found: Lsn, than: Lsn) -> Result<(), EngineError> {
+        if found < than {
+            return Ok(());
+        }
+        Err(EngineError::Log {
+            path: self.instance.home().to_path_buf(),
+            why: format!(
+                "the record of LSN {} leads to LSN {} as the one before it, expected a lower one; restore the database from a copy",
+                than.0, found.0
+            ),
+        })
+    }
+
     /// The image of a row as a snapshot sees it; `None` where it sees none.
     pub(super) fn version_for(
         &mut self,
@@ -252,9 +266,11 @@ impl<'a> Worker<'a> {
             if snapshot.sees(record.transaction) {
                 break;
             }
+            let before = version.lsn;
             if !version.step_back(record.undo) {
                 return Ok(None);
             }
+            self.require_older(version.lsn, before)?;
             self.session.count(Statistic::ConsistentVersions, 1);
         }
         Ok(version.is_there.then_some(version.image))

@@ -1,7 +1,7 @@
 //! Backups: made while sessions commit, damaged, restored where they may be and where they may not.
 
 use crate::support::{Rows, assert_green, create_in, load, open_in, scan_rows};
-use plumb_engine::backup::{self, MANIFEST};
+use plumb_engine::backup::{self, MANIFEST, Verification};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{Instance, Layout, Settings};
@@ -93,7 +93,9 @@ fn a_copy_made_while_a_session_commits_is_recovered_to_a_commit() {
                 thread::yield_now();
             }
             let before = done.load(SeqCst);
-            let copied = backup::backup(&instance, Some(&transactions), (&session, &copy)).expect("copied");
+            let copied =
+                backup::backup(&instance, Some(&transactions), &session, &copy, Verification::Blocks)
+                    .expect("copied");
             let after = done.load(SeqCst);
             over.store(true, SeqCst);
             assert!(copied.file_count >= 5 && copied.bytes > Bytes(24 << 20), "{copied:?}");
@@ -102,7 +104,7 @@ fn a_copy_made_while_a_session_commits_is_recovered_to_a_commit() {
     };
     fs::remove_dir_all(&home).expect("the original is lost");
     let session = Recorder::new().session(Role::User);
-    backup::restore(&session, &copy, &home).expect("restored");
+    backup::restore(&session, &Cancel::default(), &copy, &home).expect("restored");
     let instance = Instance::open(&home, settings(), Cancel::default()).expect("opened");
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("recovered");
@@ -123,13 +125,14 @@ fn loaded(directory: &Path) -> Instance {
     let instance = create_in(&directory.join("db"), &[]);
     load(&instance, "t", &Rows::uniform(5000, 1)).expect("loaded");
     let session = instance.recorder.session(Role::User);
-    backup::backup(&instance, None, (&session, &directory.join("copy"))).expect("copied");
+    backup::backup(&instance, None, &session, &directory.join("copy"), Verification::Blocks).expect("copied");
     instance
 }
 
 fn refused(directory: &Path, to: &str) -> String {
     let session = Recorder::new().session(Role::User);
-    let error = backup::restore(&session, &directory.join("copy"), &directory.join(to)).expect_err("refused");
+    let error = backup::restore(&session, &Cancel::default(), &directory.join("copy"), &directory.join(to))
+        .expect_err("refused");
     error.to_string().replace(&directory.display().to_string(), "DIR")
 }
 
@@ -139,8 +142,13 @@ fn a_database_without_a_log_is_copied_and_stands_again() {
     let rows = scan_rows(&loaded(directory.path()), "t");
     fs::remove_dir_all(directory.path().join("db")).expect("it is lost");
     let session = Recorder::new().session(Role::User);
-    backup::restore(&session, &directory.path().join("copy"), &directory.path().join("db"))
-        .expect("restored");
+    backup::restore(
+        &session,
+        &Cancel::default(),
+        &directory.path().join("copy"),
+        &directory.path().join("db"),
+    )
+    .expect("restored");
     let instance = open_in(&directory.path().join("db")).expect("opened");
     assert_eq!(scan_rows(&instance, "t"), rows);
     assert_green(&instance, "t");
@@ -198,6 +206,139 @@ fn nothing_is_written_over() {
     );
     let session = instance.recorder.session(Role::User);
     let again =
-        backup::backup(&instance, None, (&session, &directory.path().join("copy"))).expect_err("refused");
+        backup::backup(&instance, None, &session, &directory.path().join("copy"), Verification::Blocks)
+            .expect_err("refused");
     assert!(again.to_string().contains("a backup stands there (backup.json)"), "{again}");
+}
+
+/// Changes the manifest of a backup.
+fn edit_manifest(copy: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let text = fs::read_to_string(copy.join(MANIFEST)).expect("a manifest");
+    let mut parsed = serde_json::from_str(&text).expect("JSON");
+    change(&mut parsed);
+    fs::write(copy.join(MANIFEST), parsed.to_string()).expect("written");
+}
+
+fn files(manifest: &mut serde_json::Value) -> &mut Vec<serde_json::Value> {
+    manifest["files"].as_array_mut().expect("a list")
+}
+
+#[test]
+fn a_manifest_from_elsewhere_is_not_believed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    drop(loaded(directory.path()));
+    let copy = directory.path().join("copy");
+    let whole = fs::read(copy.join(MANIFEST)).expect("a manifest");
+    fs::write(directory.path().join("evil.sh"), "").expect("a file");
+    let entry = |name: &str| serde_json::json!({"name": name, "bytes": 0, "crc32c": 0});
+    let check = |what: &str, change: &dyn Fn(&mut serde_json::Value)| {
+        edit_manifest(&copy, change);
+        let error = refused(directory.path(), "new");
+        assert!(
+            error.contains(what) && error.ends_with("; nothing was restored: restore from another backup"),
+            "{error}"
+        );
+        assert!(!directory.path().join("new").exists(), "{error}");
+        fs::write(copy.join(MANIFEST), &whole).expect("written");
+    };
+    for name in ["../evil.sh", "/etc/passwd", "evil.sh", "lock", "sub/../../users09.dbf"] {
+        check(&format!("it names the file {name:?}"), &|manifest| files(manifest).insert(0, entry(name)));
+    }
+    check("its last file is not control.json", &|manifest| files(manifest).clear());
+    check("it does not list users01.dbf", &|manifest| {
+        files(manifest).retain(|file| file["name"] != "users01.dbf")
+    });
+    check("it lists users01.dbf twice", &|manifest| {
+        let first = files(manifest)[0].clone();
+        files(manifest).insert(0, first);
+    });
+    check("it is of database \"00\"", &|manifest| manifest["database"] = "00".into());
+    check("and backup.json says 1 with", &|manifest| files(manifest)[0]["bytes"] = 1.into());
+    let first =
+        files(&mut serde_json::from_slice(&whole).expect("JSON"))[0]["name"].as_str().map(str::to_string);
+    fs::write(copy.join(first.expect("a name")), "").expect("emptied");
+    check(" with 0 bytes, and 262144 are needed", &|manifest| {
+        files(manifest)[0]["bytes"] = 0.into();
+        files(manifest)[0]["crc32c"] = 0.into();
+    });
+}
+
+#[test]
+fn a_link_in_a_backup_is_not_followed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    drop(loaded(directory.path()));
+    let copy = directory.path().join("copy");
+    fs::rename(copy.join("users01.dbf"), directory.path().join("secret")).expect("moved");
+    std::os::unix::fs::symlink("../secret", copy.join("users01.dbf")).expect("a link");
+    assert!(refused(directory.path(), "new").contains("a symbolic link is on the way"));
+    assert!(!directory.path().join("new").exists());
+}
+
+#[test]
+fn a_damaged_block_is_found_by_the_backup_and_one_of_nobody_is_not() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (home, copy) = (directory.path().join("db"), directory.path().join("copy"));
+    {
+        let instance = create_in(&home, &[]);
+        load(&instance, "t", &Rows::uniform(5000, 1)).expect("loaded");
+        load(&instance, "gone", &Rows::uniform(5000, 2)).expect("loaded");
+        plumb_engine::drop::drop_named(&instance, "gone").expect("dropped");
+    }
+    let path = home.join("users01.dbf");
+    let whole = fs::read(&path).expect("a file");
+    let instance = open_in(&home).expect("opened");
+    let (used, free) = {
+        let catalog = instance.catalog();
+        let taken = catalog.tables[0].extents.iter().filter(|piece| piece.extent.file == 1);
+        let block = taken.clone().next().expect("one").extent.block;
+        (
+            block as usize * 8192,
+            (taken.map(|piece| piece.extent.block).max().expect("one") as usize + 32) * 8192,
+        )
+    };
+    drop(instance);
+    let damaged_at = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes.resize(bytes.len().max(free + 8192), 0);
+        bytes[at + 100] ^= 1;
+        fs::write(&path, bytes).expect("written");
+        let instance = open_in(&home).expect("opened");
+        let session = instance.recorder.session(Role::User);
+        backup::backup(&instance, None, &session, &copy, Verification::Blocks)
+    };
+    let error = damaged_at(used).expect_err("damaged");
+    assert!(error.is_damage() && error.to_string().contains("users01.dbf"), "{error}");
+    assert!(!copy.exists(), "nothing stays");
+    assert!(damaged_at(free).expect("no segment has the block").block_count > 0);
+    fs::remove_dir_all(&copy).expect("removed");
+    damaged_at(used).expect_err("damaged");
+    let instance = open_in(&home).expect("opened");
+    let session = instance.recorder.session(Role::User);
+    backup::backup(&instance, None, &session, &copy, Verification::Nothing).expect("what is left is saved");
+}
+
+#[test]
+fn a_killed_backup_is_begun_again_and_one_under_way_is_not_touched() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let instance = loaded(directory.path());
+    let session = instance.recorder.session(Role::User);
+    let half = directory.path().join("half");
+    let again = || backup::backup(&instance, None, &session, &half, Verification::Blocks);
+    fs::create_dir(&half).expect("made");
+    fs::write(half.join("users01.dbf"), "cut off").expect("written");
+    let error = again().expect_err("nobody knows whose it is").to_string();
+    assert!(error.contains("it is not empty (users01.dbf)"), "{error}");
+    fs::write(half.join("plumb-owner"), "plumb 4194305 started 1\n").expect("written");
+    fs::write(half.join("letter.txt"), "dear").expect("written");
+    assert!(again().expect_err("a letter").to_string().contains("it is not empty ("));
+    fs::remove_file(half.join("letter.txt")).expect("removed");
+    again().expect("begun again");
+    fs::remove_dir_all(&half).expect("removed");
+    fs::create_dir(&half).expect("made");
+    let owner = plumb_io::owner::Owner::of_directory(&half).expect("a mark");
+    fs::write(half.join("users01.dbf"), "under way").expect("written");
+    let error = again().expect_err("another one fills it").to_string();
+    assert!(error.contains("a backup or a restore fills it; wait for its end"), "{error}");
+    assert_eq!(fs::read_to_string(half.join("users01.dbf")).expect("there"), "under way");
+    drop(owner);
 }

@@ -3,13 +3,14 @@
 use crate::support::{
     Rows, assert_green, assert_no_space_leaks, build_on, images, keyed_schema, number, scan_rows,
 };
+use plumb_engine::backup::{self, Verification};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::storage::control::Table;
 use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadTarget};
 use plumb_engine::transaction::{IndexDefinition, Logging, Transactions};
-use plumb_engine::{EngineError, Instance, Layout, Settings, backup};
+use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::{Role, Session};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
@@ -273,6 +274,11 @@ fn a_tablespace_whose_maker_was_killed_is_made_anew() {
     drop((session, instance));
     // Killed when the control file had it, and its second file was not there yet.
     fs::remove_file(home.join("users_2k02.dbf")).expect("there");
+    {
+        let reader = Instance::open_to_read(&home, settings(&CACHES), Cancel::default()).expect("read");
+        let mut unusable = reader.tablespaces().iter().flat_map(|tablespace| &tablespace.unusable);
+        assert!(unusable.next().is_none(), "nothing lies in it, so nothing is damaged");
+    }
     let instance = open(&home, &CACHES).expect("opened");
     let rows: Vec<Vec<Value>> = (0..2000).map(|key| row(key, 100)).collect();
     let target = LoadTarget { table: "T", tablespace: Purpose::Users2K, log: None };
@@ -330,7 +336,8 @@ fn a_load_with_redo_is_made_again_from_the_log_alone() {
     let small = tablespace(&instance, &session, 2048);
     let transactions = Transactions::open(&instance, &session).expect("a log");
     let saved = directory.path().join("saved");
-    backup::backup(&instance, Some(&transactions), (&session, &saved)).expect("backed up");
+    backup::backup(&instance, Some(&transactions), &session, &saved, Verification::Blocks)
+        .expect("backed up");
     let rows: Vec<Vec<Value>> =
         (0..1000).map(|key| row(key, if key % 50 == 0 { 3500 } else { 80 })).collect();
     let log = transactions.log_of_load(Logging::NoLogging);
@@ -344,7 +351,7 @@ fn a_load_with_redo_is_made_again_from_the_log_alone() {
     drop((session, instance));
     {
         let recorder = plumb_events::Recorder::new();
-        backup::restore(&recorder.session(Role::User), &saved, &copy).expect("restored");
+        backup::restore(&recorder.session(Role::User), &Cancel::default(), &saved, &copy).expect("restored");
     }
     for file in fs::read_dir(&home).expect("a directory").map(|entry| entry.expect("an entry").path()) {
         let is_of_log = file.extension().is_some_and(|end| end == "log");

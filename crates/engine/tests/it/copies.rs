@@ -1,10 +1,13 @@
 //! Databases that were copied or moved, files of other databases, and several who read at once.
 
-use crate::support::{Rows, SMALLEST, assert_green, create_in, load, open_in, settings};
+use crate::support::{Rows, SMALLEST, assert_green, create_in, load, number, open_in, settings};
 use plumb_engine::check::check_table;
 use plumb_engine::drop::drop_named;
 use plumb_engine::instance::Cancel;
+use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout};
+use plumb_events::Role;
+use plumb_types::{Column, ColumnType, Schema};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +79,8 @@ fn a_data_file_that_a_copy_would_reach_too_is_not_written_to() {
     fs::rename(&file, &elsewhere).expect("moved");
     std::os::unix::fs::symlink(&elsewhere, &file).expect("a link");
     refused(&original, "it is a link");
-    assert_green(&to_read(&original).expect("who reads does no harm"), "t");
+    let error = to_read(&original).expect_err("a link may lead anywhere").to_string();
+    assert!(error.contains("it is a link"), "{error}");
     fs::remove_file(&file).expect("removed");
     fs::rename(&elsewhere, &file).expect("moved back");
     assert_green(&open_in(&original).expect("its own again"), "t");
@@ -227,7 +231,7 @@ fn a_database_of_the_first_format_is_refused_in_one_line() {
     let old = "d3569625\n{\"version\":1,\"next_lsn\":1,\"tablespaces\":[],\"tables\":[],\"indexes\":[]}";
     fs::write(&path, old).expect("written");
     let expected = format!(
-        "control file {}: the database has format 1, expected 7: load the data anew with this version, under another \
+        "control file {}: the database has format 1, expected 8: load the data anew with this version, under another \
          --path",
         path.display()
     );
@@ -251,4 +255,56 @@ fn names_outside_ascii_are_found_as_they_were_given() {
         crate::support::build_on(&instance, ("i", name), &[("k", false)]).expect("built");
         assert_eq!(drop_named(&instance, same).expect("dropped").indexes, ["I"]);
     }
+}
+
+/// Commits rows with these ids, ends with a checkpoint, and gives all ids that are there.
+fn commit(home: &Path, ids: std::ops::Range<i64>) -> Result<usize, EngineError> {
+    let instance = open_in(home)?;
+    let session = instance.recorder.session(Role::User);
+    let transactions = Transactions::open(&instance, &session)?;
+    if instance.catalog().holder_of("L").is_none() {
+        let columns = vec![Column::required("ID", ColumnType::NUMBER)];
+        transactions.create_table(&session, "L", &Schema::new(columns).expect("a schema"), &[])?;
+    }
+    let mut connection = transactions.connect(&session);
+    let mut transaction = connection.begin();
+    for id in ids {
+        transaction.insert("L", &[number(id)])?;
+        transaction.commit_and_chain()?;
+    }
+    let mut rows = 0;
+    transaction.scan("L", |_| {
+        rows += 1;
+        Ok(())
+    })?;
+    drop(transaction);
+    transactions.checkpoint(&session)?;
+    Ok(rows)
+}
+
+/// "Restore it from a copy" lost what was committed since the copy, without a word.
+#[test]
+fn a_data_file_from_before_the_last_checkpoint_is_refused_by_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (home, old) = (directory.path().join("db"), directory.path().join("users01.dbf"));
+    drop(create_in(&home, &[]));
+    commit(&home, 0..5).expect("committed");
+    let files = ["users01.dbf", "users02.dbf"];
+    let used = files.into_iter().find(|name| {
+        // The one that the table lies in.
+        let instance = open_in(&home).expect("opened");
+        let catalog = instance.catalog();
+        let file = catalog.live_tables[0].extents[0].extent.file;
+        usize::from(file) == files.iter().position(|known| known == name).expect("known") + 1
+    });
+    let file = home.join(used.expect("one of them"));
+    fs::copy(&file, &old).expect("copied");
+    assert_eq!(commit(&home, 5..9).expect("committed"), 9);
+    let newest = fs::read(&file).expect("a file");
+    fs::copy(&old, &file).expect("an older copy");
+    let error = commit(&home, 9..10).expect_err("older").to_string();
+    assert!(error.contains(" is an older copy: its last checkpoint is at LSN "), "{error}");
+    assert!(error.ends_with("or restore all files of the database from one backup"), "{error}");
+    fs::write(&file, newest).expect("the newest");
+    assert_eq!(commit(&home, 9..10).expect("as it was"), 10);
 }

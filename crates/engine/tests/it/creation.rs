@@ -37,13 +37,14 @@ fn files_and_directories_are_durable_before_a_database_stands_and_data_before_a_
     let home = directory.path().join("new/db");
     let (instance, calls) = record_durable_calls(|| create_in(&home, &[]));
     let expected = [
+        "sync /",
+        "sync new/",
         "replace new/db/control.json",
         "sync new/db/",
         "sync new/db/users01.dbf",
         "sync new/db/users02.dbf",
         "sync new/db/indx01.dbf",
         "sync new/db/indx02.dbf",
-        "sync /",
         "sync new/",
         "sync new/db/",
         "replace new/db/control.json",

@@ -278,6 +278,21 @@ fn short_and_interrupted_transfers_change_nothing() {
     assert_eq!((found.unordered, found.record_count), (0, 40_000));
 }
 
+/// ext2, NFSv3 and many FUSE file systems reserve no space for a file.
+#[test]
+fn where_no_space_can_be_reserved_the_output_is_lengthened_and_that_is_counted() {
+    let instance = with_input(40_000);
+    let count = || instance.recorder.snapshot().statistic(Statistic::SpaceNotReserved);
+    sort_file::<SMALL, SMALL_KEY>(&instance, &memory_spec()).expect("sorted");
+    assert_eq!(count(), 0, "here it can be");
+    instance.access.disk.remove(&memory_spec().output).expect("removed");
+    memory_disk(&instance).plan_faults(Faults { no_allocation: true, ..Faults::default() });
+    sort_file::<SMALL, SMALL_KEY>(&instance, &memory_spec()).expect("sorted all the same");
+    let found = validate::<SMALL, SMALL_KEY>(&instance, &memory_spec().output).expect("read");
+    assert_eq!((found.unordered, found.record_count), (0, 40_000));
+    assert_eq!(count(), (40_000 * SMALL as u64).next_multiple_of(4096));
+}
+
 #[test]
 fn a_full_disk_leaves_nothing_whether_runs_or_output_fill_it() {
     let instance = with_input(40_000);

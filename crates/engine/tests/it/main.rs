@@ -14,10 +14,12 @@
 //! - `line_sort`: files of lines, their sorts and their judgement.
 //! - `corruption`: closed databases whose bytes were changed on disk.
 //! - `copies`: copied and moved databases, files of others, several who read.
+//! - `outside`: directories from elsewhere, moved ones, and links: nothing around them changes.
 //! - `lost_writes`: whole blocks of earlier operations where later ones belong.
 //! - `redo`: how the log is written, mirrored, archived and kept short.
 //! - `crash`: power losses at any request, recovered and held against a model.
 //! - `log_damage`: logs whose bytes were changed, or whose files are gone.
+//! - `log_places`: log files on other disks, and copies of databases that have them.
 //! - `creation`: what is durable when, and creations that are killed.
 //! - `catalog`: what is there, what is refused, what is left behind.
 //! - `errors_text`: the exact words of errors that users meet.
@@ -27,6 +29,7 @@
 //! - `cache_model`: the latches of the buffer cache under it.
 //! - `slob`: ranges of an index that are read and updated, through crashes and where something runs out.
 //! - `shared_servers`: sessions that share threads, and what they wait for.
+//! - `full_disk`: what can still be done on a file system without room.
 //! - `cancel`: stopping what is under way.
 //!
 //! `support` has the databases, row sources and readers that they share. What
@@ -36,6 +39,7 @@
 
 mod backup;
 mod block_sizes;
+mod bounds;
 mod cache_model;
 mod cancel;
 mod catalog;
@@ -49,11 +53,14 @@ mod creation;
 mod errors_text;
 mod faults;
 mod file_sort;
+mod full_disk;
 mod isolation;
 mod line_sort;
 mod log_damage;
+mod log_places;
 mod lost_writes;
 mod model;
+mod outside;
 mod redo;
 mod row_pieces;
 mod shared_servers;

@@ -18,6 +18,7 @@ const RULES: &[Rule] = &[
     delayed,
     stopped,
     files_grew,
+    space_not_reserved,
     not_direct,
     method_replaced,
     fewer_servers,
@@ -90,6 +91,22 @@ fn files_grew(seen: &Evidence, _: &Record) -> Option<Finding> {
         } else {
             "the sort needed more room than its input's beginning let expect: a larger sort_area_size needs less".to_string()
         },
+    )
+}
+
+/// A file system without fallocate: nothing was taken before the first record was read.
+fn space_not_reserved(seen: &Evidence, _: &Record) -> Option<Finding> {
+    let lengthened = seen.measured.period.statistic(Statistic::SpaceNotReserved);
+    if lengthened == 0 {
+        return None;
+    }
+    finding(
+        "The output's space was not reserved before the sort",
+        format!(
+            "its file system has no fallocate: the file was lengthened by {} of zeros",
+            Bytes(lengthened)
+        ),
+        "a disk that is too small shows when the output is written; write it to ext4, xfs, btrfs or tmpfs to know before",
     )
 }
 

@@ -6,12 +6,13 @@ use super::{
 };
 use crate::LabError;
 use crate::hex::hex;
+use crate::outside;
 use plumb_io::Directory;
 use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Its file.
@@ -75,7 +76,7 @@ impl Manifest {
             return Err(LabError::Tampered { path, why: "it is gone".to_string() });
         }
         let held = Directory::open(directory).and_then(|held| held.read_file(MANIFEST));
-        let text = held.map_err(source_of).and_then(io::read_to_string);
+        let text = held.map_err(source_of).and_then(|file| io::read_to_string(file.take(outside::TEXT_MOST)));
         let text = text.map_err(|source| LabError::BundleRead {
             path: path.clone(),
             why: format!(
@@ -115,7 +116,7 @@ impl Manifest {
             path: path.clone(),
             why: format!("{MANIFEST} lists it, and it cannot be read: {why}"),
         };
-        let read = Directory::open(directory).and_then(|held| held.read(name, u64::MAX));
+        let read = Directory::open(directory).and_then(|held| held.read(name, outside::TRACE_MOST));
         let read = read.map_err(|error| unreadable(source_of(error).to_string()))?;
         let bytes = read.ok_or_else(|| unreadable("it is gone".to_string()))?;
         let found = checksum(&bytes);

@@ -2,10 +2,10 @@
 
 use super::{CALIBRATION, STUDY, refused, source_of};
 use crate::LabError;
+use crate::outside;
 use crate::record::{FILE, Record};
-use plumb_io::{Directory, read_regular};
+use plumb_io::Directory;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Reads the record of a run's bundle, named by its directory or by the record's file. Gives the directory too.
@@ -35,8 +35,7 @@ pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathB
 /// # Errors
 /// When it cannot be read.
 pub fn text(path: &Path) -> Result<String, LabError> {
-    let text = |bytes| String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text"));
-    read_regular(path, u64::MAX).and_then(text).map_err(|error| LabError::BundleRead {
+    outside::text(path).map_err(|error| LabError::BundleRead {
         path: path.to_path_buf(),
         why: format!("{error}; {}", cure(path)),
     })

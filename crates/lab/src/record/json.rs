@@ -24,7 +24,10 @@ pub enum RecordError {
 impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RecordError::Json(error) => write!(f, "the record is not readable: {error}"),
+            // It quotes what it does not know, and that may be all of the file.
+            RecordError::Json(error) => {
+                write!(f, "the record is not readable: {}", plumb_units::cut(&error.to_string(), 300))
+            }
             RecordError::Version { found, expected } => write!(
                 f,
                 "the record has schema version {found}, and this program reads version {expected}: \

@@ -12,6 +12,7 @@
 //! session come one after another, so differences are small: an append is 8 to 10 bytes.
 
 use super::{Kind, Request, RunTrace, SessionTrace};
+use crate::outside;
 use plumb_events::Direction;
 use sha2::{Digest, Sha256};
 use std::io;
@@ -118,7 +119,7 @@ impl RunTrace {
 /// When there is none, or it is damaged.
 pub fn read(bundle: &Path) -> Result<RunTrace, TraceError> {
     let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
-    let bytes = plumb_io::read_regular(&path, u64::MAX)
+    let bytes = plumb_io::read_regular(&path, outside::TRACE_MOST)
         .map_err(|source| TraceError::Read { path: path.clone(), source })?;
     RunTrace::of_bytes(&bytes).map_err(|why| TraceError::Damaged { path, why })
 }

@@ -4,7 +4,7 @@ use super::summary::{histogram, tally};
 use super::{Request, RunTrace};
 use crate::record::{TraceBucket, TraceSession};
 use plumb_events::Direction;
-use plumb_units::{Bytes, Nanos, RowCount};
+use plumb_units::{Bytes, COLUMN_MOST, Nanos, RowCount};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -72,8 +72,8 @@ pub fn render(trace: &RunTrace, options: &Options) -> Result<String, String> {
 
 /// Blocks are of 512 bytes and count from the start of the file.
 fn write_lines(text: &mut String, trace: &RunTrace, lines: &[(&str, &Request)], options: &Options) {
-    let widest = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(7);
-    let event = trace.kinds.iter().map(|kind| kind.event.len()).max().unwrap_or(0).max(5);
+    let widest = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0).clamp(7, COLUMN_MOST);
+    let event = trace.kinds.iter().map(|kind| kind.event.len()).max().unwrap_or(0).clamp(5, COLUMN_MOST);
     let _ = writeln!(
         text,
         "{:>12} {:>9} {:<widest$} D {:>11} {:>8} {:<event$} PATHNAME",
@@ -119,7 +119,7 @@ fn write_histogram(text: &mut String, buckets: &[TraceBucket], label: fn(u64) ->
 }
 
 fn write_sums(text: &mut String, sums: &[TraceSession]) {
-    let widest = sums.iter().map(|sum| sum.name.len()).max().unwrap_or(0).max(7);
+    let widest = sums.iter().map(|sum| sum.name.len()).max().unwrap_or(0).clamp(7, COLUMN_MOST);
     let _ = writeln!(
         text,
         "{:<widest$} D {:>10} {:>12} {:>10} {:>10} {:>10}",
@@ -150,6 +150,16 @@ mod tests {
     fn requests_print_one_a_line_with_histograms_and_averages() {
         let options = Options { lines: true, ..Options::default() };
         insta::assert_snapshot!("trace", render(&run(), &options).expect("all sessions"));
+    }
+
+    #[test]
+    fn names_of_any_length_are_printed() {
+        let mut trace = run();
+        let long = "n".repeat(70_000);
+        trace.sessions[0].name = long.clone();
+        trace.kinds.iter_mut().for_each(|kind| kind.event = long.clone());
+        let options = Options { lines: true, ..Options::default() };
+        assert!(render(&trace, &options).expect("all sessions").contains(&long));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::{Execution, Place, sizing, start};
 use crate::evidence::{self, CtasDone, Done, LogDone, Measured};
 use crate::observer::Stage;
 use crate::place::Room;
-use plumb_engine::backup::{self, Copied};
+use plumb_engine::backup::{self, Copied, Verification};
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::control::Table;
@@ -187,7 +187,8 @@ fn back_up(
     to: &std::path::Path,
 ) -> Result<Copied, EngineError> {
     let begin = clock::now();
-    let copied = backup::backup(transactions.instance(), Some(transactions), (session, to))?;
+    let copied =
+        backup::backup(transactions.instance(), Some(transactions), session, to, Verification::Blocks)?;
     transactions.instance().recorder.phase(Phase::Backup, begin, 0);
     Ok(copied)
 }

@@ -117,7 +117,7 @@ fn measure(spec: &LineSortSpec) -> Result<(u64, u64), LabError> {
     }
     // What cannot be read is refused by the sort, with its reason.
     let mut beginning = Vec::new();
-    let _ = std::fs::File::open(&spec.input)
+    let _ = plumb_io::open_regular(&spec.input)
         .and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
     let lines = beginning.iter().filter(|byte| **byte == b'\n').count();
     Ok((length, (beginning.len() / lines.max(1)).max(1) as u64))

@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::{database, output};
 use plumb_engine::Settings;
-use plumb_engine::backup::{self, Copied};
+use plumb_engine::backup::{self, Copied, Verification};
 use plumb_events::{Recorder, Role};
 use plumb_units::RowCount;
 
@@ -21,7 +21,11 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     // A log is opened where there is one, and not made for this.
     let has_log = backup::has_log(&instance);
     let transactions = has_log.then(|| database::open_transactions(&instance, &session)).transpose()?;
-    let copy = || backup::backup(&instance, transactions.as_ref(), (&session, &arguments.to));
+    let verification = match arguments.no_verify_checksums {
+        true => Verification::Nothing,
+        false => Verification::Blocks,
+    };
+    let copy = || backup::backup(&instance, transactions.as_ref(), &session, &arguments.to, verification);
     let copied = interrupt.whole_or_nothing(&arguments.to, copy)?;
     said("copied to", &arguments.to.display().to_string(), &copied)
 }
@@ -34,15 +38,21 @@ pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let home = database::home_in(&arguments.path)?;
     let session = Recorder::new().session(Role::User);
-    let copied = interrupt.whole_or_nothing(&home, || backup::restore(&session, &arguments.from, &home))?;
+    let cancel = interrupt.cancel();
+    let restore = || backup::restore(&session, &cancel, &arguments.from, &home);
+    let copied = interrupt.whole_or_nothing(&home, restore)?;
     said("verified and restored to", &home.display().to_string(), &copied)
 }
 
 fn said(what: &str, place: &str, copied: &Copied) -> Result<Outcome, Failure> {
-    let Copied { file_count, bytes, elapsed } = copied;
+    let Copied { file_count, bytes, block_count, elapsed } = copied;
     let rate = bytes.per(*elapsed);
+    let verified = match block_count {
+        0 => String::new(),
+        _ => format!("; {} blocks verified", RowCount(*block_count)),
+    };
     output::print(&format!(
-        "{} files, {bytes}, {what} {place} in {elapsed} ({rate})\n",
+        "{} files, {bytes}, {what} {place} in {elapsed} ({rate}){verified}\n",
         RowCount(*file_count)
     ))?;
     Ok(Outcome::Fine)

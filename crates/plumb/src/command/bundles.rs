@@ -3,11 +3,9 @@
 //! A bundle is told by its record, and says of itself what its report says: the line under the title.
 
 use crate::failure::Failure;
-use plumb_io::read_regular;
 use plumb_lab::bundle::{CALIBRATION, REPORTS, STUDY};
 use plumb_lab::calendar::Moment;
-use plumb_lab::orphans;
-use plumb_lab::record;
+use plumb_lab::{orphans, outside, record};
 use plumb_units::Bytes;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,8 +48,7 @@ fn bundle(path: PathBuf) -> Option<Found> {
     let written = fs::metadata(path.join(text)).or_else(|_| fs::metadata(path.join(file))).ok()?;
     let since = written.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     // A study that has not ended has no report.
-    let headline = read_regular(&path.join(text), u64::MAX).unwrap_or_default();
-    let headline = String::from_utf8(headline).unwrap_or_default();
+    let headline = outside::text(&path.join(text)).unwrap_or_default();
     let headline =
         headline.lines().nth(1).unwrap_or("not ended: plumb study --resume goes on").trim().to_string();
     let date = Moment::of(since).iso();

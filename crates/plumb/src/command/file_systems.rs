@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use plumb_lab::bundle::STUDY;
 use plumb_lab::loops::{self, FILE_SYSTEMS, FileSystem, LoopMount};
+use plumb_lab::outside;
 use plumb_lab::study::catalog;
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Fa
     let name = arguments.study.as_deref().unwrap_or_default();
     let text = match catalog::text(name) {
         Some((_, text)) => text.to_string(),
-        None => std::fs::read_to_string(name).unwrap_or_default(),
+        None => outside::text(Path::new(name)).unwrap_or_default(),
     };
     let path = arguments.conduct.path.first().map_or(Path::new("."), PathBuf::as_path).to_path_buf();
     let kinds = asked(&text);
@@ -53,8 +54,7 @@ pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Fa
 
 /// Whether the study of a bundle had file systems of its own: a bundle has the places that they were mounted at.
 fn had_own(bundle: &Path) -> bool {
-    std::fs::read_to_string(bundle.join(STUDY))
-        .is_ok_and(|text| text.contains(&format!("/{}", loops::PREFIX)))
+    outside::text(&bundle.join(STUDY)).is_ok_and(|text| text.contains(&format!("/{}", loops::PREFIX)))
 }
 
 impl Required {

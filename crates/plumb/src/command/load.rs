@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::output::{self, aligned_under_head};
 use crate::progress::{Audience, Watch};
 use crate::{bundle, command_line, settings, types};
-use plumb_engine::storage::control::stored_name;
+use plumb_engine::storage::control::{NAME_BYTES_MAX, stored_name};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadOutcome, LoadTarget};
 use plumb_engine::transaction::Logging;
@@ -17,9 +17,10 @@ use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{Role, clock};
 use plumb_lab::{Stage, archiving};
 use plumb_types::RowSource;
-use plumb_units::{BlockSize, Bytes, Nanos, RowCount};
+use plumb_units::{BlockSize, Bytes, Nanos, RowCount, cut};
 use plumb_workload::{
-    ColumnBasis, ColumnFinding, CsvFile, CsvOptions, DateForm, DateStyle, TextCause, TextReason, zone_name,
+    ColumnBasis, ColumnFinding, CsvFile, CsvOptions, DateForm, DateStyle, Header, SeveralLines, TextCause,
+    TextReason, zone_name,
 };
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -180,20 +181,47 @@ fn options(arguments: &Load, kept: Option<&Kept>) -> Result<CsvOptions, Failure>
     Ok(CsvOptions {
         types: arguments.types.as_deref().map_or_else(|| Ok(Vec::new()), types::parse_types)?,
         delimiter: arguments.delimiter,
+        quote: arguments.quote,
+        header: header(arguments)?,
         null_text: arguments.null.clone(),
         date_form: arguments.date_format,
         bytes: kept.map(Kept::path),
     })
 }
 
+/// The first row of the file.
+fn header(arguments: &Load) -> Result<Header, Failure> {
+    match (&arguments.names, arguments.no_header, arguments.header) {
+        (Some(names), ..) => types::parse_names(names).map(Header::Given),
+        (None, true, _) => Ok(Header::Missing),
+        (None, false, true) => Ok(Header::Names),
+        (None, false, false) => Ok(Header::Expected),
+    }
+}
+
+/// Rows with a field of several lines, which a quote that is text makes of what follows it.
+fn several_lines(found: SeveralLines) -> String {
+    let SeveralLines { rows, first, lines } = found;
+    let who = match rows {
+        0 => return String::new(),
+        1 => "1 row has a field of several lines:".to_string(),
+        rows => format!("{} rows have a field of several lines, the first", RowCount(rows)),
+    };
+    format!(
+        "{who} on lines {first} to {}; if quotes are text in this file, load again with --quote none\n",
+        first + lines - 1
+    )
+}
+
 /// Names go into messages, listings and other commands' arguments.
 fn require_name(table: &str) -> Result<(), Failure> {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$' | '#');
-    if !table.is_empty() && table.len() <= 128 && table.chars().all(plain) {
+    if !table.is_empty() && table.len() <= NAME_BYTES_MAX && table.chars().all(plain) {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "--table {table:?}: a table's name has 1 to 128 letters, digits, _, $ or #; choose another name"
+        "--table {:?}: a table's name has 1 to {NAME_BYTES_MAX} letters, digits, _, $ or #; choose another name",
+        cut(table, NAME_BYTES_MAX)
     )))
 }
 
@@ -211,7 +239,7 @@ fn found(source: &CsvFile) -> String {
     });
     let table = aligned_under_head(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
     let rows = source.row_count().map_or("rows not counted".to_string(), |rows| output::counted(rows, "row"));
-    format!("{}: {rows}\n{table}", source.path().display())
+    format!("{}: {rows}\n{table}{}", source.path().display(), several_lines(source.several_lines()))
 }
 
 fn because(finding: &ColumnFinding) -> String {
@@ -219,7 +247,7 @@ fn because(finding: &ColumnFinding) -> String {
         ColumnBasis::Given => "given by --types".to_string(),
         ColumnBasis::NoValues => "no row has a value".to_string(),
         ColumnBasis::Numbers { .. } => "all values are numbers".to_string(),
-        ColumnBasis::Dates(style) => dates(style),
+        ColumnBasis::Dates { style, .. } => dates(style),
         ColumnBasis::Text { reason, .. } => format!("{reason}{}", hint(reason)),
     };
     if finding.name == finding.header {
@@ -240,8 +268,11 @@ fn dates(style: &DateStyle) -> String {
 const NULL_WORDS: [&str; 13] =
     ["NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "none", "NaN", "nan", "\\N", "-", "?"];
 
-/// The option that helps, where a word for NULL made a column text.
+/// The option that helps, where a word for NULL or another way to write dates made a column text.
 fn hint(reason: &TextReason) -> String {
+    if reason.cause == TextCause::OtherSpelling {
+        return "; --types makes it a DATE all the same".to_string();
+    }
     let spoilt = [TextCause::NotANumber, TextCause::NotADate, TextCause::NeitherNumberNorDate];
     if !spoilt.contains(&reason.cause) || !NULL_WORDS.contains(&reason.value.as_str()) {
         return String::new();

@@ -17,10 +17,10 @@ use plumb_lab::document;
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
 use plumb_lab::target::{Opening, Target};
-use plumb_lab::{execution, pilot, report};
+use plumb_lab::{execution, outside, pilot, report};
 use plumb_report::Document;
 use plumb_report::picture::picture;
-use plumb_units::{Nanos, path_of_text};
+use plumb_units::{Nanos, nearest, path_of_text};
 use std::path::{Path, PathBuf};
 
 /// Runs a study, goes on with one, or runs those of a suite.
@@ -161,13 +161,16 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<study::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
     if is_file {
-        let text = std::fs::read_to_string(file)
+        let text = outside::text(file)
             .map_err(|error| Failure::run(format!("cannot read the study {name}: {error}")))?;
         return Ok(study::parse(name, &places::named(&text, paths)?, KINDS).map_err(LabError::from)?);
     }
     let Some((file, text)) = catalog::text(name) else {
+        let known = catalog::FILES.iter().filter_map(|(file, _)| file.strip_suffix(".toml"));
+        let near = nearest(name, known.chain(catalog::SUITES.iter().map(|suite| suite.name)));
+        let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));
         return Err(Failure::usage(format!(
-            "there is no study {name:?}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
+            "there is no study {name:?}{near}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
         )));
     };
     Ok(study::parse(file, &places::named(text, paths)?, KINDS).map_err(LabError::from)?)

@@ -95,7 +95,7 @@ fn what_was_reserved_goes_when_the_run_fails_or_is_interrupted() {
         let child = run.spawn().expect("the program starts");
         sleep(Duration::from_millis(500));
         signal("INT", child.id());
-        assert_eq!(end_of(child).status.code(), Some(1));
+        assert_eq!(end_of(child).status.code(), Some(130));
         assert_eq!(names(here), Vec::<String>::new());
     }
 }

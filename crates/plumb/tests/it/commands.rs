@@ -117,7 +117,7 @@ fn what_a_command_does_wrong_is_one_line_and_the_study_goes_on() {
         (
             "run = \"sh -c 'exit {x}'\"",
             ["0", "3"],
-            "the command ended with exit status 3: it printed nothing",
+            "the command ended with exit status 3, which --exit-codes 0,3 would accept: it printed nothing",
         ),
         ("run = \"sh -c 'sleep {x} & true'\"", ["0", "1000"], "sh left 1 process running"),
         (
@@ -160,7 +160,8 @@ fn what_a_failed_command_said_is_kept_and_its_last_line_shown_once() {
     let failed = runs.iter().find(|run| level(run) == "3").expect("it ran");
     let file = format!("runs/{:04}.stderr", failed["number"].as_u64().expect("a number"));
     let reason = failed["ended"]["reason"].as_str().expect("a sentence");
-    assert_eq!(reason, format!("the command ended with exit status 3 ({file}): the *** last"));
+    let expected = "the command ended with exit status 3, which --exit-codes 0,3 would accept";
+    assert_eq!(reason, format!("{expected} ({file}): the *** last"));
     let kept = fs::read_to_string(directory.path().join("b").join(&file)).expect("kept");
     assert_eq!(kept, "first\nthe *** last\n");
     fine(directory.path(), ["verify", "b"]);
@@ -325,6 +326,149 @@ fn a_study_that_cannot_be_is_refused_with_its_line() {
     assert_eq!(
         error,
         "small.toml:5: blocks = \"6\": expected a whole number from 1 to 1000, as in blocks = 9"
+    );
+}
+
+#[test]
+fn a_path_in_a_value_is_the_directory_that_was_named_wherever_the_value_stands() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let place = directory.path().join("a b");
+    fs::create_dir_all(place.join("etc")).expect("made");
+    fs::create_dir_all(place.join("usr")).expect("made");
+    let named = |bundle: &str, more: &[&str]| {
+        let begin =
+            ["compare-commands", "ls -d {path}/etc", "ls -d {path}/usr", "--path", "a b", "--blocks", "1"];
+        let asked: Vec<&str> = begin.iter().chain(more).copied().chain(["--bundle", bundle]).collect();
+        let ended = plumb(directory.path(), asked);
+        let run = directory.path().join(bundle).join("runs/0001.json");
+        let run = fs::read_to_string(run).unwrap_or_else(|_| panic!("{}", ended.stderr));
+        let run: Value = serde_json::from_str(&run).expect("JSON");
+        assert_eq!(run["ended"]["reason"], Value::Null, "{run}");
+        let report = fs::read_to_string(directory.path().join(bundle).join("report.txt")).expect("a report");
+        assert!(report.contains("the block device under the path was waited for"), "{report}");
+        run["record"]["command"]["arguments"].clone()
+    };
+    let ends = |argument: &Value, quote: &str| {
+        let argument = argument.as_str().expect("text");
+        let expected = format!("{}{quote}", place.canonicalize().expect("there").display());
+        assert!(
+            argument.contains(&format!("{expected}/etc")) || argument.contains(&format!("{expected}/usr"))
+        );
+    };
+    let plain = named("plain", &[]);
+    assert_eq!((plain.as_array().map(Vec::len), &plain[1]), (Some(3), &Value::from("-d")));
+    ends(&plain[2], "");
+    ends(&named("shell", &["--shell"])[2], "'");
+
+    // Within a text for a shell, under [settings] and in a level that sets several words.
+    let sections = r#"
+[command]
+run = "sh -c 'ls -d {path}/{x}' {how}"
+drop = ["{path}/{x}/dropped"]
+[settings]
+how = "{path}/etc"
+"#;
+    write(directory.path(), sections, ["etc", "usr"], "");
+    let ended =
+        plumb(directory.path(), ["study", "small.toml", "--path", "a b", "--bundle", "file", "--json"]);
+    assert!(ended.stdout.starts_with('{'), "{}", ended.stderr);
+    let run = fs::read_to_string(directory.path().join("file/runs/0001.json")).expect("a run");
+    let run: Value = serde_json::from_str(&run).expect("JSON");
+    let arguments = &run["record"]["command"]["arguments"];
+    ends(&arguments[2], "'");
+    ends(&arguments[3], "");
+}
+
+#[test]
+fn a_word_that_nothing_sets_is_refused_in_a_value_too() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (code, error) = refused(directory.path(), ["compare-commands", "rm -rf {dir}/x", "true"]);
+    assert_eq!(
+        (code, error.as_str()),
+        (
+            2,
+            "COMMAND: arm command=A: run: the word {dir} is not set: it stands in a value of {command}, where {path} alone is filled \
+             in; braces that are text are doubled: {{dir}}"
+        )
+    );
+}
+
+#[test]
+fn words_for_a_shell_are_refused_in_every_step_and_in_values() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for option in ["--setup", "--cleanup", "--prepare", "--conclude", "--verify"] {
+        let (code, error) =
+            refused(directory.path(), ["compare-commands", "true", "sleep 0", option, "rm -f build/*.o"]);
+        let expected = format!(
+            "{option}: {}: build/*.o is for a shell, and \"rm -f build/*.o\" is started ",
+            &option[2..]
+        );
+        assert!(code == 2 && error.starts_with(&expected), "{error}");
+    }
+    let (_, error) = refused(directory.path(), ["compare-commands", "true && sleep 1", "sleep 0.05"]);
+    assert_eq!(
+        error,
+        "COMMAND: arm command=A: run: && is for a shell, and \"true && sleep 1\" is started without one: say --shell (shell = true \
+         in a study file), or put it in single quotes if it is text"
+    );
+    write(directory.path(), "[command]\nrun = \"sort {x} > out\"", ["1", "2"], "");
+    let (_, error) = refused(directory.path(), ["study", "small.toml"]);
+    assert!(error.starts_with("small.toml:9: run: > is for a shell"), "{error}");
+    let shell =
+        ["compare-commands", "true && true", "true; true", "--shell", "--blocks", "1", "--bundle", "b"];
+    assert!(plumb(directory.path(), shell).stdout.contains("1 claim"));
+}
+
+#[test]
+fn a_command_may_end_with_the_codes_that_are_accepted_and_no_other() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let ask = |more: &[&str], bundle: &str| {
+        let begin = ["compare-commands", "sh -c 'exit 1'", "sh -c 'exit  1'", "--same", "--blocks", "1"];
+        let asked: Vec<&str> = begin.iter().chain(more).copied().chain(["--bundle", bundle]).collect();
+        plumb(directory.path(), asked);
+        let run = fs::read_to_string(directory.path().join(bundle).join("runs/0001.json")).expect("a run");
+        serde_json::from_str::<Value>(&run).expect("JSON")["ended"]["reason"].clone()
+    };
+    assert_eq!(ask(&["--exit-codes", "0,1"], "accepted"), Value::Null);
+    let refused = |reason: &Value, codes: &str| {
+        let reason = reason.as_str().expect("a reason");
+        let expected =
+            format!("the command ended with exit status 1, which --exit-codes {codes} would accept");
+        assert!(reason.starts_with(&expected), "{reason}");
+    };
+    refused(&ask(&[], "default"), "0,1");
+    refused(&ask(&["--exit-codes", "0,2"], "others"), "0,2,1");
+}
+
+#[test]
+fn figures_of_several_documents_and_of_other_units_are_asked_about() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let ask = |more: &[&str], bundle: &str| {
+        let begin = ["compare-commands", "--blocks", "2", "--better", "higher", "--bundle", bundle];
+        plumb(directory.path(), begin.iter().chain(more).copied().collect::<Vec<&str>>())
+    };
+    let two = ["echo '{\"a\":10} {\"a\":500}'", "echo '{\"a\":10} {\"a\":900}'", "--measure", "json:/a"];
+    ask(&two, "two");
+    let run = fs::read_to_string(directory.path().join("two/runs/0001.json")).expect("a run");
+    assert!(run.contains(r#"2 JSON documents have /a; take = \"last\" or \"sum\" (--take)"#), "{run}");
+    let taken: Vec<&str> = two.iter().copied().chain(["--take", "last"]).collect();
+    ask(&taken, "last");
+    let run = fs::read_to_string(directory.path().join("last/runs/0001.json")).expect("a run");
+    let run: Value = serde_json::from_str(&run).expect("JSON");
+    assert!([500.0, 900.0].contains(&measure(&run, "a")), "{run}");
+
+    let speeds = ["echo '985 MB/s'", "echo '1.1 GB/s'"];
+    let bare = ask(&[speeds[0], speeds[1], "--measure", "regex:([0-9.]+) [kMG]B/s"], "bare").stdout;
+    assert!(bare.contains("Figures of figure lie about a thousandfold apart"), "{bare}");
+    let whole = ask(&[speeds[0], speeds[1], "--measure", "regex:([0-9.]+ [kMG]B/s)"], "whole").stdout;
+    assert!(!whole.contains("thousandfold"), "{whole}");
+    let (code, error) = refused(
+        directory.path(),
+        ["compare-commands", "true", "sleep 0", "--take", "sum", "--measure", "cpu"],
+    );
+    assert!(
+        code == 2 && error.starts_with("--take sum: it belongs to a figure of --measure regex:PATTERN"),
+        "{error}"
     );
 }
 

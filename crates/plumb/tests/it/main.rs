@@ -25,6 +25,7 @@
 //! - `texts`: help, lists and every error message, as snapshots.
 
 mod backup;
+mod bounds;
 mod bundles;
 mod calibrate;
 mod commands;

@@ -262,7 +262,7 @@ fn the_end_of_the_terminal_is_as_ctrl_c_unless_nohup_ignores_it() {
     let (child, home) = started(directory.path(), &RUN);
     signal("HUP", child.id());
     let ended = end_of(child);
-    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(ended.status.code(), Some(129));
     let stderr = String::from_utf8_lossy(&ended.stderr);
     assert!(stderr.starts_with("plumb: interrupted: "), "{stderr}");
     assert!(!home.exists());

@@ -1,6 +1,6 @@
 //! Text that may hold anything, made safe for the place where it stands.
 
-use plumb_units::visible_lines;
+use plumb_units::{changes_direction, visible_lines};
 
 /// For element content and quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
@@ -21,8 +21,22 @@ pub(crate) fn escape(text: &str) -> String {
 /// For JSON within a script element, where only the sequence that ends or
 /// nests the element matters. In JSON a `<` stands only within strings, where
 /// its escape means the same.
+///
+/// What changes the direction of text is shown escaped in a plot too, as everywhere: the string has
+/// the escape's letters.
 pub(super) fn json_in_script(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('>', "\\u003e")
+    let mut escaped = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            '<' => escaped.push_str("\\u003c"),
+            '>' => escaped.push_str("\\u003e"),
+            letter if changes_direction(letter) => {
+                escaped.push_str(&format!("\\\\u{:04x}", u32::from(letter)));
+            }
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -32,6 +46,7 @@ mod tests {
     #[test]
     fn markup_becomes_text() {
         assert_eq!(escape("/u01/<a>&\"b'\x1b"), "/u01/&lt;a&gt;&amp;&quot;b&#39;\\u001b");
+        assert_eq!(escape("a\u{202E}b"), "a\\u202eb");
     }
 
     #[test]
@@ -40,5 +55,8 @@ mod tests {
         assert!(!json.contains('<'));
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(value["path"], "</script><!--");
+        let json = json_in_script("{\"path\":\"a\u{202E}b\"}");
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["path"], "a\\u202eb");
     }
 }

@@ -159,7 +159,7 @@ fn seconds(chart: &Chart, (columns, width): (usize, usize)) -> String {
     let mut line = " ".repeat(GUTTER);
     for (column, at_s) in ticks(chart, columns) {
         let label = grouped(at_s, decimals);
-        let start = (GUTTER + column).min(width - label.len()).max(line.len());
+        let start = (GUTTER + column).min(width.saturating_sub(label.len())).max(line.len());
         line = format!("{line:<start$}{label}");
     }
     if line.len() + 2 <= width { line + " s" } else { line }

@@ -19,7 +19,7 @@ pub use wrap::wrap;
 
 use crate::document::{Block, Document, NO_DATA, Placement, Section};
 use crate::table::{Cell, Facts, Tone};
-use plumb_units::visible;
+use plumb_units::{COLUMN_MOST, visible};
 
 /// The usual width: that of an AWR report on wide paper.
 pub const WIDTH: usize = 132;
@@ -71,8 +71,9 @@ fn masthead(document: &Document) -> Vec<String> {
 /// Text after a mark, its further lines under the first.
 #[must_use]
 pub fn hanging(mark: &str, text: &str, width: usize) -> Vec<String> {
-    let indent = mark.chars().count();
-    let lines = wrap(text, width - indent).into_iter().enumerate();
+    let indent = mark.chars().count().min(COLUMN_MOST);
+    // A mark may be a name from outside, as long as the page and longer.
+    let lines = wrap(text, width.saturating_sub(indent).max(1)).into_iter().enumerate();
     lines
         .map(
             |(index, line)| {

@@ -4,7 +4,7 @@ use super::drawing;
 use super::wrap::wrap;
 use crate::document::NO_DATA;
 use crate::table::{Alignment, Column, Row, RowKind, Table};
-use plumb_units::visible;
+use plumb_units::{COLUMN_MOST, visible};
 
 /// Blanks between two columns are one each. A column of words is not made narrower than this, unless it is.
 const WORDS_MIN: usize = 10;
@@ -133,7 +133,7 @@ fn widths(columns: &[Column], rows: &[Vec<Vec<String>>]) -> Vec<usize> {
         let cells = rows.iter().filter_map(|row| row.get(index)).flatten();
         let cells = cells.map(|line| line.chars().count());
         let titles = titles(column).into_iter().map(|line| line.chars().count());
-        cells.chain(titles).max().unwrap_or(0)
+        cells.chain(titles).max().unwrap_or(0).min(COLUMN_MOST)
     };
     columns.iter().enumerate().map(width).collect()
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{DirectIo, Disk, MethodKind, OpenMode, Operation, Request};
 use plumb_events::{IoStream, Period, Recorder, Role, SessionTotals, Statistic, locked, wait_signal};
-use rustix::fs::{CWD, FileType, Mode};
+use rustix::fs::{CWD, FileType, Mode, OFlags};
 use std::sync::{Condvar, Mutex};
 
 const BLOCK: usize = 4096;
@@ -45,8 +45,8 @@ impl Blocks {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("silent");
         rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a named pipe");
-        let file = Disk::Kernel.open(&path, OpenMode::Write, DirectIo::Off);
-        Blocks { directory, file: Arc::new(file.expect("a file")) }
+        let opened = rustix::fs::open(&path, OFlags::RDWR, Mode::empty()).expect("a pipe");
+        Blocks { directory, file: Arc::new(File::of_descriptor(&path, opened)) }
     }
 
     /// Moves a block by a request by itself.

@@ -147,6 +147,8 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
         IoStream::ArchiveWrites,
         IoStream::BackupReads,
         IoStream::BackupWrites,
+        IoStream::HeaderReads,
+        IoStream::HeaderWrites,
     ];
     let apart = apart.map(|stream| period.stream(stream).count);
     // Those of CKPT and of ARC may have been under way at the last reading.

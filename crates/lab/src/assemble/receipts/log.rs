@@ -9,6 +9,7 @@ use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_io::{DirectIo, Durability, priority};
 use plumb_units::{Bytes, Nanos, RowCount};
+use std::path::{Path, PathBuf};
 
 /// What a redo write may take beside its request: to hand it over and to take it in.
 const TRACE_APART: Nanos = Nanos(20_000);
@@ -80,10 +81,33 @@ pub(super) fn members(seen: &Evidence) -> Option<Finding> {
     }
     let asked = seen.inside.settings.number(Setting::LogFileMembers);
     let first = files(seen).count();
-    let names = files(seen).filter_map(|file| Some((file.path.parent()?, file.path.file_name()?)));
-    let second = names.filter(|(directory, name)| directory.join("mirror").join(name).is_file()).count();
-    let evidence = format!("{} and {second} of them once more in mirror", counted(first as u64, "log file"));
+    let second = done(seen)?.second_members.iter().filter(|member| member.is_file()).count();
+    let evidence = format!("{} and {second} second members", counted(first as u64, "log file"));
     Some(Finding::that(second == if asked == 2 { first } else { 0 }, evidence))
+}
+
+/// The directory of the log files.
+pub(super) fn path(seen: &Evidence) -> Option<Finding> {
+    let first = files(seen).map(|file| file.path.as_path()).collect::<Vec<_>>();
+    directory(seen, Setting::LogPath, &first)
+}
+
+/// The directory of their second members.
+pub(super) fn mirror_path(seen: &Evidence) -> Option<Finding> {
+    let second = done(seen)?.second_members.iter().map(PathBuf::as_path).collect::<Vec<_>>();
+    directory(seen, Setting::LogMirrorPath, &second)
+}
+
+fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Finding> {
+    let settings = &seen.inside.settings;
+    if !settings.is_explicit(setting) || files.is_empty() {
+        return None;
+    }
+    let asked = Path::new(settings.word(setting));
+    let lies = |file: &&&Path| file.is_file() && file.parent().is_some_and(|parent| parent.ends_with(asked));
+    let found = files.iter().filter(lies).count();
+    let evidence = format!("{found} of {} in {}", counted(files.len() as u64, "log file"), asked.display());
+    Some(Finding::that(found == files.len(), evidence))
 }
 
 /// The nice value of LGWR, as the scheduler has it.

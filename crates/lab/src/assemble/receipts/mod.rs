@@ -101,6 +101,8 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::LogFileSize, Seen::Outside, log::file_size),
     (Setting::LogFileGroups, Seen::Outside, log::groups),
     (Setting::LogFileMembers, Seen::Outside, log::members),
+    (Setting::LogPath, Seen::Outside, log::path),
+    (Setting::LogMirrorPath, Seen::Outside, log::mirror_path),
     (Setting::LogBuffer, Seen::Inside, log::buffer),
     (Setting::SnapshotInterval, Seen::Inside, statistics::snapshots),
     (Setting::LogSyncMethod, Seen::Outside, log::sync_method),

@@ -294,6 +294,7 @@ fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
     let sync = SyncChoice { method, reason: String::new() };
     let direct = DirectIo::Required;
     seen.measured.outcome.log = Some(LogDone {
+        second_members: Vec::new(),
         sync,
         direct,
         lgwr_nice: Some(0),

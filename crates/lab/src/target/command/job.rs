@@ -27,7 +27,6 @@ use plumb_units::{Bytes, Nanos, path_of_text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -51,6 +50,8 @@ pub struct Job {
     pub(super) run: Vec<String>,
     pub(super) prepare: Option<Vec<String>>,
     pub(super) conclude: Option<Vec<String>>,
+    /// Codes that the run may end with; 0 where there are none.
+    pub(super) exit_codes: Vec<u8>,
     pub(super) verify: Option<Vec<String>>,
     pub(super) environment: Vec<(String, String)>,
     /// As [`plumb_units::path_text`] has it.
@@ -119,7 +120,7 @@ impl Job {
         let stopped_ns = Some(printed.stopped.0).filter(|stopped| *stopped > 0);
         let after = (CpuTimes::read(), self.disks());
         let concluded = self.beside("conclude", self.conclude.as_deref());
-        let printed = self.require("the command", &ended, printed)?;
+        let printed = self.require_code(&ended, printed)?;
         concluded?;
         let checks = self.verified()?;
         let figures = self.figures(&printed, directory, began)?;
@@ -239,6 +240,25 @@ impl Job {
         }
         let why = format!("{what} ended with {}", shown(ended.status));
         Err(Failure { why, said: Some(said(&printed)), errors: printed.errors })
+    }
+
+    /// The same for the command that is measured, which may have other codes.
+    fn require_code(&self, ended: &Ended, printed: Printed) -> Result<Printed, Failure> {
+        let is_accepted = |code| u8::try_from(code).is_ok_and(|code| self.exit_codes.contains(&code));
+        match ended.status.code() {
+            Some(code) if is_accepted(code) => Ok(printed),
+            // What is done once for all arms has none of its own.
+            Some(code) if !self.exit_codes.is_empty() => {
+                let codes: Vec<String> = self.exit_codes.iter().map(u8::to_string).collect();
+                let why = format!(
+                    "the command ended with {}, which --exit-codes {},{code} would accept",
+                    shown(ended.status),
+                    codes.join(",")
+                );
+                Err(Failure { why, said: Some(said(&printed)), errors: printed.errors })
+            }
+            _ => self.require("the command", ended, printed),
+        }
     }
 
     fn figures(
@@ -481,7 +501,7 @@ fn said(printed: &Printed) -> String {
 /// A file with the hash of its content.
 fn hashed(path: &Path) -> HashedFile {
     let hash = || {
-        let mut file = fs::File::open(path).ok()?;
+        let mut file = plumb_io::open_regular(path).ok()?;
         let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
         while let count @ 1.. = file.read(&mut piece).ok()? {
             hash.update(&piece[..count]);

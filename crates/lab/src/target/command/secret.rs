@@ -73,10 +73,15 @@ pub(super) fn left_out(sections: &Sections) -> Sections {
 }
 
 /// The value of a variable of `[command.environment]` for a run.
-pub(super) fn value(command: &RawCommand, name: &str, text: &str, values: &Values<'_>) -> String {
+pub(super) fn value(
+    command: &RawCommand,
+    name: &str,
+    text: &str,
+    values: &Values<'_>,
+) -> Result<String, String> {
     let caller = || value_of(command, name);
     let hidden = is_hidden(command, name).then(caller).flatten();
-    hidden.unwrap_or_else(|| Template::new(text).fill(values))
+    hidden.map_or_else(|| Template::new(text).fill(values), Ok)
 }
 
 /// A text in which no value of a secret is.

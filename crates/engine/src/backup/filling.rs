@@ -1,0 +1,189 @@
+//! The directory that a backup or a restore fills: its files are removed unless it
+//! is completed.
+//!
+//! It is held by its descriptor and bears the mark of this process. Another process that would fill
+//! it is refused; the mark of a killed one is taken over with what it made, which has names that
+//! the engine makes and no others.
+
+use super::manifest::{MANIFEST, is_engine_name};
+use super::refused;
+use crate::EngineError;
+use crate::storage::control::FILE_NAME as CATALOG;
+use plumb_io::owner::{self, MARK, Owner};
+use plumb_io::{DirectIo, Directory, Disk, EntryKind, File, IoError, OpenMode};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A directory that is being filled.
+pub(super) struct Filling {
+    directory: Arc<Directory>,
+    disk: Disk,
+    /// `None` once it is complete.
+    owner: RefCell<Option<Owner>>,
+    /// Files that were made, and the directories that were made for them, each before what lies in
+    /// it.
+    made: RefCell<Vec<PathBuf>>,
+    was_there: bool,
+}
+
+impl Filling {
+    /// Takes a directory that is empty or not there, or that a killed backup or restore has left.
+    pub(super) fn begin(to: &Path) -> Result<Filling, EngineError> {
+        let was_there = to.exists();
+        require_empty(to)?;
+        let directory = Arc::new(Directory::create(to)?);
+        let owner = Owner::of_directory(to).map_err(|error| match error.kind() {
+            ErrorKind::ResourceBusy => refused(
+                to,
+                format!(
+                    "{error}: a backup or a restore fills it; wait for its end, or name another directory"
+                ),
+            ),
+            _ => IoError::operation("mark", to, error).into(),
+        })?;
+        let disk = Disk::Held(Arc::clone(&directory));
+        let filling = Filling {
+            directory,
+            disk,
+            owner: RefCell::new(Some(owner)),
+            made: RefCell::default(),
+            was_there,
+        };
+        filling.take_over()?;
+        Ok(filling)
+    }
+
+    /// Removes what a killed process has made.
+    fn take_over(&self) -> Result<(), EngineError> {
+        let found = inside(&self.directory)?;
+        if let Some(other) = found.iter().find(|name| !is_left_over(name)) {
+            return Err(not_empty(self.directory.path(), other));
+        }
+        // Directories after the files in them.
+        for name in found.iter().rev().filter(|name| *name != Path::new(MARK)) {
+            match self.directory.kind(name) {
+                Some(EntryKind::Directory) => self.directory.remove_directory(name)?,
+                _ => self.directory.remove(name)?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Makes a new file, and the directory that its name has.
+    pub(super) fn create(&self, name: &str) -> Result<File, EngineError> {
+        let name = Path::new(name);
+        if let Some(above) = name.parent().filter(|above| !above.as_os_str().is_empty())
+            && self.directory.kind(above).is_none()
+        {
+            self.directory.make_directory(above)?;
+            self.directory.sync("")?;
+            self.made.borrow_mut().push(above.to_path_buf());
+        }
+        let path = self.directory.path().join(name);
+        let file = self.disk.open(&path, OpenMode::Create, DirectIo::Off)?;
+        self.made.borrow_mut().push(name.to_path_buf());
+        Ok(file)
+    }
+
+    /// Opens a file that was made.
+    pub(super) fn open(&self, name: &str) -> Result<File, EngineError> {
+        Ok(self.disk.open(&self.directory.path().join(name), OpenMode::Write, DirectIo::Off)?)
+    }
+
+    /// Puts a small file there, whole and durably.
+    pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
+        self.made.borrow_mut().push(PathBuf::from(name));
+        Ok(self.disk.replace(&self.directory.path().join(name), bytes)?)
+    }
+
+    /// Makes all names durable, and lets what was made stay.
+    pub(super) fn complete(self) -> Result<(), EngineError> {
+        let directories: BTreeSet<PathBuf> =
+            self.made.borrow().iter().filter_map(|name| name.parent().map(Path::to_path_buf)).collect();
+        directories.iter().try_for_each(|directory| self.directory.sync(directory))?;
+        self.made.borrow_mut().clear();
+        drop(self.owner.borrow_mut().take());
+        Ok(())
+    }
+}
+
+impl Drop for Filling {
+    fn drop(&mut self) {
+        let is_complete = self.owner.borrow().is_none();
+        // The error to report is the first one.
+        for name in self.made.borrow().iter().rev() {
+            let _ = self.directory.remove(name).or_else(|_| self.directory.remove_directory(name));
+        }
+        drop(self.owner.borrow_mut().take());
+        if !is_complete && !self.was_there {
+            let _ = Disk::Kernel.remove_directory(self.directory.path());
+        }
+    }
+}
+
+/// Names in a directory and in those of one level below, each directory before what lies in it.
+fn inside(directory: &Directory) -> Result<Vec<PathBuf>, EngineError> {
+    let mut names = Vec::new();
+    for entry in directory.entries()? {
+        let name = PathBuf::from(&entry.name);
+        names.push(name.clone());
+        if entry.kind == EntryKind::Directory {
+            let below = directory.directory(&name)?.entries()?;
+            names.extend(below.into_iter().map(|entry| name.join(entry.name)));
+        }
+    }
+    Ok(names)
+}
+
+/// True for what a backup or restore makes before its last file.
+fn is_left_over(name: &Path) -> bool {
+    let text = name.to_str().unwrap_or_default();
+    let is_last = text == CATALOG || text == MANIFEST;
+    let directory = text == "mirror";
+    let fresh = text.strip_suffix(".new").unwrap_or(text);
+    name == Path::new(MARK)
+        || directory
+        || (!is_last && is_engine_name(fresh))
+        || fresh == MANIFEST && fresh != text
+}
+
+fn not_empty(to: &Path, first: &Path) -> EngineError {
+    refused(
+        to,
+        format!("it is not empty ({}), and nothing is written over; name a new directory", first.display()),
+    )
+}
+
+/// Refuses a directory with something in it, unless a killed process has left it.
+pub(super) fn require_empty(to: &Path) -> Result<(), EngineError> {
+    if !to.exists() {
+        return Ok(());
+    }
+    let found = inside(&Directory::open(to)?)?;
+    let known = [("a backup stands there", MANIFEST), ("a database stands there", CATALOG)];
+    if let Some((what, name)) =
+        known.into_iter().find(|(_, name)| found.iter().any(|found| found == Path::new(name)))
+    {
+        return Err(refused(
+            to,
+            format!("{what} ({name}), and nothing is written over; name a new directory"),
+        ));
+    }
+    let is_left = found.iter().any(|name| name == Path::new(MARK))
+        && found.iter().all(|name| is_left_over(name))
+        && owner::abandoned(&to.join(MARK)).is_some();
+    // A mark that is held is refused by its owner, with the process that holds it.
+    let is_held =
+        found.iter().any(|name| name == Path::new(MARK)) && owner::abandoned(&to.join(MARK)).is_none();
+    match found.first().filter(|_| !is_left && !is_held) {
+        Some(first) => Err(not_empty(to, first)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,132 @@
+//! Bounds of a block's content: its bytes and its directory of slots.
+//!
+//! A checksum proves that a block is as it was written, and not that the program wrote it. A reader
+//! of rows or entries, and a change of them in place, compute with the numbers in the header and
+//! the slots. So these are checked once, when the block has been read ([`super::block::verify_header`])
+//! or made from the log (`redo/replay`), and not at each row: afterwards every slot leads to bytes
+//! of the block, and what lies between two slots is at least a whole entry.
+//!
+//! ```text
+//! kind            slot bytes  checked
+//! table           2           rows and slots fit; a slot is checked with its row ([`crate::table::heap`])
+//! leaf, branch    2           the same, and entries lie one behind the other, each of the least length or more
+//! rows            4           the same, and each row lies within the used bytes, all of them together too
+//! segment header              the number of blocks in use is there
+//! ```
+//! Cost: a pass over the slots, which the reader needs next. Values, keys and lengths in entries
+//! are for those who read them ([`crate::index::block`], `plumb_types::row`), which trust no byte
+//! either.
+
+use super::block::{BlockKind, Content, HEADER_BYTES};
+
+/// Bytes of an entry of a leaf at least: the length of its key, and a row id.
+const LEAF_ENTRY_MIN: usize = 1 + 8;
+/// Bytes of an entry of a branch at least: those, and the address of a child.
+const BRANCH_ENTRY_MIN: usize = LEAF_ENTRY_MIN + 6;
+/// Bytes of a leaf before its first entry: the address of the next leaf.
+const LINK_BYTES: usize = 8;
+/// Bytes of a row at least: its version, and the flags of its image.
+const ROW_MIN: usize = 8 + 1;
+/// Bytes of a segment header's content.
+const SEGMENT_BYTES: usize = 4;
+
+/// Which part of a block's content cannot be so.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Misfit {
+    pub(super) what: &'static str,
+    pub(super) found: String,
+    pub(super) expected: String,
+}
+
+/// Returns what a block's header or slots say that cannot be so; `None` where all of it can.
+pub(super) fn misfit(block: &[u8], kind: BlockKind, content: Content) -> Option<Misfit> {
+    match kind {
+        BlockKind::Table => frame(block, content, (0, 2)),
+        BlockKind::Leaf => {
+            frame(block, content, (LINK_BYTES, 2)).or_else(|| entries(block, content, LINK_BYTES))
+        }
+        BlockKind::Branch => frame(block, content, (0, 2)).or_else(|| entries(block, content, 0)),
+        BlockKind::Rows => frame(block, content, (0, 4)).or_else(|| rows(block, content)),
+        BlockKind::Segment => frame(block, content, (SEGMENT_BYTES, 0)),
+        // A file header has checks of its own, and a temporary block is of this opening of the
+        // database.
+        BlockKind::FileHeader | BlockKind::Temp => frame(block, content, (0, 0)),
+    }
+}
+
+/// Bytes and slots fit into the block; there are `least` bytes.
+fn frame(block: &[u8], content: Content, (least, slot_bytes): (usize, usize)) -> Option<Misfit> {
+    let (used, slots) = (usize::from(content.used), usize::from(content.entries));
+    let room = block.len() - HEADER_BYTES;
+    if used >= least && used + slot_bytes * slots <= room {
+        return None;
+    }
+    let (what, found) = match slot_bytes {
+        0 => ("bytes in use", used.to_string()),
+        _ => ("size of the content", format!("{used} bytes and {slots} slots")),
+    };
+    let expected = match least {
+        0 => format!("at most {room} bytes with the slots"),
+        _ => format!("at least {least} bytes, and no more with the slots than {room}"),
+    };
+    Some(Misfit { what, found, expected })
+}
+
+/// Entries of an index begin behind the link, each behind the one before it.
+fn entries(block: &[u8], content: Content, link: usize) -> Option<Misfit> {
+    let least = if link > 0 { LEAF_ENTRY_MIN } else { BRANCH_ENTRY_MIN };
+    let end = HEADER_BYTES + usize::from(content.used);
+    let mut from = HEADER_BYTES + link;
+    let mut next = from;
+    let slots = block.rchunks_exact(2).take(usize::from(content.entries));
+    for (number, slot) in slots.enumerate() {
+        let at = usize::from(u16::from_le_bytes([slot[0], slot[1]]));
+        let fits = if number == 0 { at == from } else { at >= next };
+        if !fits || at + least > end {
+            let expected = match number {
+                0 => format!("byte {from}, with {least} bytes up to byte {end}"),
+                _ => format!("byte {next} or a later one, with {least} bytes up to byte {end}"),
+            };
+            return Some(Misfit {
+                what: "an entry's place",
+                found: format!("entry {number} at byte {at}"),
+                expected,
+            });
+        }
+        (from, next) = (at, at + least);
+    }
+    (content.entries == 0 && end != from).then(|| Misfit {
+        what: "bytes in use",
+        found: content.used.to_string(),
+        expected: format!("{link} without an entry"),
+    })
+}
+
+/// Rows lie within the bytes in use, and take no more than these together: no two of them can be in
+/// one place.
+fn rows(block: &[u8], content: Content) -> Option<Misfit> {
+    let end = HEADER_BYTES + usize::from(content.used);
+    let mut taken = 0;
+    let slots = block.rchunks_exact(4).take(usize::from(content.entries));
+    for (number, slot) in slots.enumerate() {
+        let (offset, capacity) =
+            (u16::from_le_bytes([slot[0], slot[1]]), u16::from_le_bytes([slot[2], slot[3]]));
+        let (offset, capacity) = (usize::from(offset), usize::from(capacity));
+        if offset == 0 {
+            continue;
+        }
+        if offset < HEADER_BYTES || capacity < ROW_MIN || offset + capacity > end {
+            return Some(Misfit {
+                what: "a row's place",
+                found: format!("slot {number} at byte {offset} with {capacity} bytes"),
+                expected: format!("{ROW_MIN} bytes or more from byte {HEADER_BYTES} up to byte {end}"),
+            });
+        }
+        taken += capacity;
+    }
+    (taken > usize::from(content.used)).then(|| Misfit {
+        what: "bytes of all rows",
+        found: taken.to_string(),
+        expected: format!("at most the {} in use", content.used),
+    })
+}

@@ -1,0 +1,106 @@
+//! Where the members of a database's log files lie.
+//!
+//! The places are named when the log is made (`log_path`, `log_mirror_path`) and kept in the
+//! control file. A member outside of the database's directory has the database's id in its name, so
+//! that several databases may share a directory.
+
+use crate::EngineError;
+use crate::database_id::DatabaseId;
+use crate::settings::{Setting, Settings};
+use plumb_units::path_text;
+use serde::{Deserialize, Serialize};
+use std::path::{Component, Path, PathBuf};
+
+/// The directory of second members in a database's home; another disk may be mounted there.
+const MIRROR: &str = "mirror";
+
+/// The directories of the members of a database's log files, first and second: absolute, or
+/// relative to its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogPlaces {
+    /// Of the first members; empty for the database's directory.
+    #[serde(with = "super::path_text")]
+    pub first: PathBuf,
+    /// Of the second members.
+    #[serde(with = "super::path_text")]
+    pub second: PathBuf,
+}
+
+impl Default for LogPlaces {
+    fn default() -> LogPlaces {
+        LogPlaces { first: PathBuf::new(), second: PathBuf::from(MIRROR) }
+    }
+}
+
+impl LogPlaces {
+    /// Where the log files lie that are made from now on.
+    ///
+    /// # Errors
+    /// When both members would lie in one directory, or one that is named outside of the database's
+    /// is not there.
+    pub(crate) fn of(settings: &Settings) -> Result<LogPlaces, EngineError> {
+        let path = |setting| PathBuf::from(settings.word(setting));
+        let places = LogPlaces { first: path(Setting::LogPath), second: path(Setting::LogMirrorPath) };
+        for setting in [Setting::LogPath, Setting::LogMirrorPath] {
+            let directory = path(setting);
+            if directory.is_absolute() && !directory.is_dir() {
+                return Err(EngineError::Contradiction {
+                    first: format!("{}={}", setting.row().name, directory.display()),
+                    second: "a new log".to_string(),
+                    why: "there is no such directory; make it first, or name another one".to_string(),
+                });
+            }
+        }
+        places.require_valid().map_err(|why| EngineError::Contradiction {
+            first: format!("log_path={}", settings.word(Setting::LogPath)),
+            second: format!("log_mirror_path={}", settings.word(Setting::LogMirrorPath)),
+            why,
+        })?;
+        Ok(places)
+    }
+
+    /// True for the places that a database has unless others are named.
+    #[must_use]
+    pub fn are_usual(&self) -> bool {
+        *self == LogPlaces::default()
+    }
+
+    /// Refuses places that no setting could have named.
+    pub(crate) fn require_valid(&self) -> Result<(), String> {
+        let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
+        for place in [&self.first, &self.second] {
+            if !(place.components().all(normal) || place.is_absolute()) {
+                return Err(format!(
+                    "log files lie in {:?}, expected an absolute path, or one within the directory",
+                    path_text(place)
+                ));
+            }
+        }
+        if self.first == self.second {
+            return Err(format!("both members of log files lie in {:?}", path_text(&self.first)));
+        }
+        Ok(())
+    }
+
+    fn place(&self, member: u32) -> &Path {
+        if member == 1 { &self.first } else { &self.second }
+    }
+
+    pub(crate) fn directory(&self, home: &Path, member: u32) -> PathBuf {
+        let place = self.place(member);
+        if place.as_os_str().is_empty() { home.to_path_buf() } else { home.join(place) }
+    }
+
+    pub(crate) fn is_outside(&self, member: u32) -> bool {
+        self.place(member).is_absolute()
+    }
+
+    /// Where a member is; members and files are counted from 1.
+    pub(crate) fn path(&self, home: &Path, database: DatabaseId, (number, member): (u32, u32)) -> PathBuf {
+        let name = match self.is_outside(member) {
+            true => format!("redo{number:02}_{:08x}.log", database.0 >> 96),
+            false => format!("redo{number:02}.log"),
+        };
+        self.directory(home, member).join(name)
+    }
+}

@@ -1,0 +1,49 @@
+//! Files from outside: those that a user names, and those of a bundle, which may come from anybody.
+//!
+//! Only a regular file is read ([`plumb_io::read_regular`]): the open of a pipe in a bundle would
+//! wait for ever. And only so much of one: a record of gigabytes is no record of this program, and
+//! would take the memory of its reader.
+
+use std::io;
+use std::path::Path;
+
+/// Bytes of a file of text at most: some ten times the record of a day with a snapshot a second.
+pub const TEXT_MOST: u64 = 256 << 20;
+/// Bytes of a trace at most: some 400 million requests.
+pub(crate) const TRACE_MOST: u64 = 4 << 30;
+/// Bytes at most of a file that a study writes over and puts back.
+pub(crate) const WRITTEN_MOST: u64 = 1 << 30;
+
+/// Reads a file of text.
+///
+/// # Errors
+/// When it is not there, is no regular file, is longer than [`TEXT_MOST`], or is no text.
+pub fn text(path: &Path) -> io::Result<String> {
+    let bytes = plumb_io::read_regular(path, TEXT_MOST)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        io::Error::new(io::ErrorKind::InvalidData, format!("it is no text: byte {at} is none of UTF-8"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_of_text_is_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("record.json");
+        let refused = |path: &Path| text(path).expect_err("refused").to_string();
+        assert_eq!(refused(directory.path()), "it is a directory, expected a regular file");
+        assert_eq!(refused(Path::new("/dev/zero")), "it is a device, expected a regular file");
+        std::fs::write(&path, b"a\xFFb").expect("written");
+        assert_eq!(refused(&path), "it is no text: byte 1 is none of UTF-8");
+        std::fs::File::create(&path).and_then(|file| file.set_len(TEXT_MOST + 1)).expect("a long file");
+        assert!(refused(&path).starts_with("it is longer than 268435456 bytes"), "{}", refused(&path));
+        std::fs::remove_file(&path).expect("removed");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+        assert!(made.success());
+        assert_eq!(refused(&path), "it is a pipe, expected a regular file");
+    }
+}

@@ -1,0 +1,281 @@
+//! Files with right checksums and wrong content: no such file may end in a panic, a hang, or all
+//! memory.
+//!
+//! What it does: takes a small database, a record, a trace, a calibration or a backup that this
+//! program has made, changes numbers and texts in it, makes the checksums right again, and does
+//! with it what the commands do. A file may be refused, in one line of a sane length, or be taken
+//! for what it says.
+//!
+//! How: trials are numbered, and each draws from the seed and its number alone, so it can be
+//! repeated by `--first N --trials 1`. They run in a process of their own, which says before and
+//! after each what it does: one that ends, that says nothing for [`PATIENCE`], or that needs more
+//! memory than [`MEMORY_MOST`] has found something, and the next one goes on behind it.
+//!
+//! Limits: what is tried is what a change of one to three numbers reaches. Databases lie in memory,
+//! where one thread does all work: a hang between threads is not found. Records and calibrations
+//! differ from run to run; `--documents DIR` keeps them.
+
+mod base;
+mod change;
+mod documents;
+mod files;
+mod trial;
+
+use anyhow::Context as _;
+use base::{Base, Left};
+use clap::Args;
+use documents::KINDS;
+use files::PARTS;
+use plumb_proof::random::Generator;
+use plumb_units::{COLUMN_MOST, cut, visible};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use std::backtrace::Backtrace;
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a trial may take: a usual one takes some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Address space of the process that carries trials out.
+const MEMORY_MOST: u64 = 4 << 30;
+/// Bytes of a refusal at most, with the paths in it.
+const REFUSAL_MOST: usize = 4096 + COLUMN_MOST;
+
+/// How long, and from which seed.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// How long; it ends with the trial that is under way then.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Where all that is drawn comes from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The first trial.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Trials at most.
+    #[arg(long, default_value_t = u64::MAX)]
+    trials: u64,
+    /// Where the documents that are changed are kept, and found the next time; otherwise they go
+    /// with the bench.
+    #[arg(long, value_name = "DIR")]
+    documents: Option<PathBuf>,
+    /// Is the process that carries the trials out.
+    #[arg(long, hide = true)]
+    child: bool,
+}
+
+/// Tries until the time is up; an error when anything was found.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let own = tempfile::tempdir()?;
+    let documents = options.documents.clone().unwrap_or_else(|| own.path().to_path_buf());
+    std::fs::create_dir_all(&documents)?;
+    if options.child {
+        return carry_out(options, &documents);
+    }
+    println!("seed {}, {} s, trials from {} on", options.seed, options.seconds, options.first);
+    let end = Instant::now() + Duration::from_secs(options.seconds);
+    let mut tally = Tally::default();
+    let last = options.first.saturating_add(options.trials);
+    let mut next = options.first;
+    while next < last && Instant::now() < end {
+        next = Watched::start(options, &documents, (next, last - next))?.watch(end, &mut tally)?;
+    }
+    print!("{}", tally.shown());
+    let found = tally.finds.len();
+    anyhow::ensure!(
+        found == 0,
+        "{found} trials found something; `--seed {} --first N --trials 1` repeats one",
+        options.seed
+    );
+    Ok(())
+}
+
+/// Outcomes by format, and what was found.
+#[derive(Debug, Default)]
+struct Tally {
+    counts: BTreeMap<(String, &'static str), u64>,
+    finds: Vec<String>,
+}
+
+impl Tally {
+    fn note(&mut self, number: u64, format: &str, (outcome, why): (&'static str, &str)) {
+        *self.counts.entry((format.to_string(), outcome)).or_default() += 1;
+        if !matches!(outcome, "taken" | "refused") {
+            let find = format!("trial {number}, {format}: {outcome}: {why}");
+            println!("{find}");
+            self.finds.push(find);
+        }
+    }
+
+    fn shown(&self) -> String {
+        let mut text = String::new();
+        let mut formats: Vec<&String> = self.counts.keys().map(|(format, _)| format).collect();
+        formats.dedup();
+        for format in formats {
+            let of_format = self.counts.iter().filter(|((of, _), _)| of == format);
+            let outcomes: Vec<String> =
+                of_format.map(|((_, outcome), count)| format!("{count} {outcome}")).collect();
+            text.push_str(&format!("{format:<18} {}\n", outcomes.join(", ")));
+        }
+        let all: u64 = self.counts.values().sum();
+        text.push_str(&format!("{all} trials, {} finds\n", self.finds.len()));
+        text
+    }
+}
+
+/// The process that carries trials out, and what it says.
+struct Watched {
+    child: Child,
+    lines: Receiver<String>,
+    /// The trial that it is at.
+    at: (u64, String),
+}
+
+impl Watched {
+    fn start(options: &Options, documents: &Path, (first, trials): (u64, u64)) -> anyhow::Result<Watched> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["bench", "fuzz", "--child", "--seed", &options.seed.to_string()])
+            .args(["--first", &first.to_string(), "--trials", &trials.to_string(), "--documents"])
+            .arg(documents)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let output = child.stdout.take().context("a pipe was asked for")?;
+        let (said, lines) = channel();
+        thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| said.send(line))
+        });
+        Ok(Watched { child, lines, at: (first, "start".to_string()) })
+    }
+
+    /// Counts what it says, until it ends or the time is up. Gives the trial to go on with.
+    fn watch(mut self, end: Instant, tally: &mut Tally) -> anyhow::Result<u64> {
+        loop {
+            if Instant::now() >= end {
+                self.stop()?;
+                return Ok(u64::MAX);
+            }
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.heard(&line, tally),
+                Err(why) => {
+                    let outcome = match why {
+                        RecvTimeoutError::Timeout => ("hung", "it had not ended after 30 s"),
+                        RecvTimeoutError::Disconnected => ("died", "its process ended"),
+                    };
+                    let status = self.stop()?;
+                    if status.success() {
+                        return Ok(u64::MAX);
+                    }
+                    let (number, format) = self.at;
+                    anyhow::ensure!(format != "start", "the trials could not be begun: {status}");
+                    tally.note(number, &format, outcome);
+                    return Ok(number + 1);
+                }
+            }
+        }
+    }
+
+    fn heard(&mut self, line: &str, tally: &mut Tally) {
+        let mut parts = line.splitn(4, '\t');
+        let mut part = || parts.next().unwrap_or_default().to_string();
+        let (what, number, format, why) = (part(), part(), part(), part());
+        let Ok(number) = number.parse() else { return };
+        let outcomes = ["taken", "refused", "panicked", "too long"];
+        match outcomes.into_iter().find(|outcome| *outcome == what) {
+            Some(outcome) => tally.note(number, &format, (outcome, &why)),
+            None => self.at = (number, format),
+        }
+    }
+
+    fn stop(&mut self) -> anyhow::Result<std::process::ExitStatus> {
+        // One that has ended is only waited for.
+        if self.child.try_wait()?.is_none() {
+            self.child.kill()?;
+        }
+        Ok(self.child.wait()?)
+    }
+}
+
+/// What a panic said and where, whichever thread it was on.
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn panics() -> Vec<String> {
+    std::mem::take(&mut *PANICS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Carries the trials out, and says so line by line.
+fn carry_out(options: &Options, documents: &Path) -> anyhow::Result<()> {
+    documents::make(documents)?;
+    let bases = [Left::Closed, Left::Open, Left::Mirrored].map(Base::new);
+    let bases = bases.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    for base in &bases {
+        // What is refused anyway would hide what a change is refused for.
+        let refusals = trial::exercise(&base.copy(), base.left).0;
+        anyhow::ensure!(refusals.is_empty(), "a database that was not changed: {refusals:?}");
+    }
+    setrlimit(Resource::As, Rlimit { current: Some(MEMORY_MOST), maximum: Some(MEMORY_MOST) })?;
+    std::panic::set_hook(Box::new(|info| {
+        // The first frame that is the program's own says more than a place in the standard library.
+        let frames = Backtrace::force_capture().to_string();
+        let own = |line: &&str| line.contains("/crates/") && !line.contains("/xtask/");
+        let at = frames.lines().find(own).unwrap_or_default().trim().to_string();
+        let said = format!("{info} {at}").replace(['\n', '\t'], " ");
+        PANICS.lock().unwrap_or_else(PoisonError::into_inner).push(said);
+    }));
+    let mut output = std::io::stdout();
+    let formats = PARTS.len() + KINDS.len();
+    for number in options.first..options.first.saturating_add(options.trials) {
+        let mut random = Generator::of_part(options.seed, number);
+        // Databases more often: they have more kinds of files.
+        let chosen = random.below(formats);
+        let format =
+            PARTS.iter().map(|(_, name)| *name).chain(KINDS.iter().map(|(_, name)| *name)).nth(chosen);
+        let format = format.unwrap_or_default();
+        writeln!(output, "begin\t{number}\t{format}\t")?;
+        output.flush()?;
+        let tried = catch_unwind(AssertUnwindSafe(|| attempt(&bases, documents, chosen, &mut random)));
+        let panics = panics();
+        let (outcome, why) = match tried {
+            _ if !panics.is_empty() => ("panicked", panics.join("; ")),
+            Err(_) => ("panicked", "without a word".to_string()),
+            Ok(refusals) => judged(&refusals?),
+        };
+        let why = why.replace(['\n', '\t'], " ");
+        writeln!(output, "{outcome}\t{number}\t{format}\t{}", cut(&why, 600))?;
+    }
+    Ok(())
+}
+
+/// Tries one file. Gives what was refused.
+fn attempt(
+    bases: &[Base],
+    documents: &Path,
+    chosen: usize,
+    random: &mut Generator,
+) -> anyhow::Result<Vec<String>> {
+    let Some((part, _)) = PARTS.get(chosen) else {
+        return documents::attempt(documents, KINDS[chosen - PARTS.len()].0, random);
+    };
+    let base = &bases[random.below(bases.len())];
+    let disk = base.copy();
+    for _ in 0..=random.below(2) {
+        files::change(&disk, *part, random)?;
+    }
+    Ok(trial::exercise(&disk, base.left).0)
+}
+
+/// Whether what was refused was refused in a line of a sane length.
+fn judged(refusals: &[String]) -> (&'static str, String) {
+    // As the command line prints it.
+    match refusals.iter().map(|text| visible(text)).find(|text| text.len() > REFUSAL_MOST) {
+        Some(long) => ("too long", long.into_owned()),
+        None if refusals.is_empty() => ("taken", String::new()),
+        None => ("refused", visible(&refusals[0]).into_owned()),
+    }
+}
