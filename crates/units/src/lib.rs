@@ -13,7 +13,7 @@ mod size;
 mod time;
 mod visible;
 
-pub use count::RowCount;
+pub use count::{RowCount, total_of};
 pub use parse::{ParseUnitError, parse_count, parse_duration, parse_size};
 pub use path::{path_of_text, path_text};
 pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};
