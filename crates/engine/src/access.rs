@@ -85,8 +85,8 @@ pub struct Servers {
     pub(crate) threads: Quota,
 }
 
-/// Decides memory, method, direct I/O and servers for files in these directories, which are reached by this disk unless
-/// the method keeps them in memory.
+/// Decides memory, method, direct I/O and servers for files in these directories, which are reached
+/// by this disk unless the method keeps them in memory.
 pub(crate) fn resolve<'a>(
     settings: &Settings,
     block_size: BlockSize,

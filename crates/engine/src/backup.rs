@@ -4,31 +4,34 @@
 //! checkpoint ──> hold the log ──> control block ──> data files ──> [log files, catalog] ──> manifest
 //!    redo begins here                               as they are      nobody logs
 //! ```
-//! Data files are copied as they are, one after the other, while blocks of them are written: a copied block may be of
-//! any moment after the checkpoint. That is what a crash leaves, too, and the same log makes it whole: every block's
-//! first change after a checkpoint is logged with the whole block. So the copy of the log must begin with that
-//! checkpoint, which the log is held for, and must be one of a moment: it is copied as the log writer, so that commits
-//! wait as long as log files are read. The first opening of the restored copy recovers it, to the last commit before
+//! Data files are copied as they are, one after the other, while blocks of them are written: a
+//! copied block may be of any moment after the checkpoint. That is what a crash leaves, too, and
+//! the same log makes it whole: every block's first change after a checkpoint is logged with the
+//! whole block. So the copy of the log must begin with that checkpoint, which the log is held for,
+//! and must be one of a moment: it is copied as the log writer, so that commits wait as long as log
+//! files are read. The first opening of the restored copy recovers it, to the last commit before
 //! that moment.
 //!
-//! Blocks of tables and indexes are verified as they are copied ([`blocks`]): otherwise the damage of a disk would be
-//! found when the last whole backup is gone.
+//! Blocks of tables and indexes are verified as they are copied ([`blocks`]): otherwise the damage
+//! of a disk would be found when the last whole backup is gone.
 //!
-//! Each file's length and CRC-32C is in the manifest, `backup.json`, which is written last: a directory without it is
-//! no backup. A backup may come from elsewhere, so a restore believes nothing of it ([`manifest`]): it takes names that the
-//! engine makes and no others, requires each file that the catalog needs, verifies all files before it writes the first
-//! one, verifies each copy by what it wrote, writes over nothing, and puts the catalog there last.
+//! Each file's length and CRC-32C is in the manifest, `backup.json`, which is written last: a
+//! directory without it is no backup. A backup may come from elsewhere, so a restore believes
+//! nothing of it ([`manifest`]): it takes names that the engine makes and no others, requires each
+//! file that the catalog needs, verifies all files before it writes the first one, verifies each
+//! copy by what it wrote, writes over nothing, and puts the catalog there last.
 //!
-//! Both directories are held by their descriptors. The one that is filled bears the mark of its process
-//! ([`plumb_io::owner`]) until it is whole, so that two processes cannot fill one directory, and what a killed one left
-//! is known: the next backup or restore into it begins again.
+//! Both directories are held by their descriptors. The one that is filled bears the mark of its
+//! process ([`plumb_io::owner`]) until it is whole, so that two processes cannot fill one
+//! directory, and what a killed one left is known: the next backup or restore into it begins again.
 //!
-//! Why not close the database first: a load without redo obliges a backup, and its time is the load's; other sessions
-//! need not stop for it.
+//! Why not close the database first: a load without redo obliges a backup, and its time is the
+//! load's; other sessions need not stop for it.
 //!
-//! Limits: data files outside of the database's directory are refused, and so is a direct path load or build that ends
-//! meanwhile and has no redo, or not all of it behind the checkpoint. Where sessions need the log that is held, the
-//! backup fails and not they. Copies of filled log files are no part of it.
+//! Limits: data files outside of the database's directory are refused, and so is a direct path load
+//! or build that ends meanwhile and has no redo, or not all of it behind the checkpoint. Where
+//! sessions need the log that is held, the backup fails and not they. Copies of filled log files
+//! are no part of it.
 
 mod blocks;
 mod filling;
@@ -98,8 +101,8 @@ fn refused(path: &Path, why: impl Into<String>) -> EngineError {
 /// Copies the files of an open database to a directory, which is made; `transactions` where it has a log ([`has_log`]).
 ///
 /// # Errors
-/// When the directory has anything in it, a file cannot be read or written, a block is damaged, or the log was needed
-/// before it was copied. Nothing that was made stays.
+/// When the directory has anything in it, a file cannot be read or written, a block is damaged, or
+/// the log was needed before it was copied. Nothing that was made stays.
 pub fn backup(
     instance: &Instance,
     transactions: Option<&Transactions<'_>>,
@@ -133,7 +136,8 @@ pub fn backup(
     Ok(copied)
 }
 
-/// True if a database has a log, or had one, so that its transactions must be open while it is copied.
+/// True if a database has a log, or had one, so that its transactions must be open while it is
+/// copied.
 #[must_use]
 pub fn has_log(instance: &Instance) -> bool {
     instance.access.disk.exists(&recovery::control_block(instance.home()))
@@ -203,12 +207,12 @@ fn data_files(instance: &Instance) -> impl Iterator<Item = &DataFile> {
     instance.tablespaces().kept().flat_map(|tablespace| &tablespace.files)
 }
 
-/// Makes a database of a backup, in a directory that is empty or not there. Nothing is written before all of it has
-/// been verified.
+/// Makes a database of a backup, in a directory that is empty or not there. Nothing is written
+/// before all of it has been verified.
 ///
 /// # Errors
-/// When a file is missing, damaged or none that a backup has, or the directory has anything in it. Nothing that was made
-/// stays.
+/// When a file is missing, damaged or none that a backup has, or the directory has anything in it.
+/// Nothing that was made stays.
 pub fn restore(session: &Session, cancel: &Cancel, from: &Path, to: &Path) -> Result<Copied, EngineError> {
     let begin = clock::now();
     if !from.is_dir() {

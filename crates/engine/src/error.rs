@@ -156,9 +156,9 @@ pub enum EngineError {
     OldFile {
         /// The file.
         path: PathBuf,
-        /// Its last checkpoint.
+        /// The checkpoint that its header names.
         found: Lsn,
-        /// That of the log's control block.
+        /// The checkpoint that the log's control block names.
         expected: Lsn,
     },
     /// A data file outside the home that cannot be used, and that nothing lies in.

@@ -8,7 +8,7 @@
 //! record has them only where they were set.
 
 use crate::EngineError;
-use plumb_units::{BlockSize, Bytes, parse_count, parse_size};
+use plumb_units::{BlockSize, Bytes, nearest, parse_count, parse_size};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -246,7 +246,7 @@ impl Settings {
             return Err(EngineError::NoSuchSetting {
                 origin: origin.to_string(),
                 name: name.to_string(),
-                near: nearest(name),
+                near: nearest(name, Setting::ALL.iter().map(|setting| setting.row().name)),
             });
         };
         let asked = value.trim();
@@ -262,6 +262,15 @@ impl Settings {
         })?;
         self.values[*setting as usize] = (value, Origin::Set(origin.to_string()));
         Ok(())
+    }
+
+    /// Takes the value that a database was made with, unless another one was asked for. It counts
+    /// as not asked for.
+    pub fn adopt(&mut self, setting: Setting, made_with: u64) {
+        let value = &mut self.values[setting as usize];
+        if value.1 == Origin::Default {
+            value.0 = made_with.to_string();
+        }
     }
 
     /// The value as it was written.
@@ -488,32 +497,6 @@ fn check(row: &SettingRow, value: &str) -> Result<(), String> {
         Domain::Path => !value.contains(char::is_control),
     };
     if in_range { Ok(()) } else { Err(format!("it takes {}", describe(row.domain))) }
-}
-
-/// The shortest name that a part of was given, or else the one with the fewest letters wrong.
-fn nearest(name: &str) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    let names = || Setting::ALL.iter().map(|setting| setting.row().name);
-    let whole =
-        names().filter(|other| name.len() >= 3 && other.contains(&name)).min_by_key(|other| other.len());
-    let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
-    let alike = || names().min_by_key(|other| distance(other)).filter(|best| distance(best) <= 4);
-    whole.or_else(alike)
-}
-
-/// Levenshtein's distance, by rows.
-fn edit_distance(one: &[u8], two: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (i, a) in one.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in two.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[two.len()]
 }
 
 #[cfg(test)]

@@ -13,6 +13,13 @@ pub fn now() -> Nanos {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 
+/// Time that the machine was suspended, which [`now`] leaves out, from an origin that only
+/// differences can cancel.
+#[must_use]
+pub fn suspended() -> Nanos {
+    nanos(clock_gettime(ClockId::Boottime)).saturating_sub(now())
+}
+
 /// CPU time that the calling thread has used.
 #[must_use]
 pub fn thread_cpu() -> Nanos {

@@ -319,8 +319,8 @@ streams! {
     BackupReads, "backup reads", Read, "Files read for backups and restores.";
     BackupWrites, "backup writes", Write, "Copies of files written by backups and restores.";
     LogReads, "log reads", Read, "Log records read back.";
-    HeaderReads, "file header reads", Read, "Headers of data files read by checkpoints.";
-    HeaderWrites, "file header writes", Write, "Headers of data files written by checkpoints.";
+    HeaderReads, "file header reads", Read, "Headers of data files, and the control block of the log, that are read.";
+    HeaderWrites, "file header writes", Write, "The same, written by checkpoints.";
     FileInit, "file init", Write, "Zeros written when data files are made or extended.";
     Probe, "device probe", Read, "Reads that measure the device.";
     ProbeWrites, "device probe writes", Write, "Writes that measure the device.";

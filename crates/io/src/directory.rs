@@ -1,24 +1,28 @@
 //! A directory held by its descriptor: the one way to reach what lies in it.
 //!
-//! What it does: files and directories in it are opened, made, renamed, removed and synced by names relative to the
-//! descriptor. No name leads out of it, no symbolic link on the way is followed, a new file is never one that is
-//! there already, and only a regular file is opened as one.
+//! What it does: files and directories in it are opened, made, renamed, removed and synced by names
+//! relative to the descriptor. No name leads out of it, no symbolic link on the way is followed, a
+//! new file is never one that is there already, and only a regular file is opened as one.
 //!
-//! How: openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. Where the kernel lacks it or a filter of system
-//! calls denies it, one openat(2) with O_NOFOLLOW for each component of the name.
+//! How: openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. Where the kernel lacks it or a
+//! filter of system calls denies it, one openat(2) with O_NOFOLLOW for each component of the name.
 //!
-//! Why: a path is looked up again at every call. Between two calls somebody may move the directory and put another
-//! one in its place, or a directory from elsewhere may contain links to files of its reader. A descriptor stays with
-//! the directory that was opened, wherever that is moved.
+//! Why: a path is looked up again at every call. Between two calls another process may move the directory
+//! and put another one in its place, or a directory from elsewhere may contain links to files of
+//! its reader. A descriptor stays with the directory that was opened, wherever that is moved.
 //!
-//! Rejected: cap-std, which follows links inside the directory and has no rename that refuses to replace; it would
-//! have brought eight crates for calls that rustix already has.
+//! Rejected: cap-std, which follows links inside the directory and has no rename that refuses to
+//! replace; it would have brought eight crates for calls that rustix already has.
 //!
-//! Limits: mounts are crossed, so that `mirror` of a database may be another disk. The path of the directory itself
-//! may have links: it is what the user named. A second hard link cannot be told from the first; who must not share a
-//! file asks for the number of its links.
+//! Limits: mounts are crossed, so that `mirror` of a database may be another disk. The path of the
+//! directory itself may have links: it is what the user named. A second hard link cannot be told
+//! from the first; a caller that must not share a file asks for the number of its links.
 //!
 //! - D1 A name has normal components only: neither `..` nor a leading `/`.
+
+mod found;
+
+pub use found::Found;
 
 use crate::{Disk, IoError};
 use rustix::fs::{
@@ -72,7 +76,7 @@ impl EntryKind {
 pub struct Entry {
     /// Its name in the directory.
     pub name: OsString,
-    /// What it is.
+    /// Its kind, links not followed.
     pub kind: EntryKind,
 }
 
@@ -90,8 +94,8 @@ impl Directory {
         Ok(Directory { path: path.to_path_buf(), descriptor })
     }
 
-    /// Opens a directory, after making it and those around it as needed. The names of those that were made are durable
-    /// when this returns.
+    /// Opens a directory, after making it and those around it as needed. The names of those that
+    /// were made are durable when this returns.
     ///
     /// # Errors
     /// When one cannot be made, or its parent cannot be synced.
@@ -156,12 +160,12 @@ impl Directory {
         }
     }
 
-    /// Replaces a file by one with these bytes, durably and whole: after a crash either the old or the new one is
-    /// found. The new one is readable by everybody whom the process's mask allows.
+    /// Replaces a file by one with these bytes, durably and whole: after a crash either the old or
+    /// the new one is found. The process's mask decides who may read the new one.
     ///
     /// # Errors
-    /// When it cannot be written: the old one then stands. Or when the directory cannot be synced: the new one stands,
-    /// but may not after a power cut.
+    /// When it cannot be written: the old one then stands. Or when the directory cannot be synced:
+    /// the new one stands, but may not after a power cut.
     pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<(), IoError> {
         let name = name.as_ref();
         self.put(name, bytes, None).map_err(|errno| self.failed("write", name, errno.into()))?;
@@ -325,7 +329,8 @@ impl Directory {
         list().map_err(|errno: Errno| self.failed("read directory", Path::new(""), errno.into()))
     }
 
-    /// Makes the names in a directory durable: the one of this name within it, itself for an empty name.
+    /// Makes the names in a directory durable: the one of this name within it, itself for an empty
+    /// name.
     ///
     /// # Errors
     /// When the device reports a failed write.
@@ -399,7 +404,8 @@ impl Directory {
     }
 }
 
-/// Makes a directory and those around it as needed, each with its name made durable; an empty path is the present one.
+/// Makes a directory and those around it as needed, each with its name made durable; an empty path
+/// is the present one.
 pub(crate) fn make_durably(path: &Path) -> Result<Vec<PathBuf>, IoError> {
     let missing: Vec<PathBuf> = path
         .ancestors()
@@ -421,7 +427,8 @@ pub(crate) fn make_durably(path: &Path) -> Result<Vec<PathBuf>, IoError> {
     Ok(made)
 }
 
-/// Reads a whole regular file that the user or a bundle names, of at most `most` bytes. Links on the way are followed.
+/// Reads a whole regular file that the user or a bundle names, of at most `most` bytes. Links on
+/// the way are followed.
 ///
 /// # Errors
 /// When it is not there, is longer, is a pipe, a device or a directory, or cannot be read.
@@ -438,8 +445,8 @@ pub fn open_regular(path: &Path) -> std::io::Result<std::fs::File> {
     regular(fs::open(path, flags, Mode::empty())?).map(std::fs::File::from)
 }
 
-/// Passes on a regular file that was opened without waiting: the open of a pipe would wait for its other end. The flag
-/// is taken off again, because a ring answers EAGAIN for a file that has it.
+/// Passes on a regular file that was opened without waiting: the open of a pipe would wait for its
+/// other end. The flag is taken off again, because a ring answers EAGAIN for a file that has it.
 pub(crate) fn regular(file: OwnedFd) -> std::io::Result<OwnedFd> {
     let kind = FileType::from_raw_mode(fstat(&file)?.st_mode);
     let found = match kind {
@@ -485,8 +492,8 @@ pub(crate) fn with_suffix(name: &Path, suffix: &str) -> PathBuf {
 
 type Named<'a> = (BorrowedFd<'a>, &'a OsStr);
 
-/// Renames without replacing where the kernel cannot: gives a second name, then removes the first. A crash between the
-/// two leaves both.
+/// Renames without replacing where the kernel cannot: gives a second name, then removes the first.
+/// A crash between the two leaves both.
 pub(crate) fn rename_by_link(from: Named<'_>, to: Named<'_>) -> Result<(), Errno> {
     match fs::linkat(from.0, from.1, to.0, to.1, AtFlags::empty()) {
         Ok(()) => unlinkat(from.0, from.1, AtFlags::empty()),

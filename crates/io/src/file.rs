@@ -1,8 +1,8 @@
 //! Files: opened direct or buffered, in the kernel's keeping or in memory.
 //!
-//! A [`Disk`] decides where files live. `Disk::Kernel` is the real thing, and `Disk::Held` the same for a database whose
-//! directory is held: paths below it are looked up relative to its descriptor ([`Directory`]). The
-//! null device, `Disk::Memory`, keeps them in this process, so that a run
+//! A [`Disk`] decides where files live. `Disk::Kernel` is the real thing, and `Disk::Held` the same
+//! for a database whose directory is held: paths below it are looked up relative to its descriptor
+//! ([`Directory`]). The null device, `Disk::Memory`, keeps them in this process, so that a run
 //! costs what the engine costs: what remains is one copy per request.
 //!
 //! A write can be made durable in three places, and which of them is cheapest
@@ -113,7 +113,8 @@ pub enum Space {
 pub enum Disk {
     /// In the file system.
     Kernel,
-    /// In the file system. What has a path below this directory's is reached by its descriptor and through no link.
+    /// In the file system. What has a path below this directory's is reached by its descriptor and
+    /// through no link.
     Held(Arc<Directory>),
     /// In the memory of this process: the null device.
     Memory(Arc<MemoryDisk>),
@@ -222,8 +223,8 @@ impl Disk {
         .map_err(|errno| IoError::operation("remove", path, errno))
     }
 
-    /// Makes a directory and those around it as needed, each with a name that is durable. Gives back those that were
-    /// made; in memory there is none.
+    /// Makes a directory and those around it as needed, each with a name that is durable. Gives
+    /// back those that were made; in memory there is none.
     ///
     /// # Errors
     /// When one cannot be made, or the directory around it cannot be synced.
@@ -353,8 +354,9 @@ impl Disk {
 }
 
 impl Disk {
-    /// Replaces a small file in a held directory as [`Disk::replace`] does, and keeps room for the next time: a file
-    /// beside it, which is given up when the file system is full. So what frees space can be done on a full disk.
+    /// Replaces a small file in a held directory as [`Disk::replace`] does, and keeps room for the
+    /// next time: a file beside it, which is given up when the file system is full. So what frees
+    /// space can be done on a full disk.
     ///
     /// # Errors
     /// As [`Disk::replace`].
@@ -384,7 +386,8 @@ struct Reserve<'a> {
 }
 
 impl Reserve<'_> {
-    /// Makes the reserve, or a longer one, where there is room for it. A disk without room has none until there is.
+    /// Makes the reserve, or a longer one, where there is room for it. A disk without room has none
+    /// until there is.
     fn keep(&self, file_bytes: u64) {
         let needed = RESERVE_LEAST.max(2 * file_bytes);
         let found = self.directory.read_file(&self.name).ok();

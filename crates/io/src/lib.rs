@@ -47,17 +47,16 @@ pub mod owner;
 pub mod priority;
 pub mod process;
 pub mod receipt;
+pub mod rights;
 mod ring_setup;
 mod roots;
 pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, ask_huge_pages, prefetch};
 pub use buffer_pool::{BufferPin, BufferPool};
-pub use directory::{Directory, Entry, EntryKind, open_regular, read_regular};
+pub use directory::{Directory, Entry, EntryKind, Found, open_regular, read_regular};
 pub use error::{IoError, hint_of_limits};
-pub use file::{
-    DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, RESERVE, Space, random_id,
-};
+pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, RESERVE, Space, random_id};
 pub use file_number::path_of_number;
 pub use method::{Channel, Completion, Failed, Method, MethodKind, Operation, Request, carry};
 pub use ring_setup::RingSetup;

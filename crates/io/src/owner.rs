@@ -16,7 +16,9 @@
 //! Invariants:
 //! - O1 A mark whose lock is held, or whose process lives, is nobody's to take or to remove.
 //! - O2 A mark is written under its lock; an empty one is being made.
+//! - O3 A mark counts only if it belongs to this user, to root or to the owner of what it marks.
 
+use crate::rights;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -32,6 +34,8 @@ const MARK_BYTES_MAX: u64 = 64;
 #[derive(Debug)]
 pub struct Owner {
     mark: PathBuf,
+    /// True if the mark stays, because the directory that it marks could not be removed.
+    stays: bool,
     /// Holds the lock.
     _file: File,
 }
@@ -53,6 +57,11 @@ impl Owner {
         let mut mark = file.as_os_str().to_owned();
         mark.push(format!(".{MARK}"));
         Owner::take(PathBuf::from(mark))
+    }
+
+    /// Leaves the mark where it is: once this process has ended, what it marks is an orphan.
+    pub fn leave(mut self) {
+        self.stays = true;
     }
 
     /// The mark's file.
@@ -77,7 +86,7 @@ impl Owner {
             if found.is_some_and(|found| file.metadata().is_ok_and(|ours| found.ino() == ours.ino())) {
                 file.set_len(0)?;
                 file.write_all(Maker::this().text().as_bytes())?;
-                return Ok(Owner { mark, _file: file });
+                return Ok(Owner { mark, stays: false, _file: file });
             }
         }
     }
@@ -85,19 +94,43 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // It may have gone with its directory.
-        let _ = fs::remove_file(&self.mark);
+        if !self.stays {
+            // It may have gone with its directory.
+            let _ = fs::remove_file(&self.mark);
+        }
     }
 }
 
-/// The mark of a dead process, if this file is one. While the file that is given is open, nobody
+/// The mark of a dead process, if this file is one and may be acted on. While the file that is
+/// given is open, nobody
 /// takes the mark over.
 #[must_use]
 pub fn abandoned(mark: &Path) -> Option<File> {
     let file = open(File::options().read(true), mark).ok()?;
+    if !is_trusted(file.metadata().ok()?.uid(), owner_of_marked(mark)) {
+        return None;
+    }
     let maker = Maker::read(&file).ok()??;
     let held = || matches!(file.try_lock(), Err(TryLockError::WouldBlock));
     (!maker.lives() && !held()).then_some(file)
+}
+
+/// True if what a file of this user says about a thing of that one may be acted on: it is this
+/// process's user, root, or the owner of the thing. Anybody may lay a file in a directory such as
+/// `/tmp`.
+#[must_use]
+pub fn is_trusted(user: u32, owner_of_thing: Option<u32>) -> bool {
+    user == rights::caller() || user == 0 || owner_of_thing == Some(user)
+}
+
+/// Whose the directory is that a mark lies in, or the file that it lies beside.
+fn owner_of_marked(mark: &Path) -> Option<u32> {
+    let around = || mark.parent().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    let marked = match mark.file_name().is_some_and(|name| name == MARK) {
+        true => around()?.to_path_buf(),
+        false => mark.with_extension(""),
+    };
+    fs::symlink_metadata(marked).ok().map(|found| found.uid())
 }
 
 /// Never through a symbolic link, and never waiting for the other end of a pipe.

@@ -427,6 +427,22 @@ pub fn residency(fd: BorrowedFd<'_>, length: Bytes) -> io::Result<Residency> {
     }
 }
 
+/// Numbers of file systems, as statfs(2) has them.
+const OVERLAYFS: u64 = 0x794c_7630;
+const TMPFS: u64 = 0x0102_1994;
+const RAMFS: u64 = 0x8584_58f6;
+
+/// Returns why the pages that the kernel counts for a file say nothing of how requests reached it;
+/// `None` where they do.
+#[must_use]
+pub fn pages_untold(fd: BorrowedFd<'_>) -> Option<&'static str> {
+    match rustix::fs::fstatfs(fd).ok()?.f_type as u64 {
+        OVERLAYFS => Some("on overlayfs its pages belong to the file below, which the kernel does not name"),
+        TMPFS | RAMFS => Some("on tmpfs a file is its pages in memory, and no device is below them"),
+        _ => None,
+    }
+}
+
 /// `struct cachestat_range` of the kernel.
 #[repr(C)]
 struct CachestatRange {

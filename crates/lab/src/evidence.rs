@@ -37,7 +37,7 @@ use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
-use plumb_engine::{EngineError, Instance, Settings};
+use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
 use plumb_io::device::DeviceDescription;
 use plumb_io::receipt::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
@@ -191,6 +191,25 @@ impl Inside {
         }
     }
 
+    /// Takes the settings that are fixed when a database is made from the one that is open: the run
+    /// did not make it.
+    fn adopt(&mut self, log: Option<&LogDone>) {
+        let settings = &mut self.settings;
+        if let Some(users) = self.tablespaces.iter().find(|found| found.purpose == Purpose::Users) {
+            let block = users.block_size.bytes() as u64;
+            settings.adopt(Setting::DbBlockSize, block);
+            settings.adopt(Setting::ExtentSize, u64::from(users.extent_blocks.0) * block);
+            settings.adopt(Setting::DataFiles, users.files.len() as u64);
+        }
+        if let Some((files, Bytes(bytes))) = log.map(|log| log.files) {
+            settings.adopt(Setting::LogFileGroups, files);
+            settings.adopt(Setting::LogFileSize, bytes);
+        }
+        if let Some(log) = log {
+            settings.adopt(Setting::LogFileMembers, if log.second_members.is_empty() { 1 } else { 2 });
+        }
+    }
+
     /// The tablespace of a purpose.
     #[must_use]
     pub fn tablespace(&self, purpose: Purpose) -> &TablespaceFacts {
@@ -266,7 +285,10 @@ impl Evidence {
         devices: &[DeviceDescription],
         checks: Vec<Check>,
     ) -> Evidence {
-        let inside = Inside::of(instance);
+        let mut inside = Inside::of(instance);
+        if !asked.files_presized {
+            inside.adopt(measured.outcome.log.as_ref());
+        }
         let files = inside.tablespaces.iter().flat_map(|tablespace| &tablespace.files);
         // In memory there is no file to read back.
         let headers = files.filter_map(|file| FileShape::read(file).ok()).collect();
@@ -385,6 +407,10 @@ pub struct LogDone {
     pub lgwr_nice: Option<i32>,
     /// Memory that held records read back, for old versions of rows.
     pub read_back: Bytes,
+    /// Its files, and the bytes of each.
+    pub files: (u64, Bytes),
+    /// Second members of its files.
+    pub second_members: Vec<PathBuf>,
     /// The state that the work began in; none where nothing was done to reach one.
     pub start: Option<LogStart>,
 }
@@ -393,11 +419,14 @@ impl LogDone {
     /// Asks a log.
     #[must_use]
     pub fn of(log: &Log, start: Option<LogStart>) -> LogDone {
+        let files = log.files().count() as u64;
         LogDone {
             sync: log.sync().clone(),
             direct: log.direct(),
             lgwr_nice: log.lgwr_nice(),
             read_back: log.read_back_memory(),
+            files: (files, Bytes(log.total().0 / files.max(1))),
+            second_members: log.second_members(),
             start,
         }
     }
@@ -613,6 +642,8 @@ pub struct FileEvidence {
     pub cached_before: Option<Residency>,
     /// Pages in the page cache after the work.
     pub cached_after: Option<Residency>,
+    /// Why these pages say nothing of how requests reached it; none where they do.
+    pub pages_untold: Option<&'static str>,
     /// Its length after the work.
     pub length: Option<Bytes>,
     /// The number of the device it lies on, as the kernel gives it for the path; none for a file in memory.
@@ -668,6 +699,7 @@ pub fn of_plain_file(
         flags: file.descriptor().and_then(|descriptor| receipt::open_flags(descriptor).ok()),
         cached_before,
         cached_after: residency(file),
+        pages_untold: pages_untold(file),
         length: file.length().ok().map(Bytes),
         device: device_number(path),
     }
@@ -746,6 +778,10 @@ pub fn residency(file: &File) -> Option<Residency> {
     receipt::residency(file.descriptor()?, Bytes(file.length().ok()?)).ok()
 }
 
+fn pages_untold(file: &File) -> Option<&'static str> {
+    receipt::pages_untold(file.descriptor()?)
+}
+
 fn grown(later: Transfers, earlier: Transfers) -> Transfers {
     (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2)
 }
@@ -771,6 +807,7 @@ fn file_evidence(
         flags: file.file.descriptor().and_then(|descriptor| receipt::open_flags(descriptor).ok()),
         cached_before,
         cached_after,
+        pages_untold: pages_untold(&file.file),
         length: file.file.length().ok().map(Bytes),
         device: device_number(file.file.path()),
     })

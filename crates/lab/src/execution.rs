@@ -38,16 +38,8 @@ pub fn execute(
     observer: &dyn Observer,
 ) -> Result<Stop, LabError> {
     let plan = bundle.contents().plan.clone();
-    // A study that has ended shows its figures: to go on after a look at them would be another experiment.
-    if let Some(stop) = bundle.contents().end.map(|end| end.stop).filter(|stop| *stop != Stop::Interrupted) {
-        return match stop {
-            Stop::Budget | Stop::Ended => {
-                let why = "it has ended before its last block, and its figures were shown: more blocks after a look at \
-                           them would prove too much";
-                Err(LabError::Resume { path: bundle.directory().to_path_buf(), why: why.to_string() })
-            }
-            _ => Ok(stop),
-        };
+    if let Some(stop) = ended(bundle)? {
+        return Ok(stop);
     }
     let begin = clock::now();
     let before = bundle.contents().ran();
@@ -74,6 +66,30 @@ pub fn execute(
     let end_ns = (before + clock::now().saturating_sub(begin)).0;
     bundle.end(EndFile { stop, end_ns })?;
     Ok(stop)
+}
+
+/// Why a run is left out that did not run all the time.
+fn stood_still(stopped: Nanos) -> String {
+    format!(
+        "its processes were stopped, or the machine was suspended, for {stopped}: its time is not that of its work"
+    )
+}
+
+/// Why a study has ended by its own rule; none when it may go on.
+///
+/// # Errors
+/// When it ended before its last block: its figures were shown, and to go on after a look at them
+/// would be another experiment.
+pub fn ended(bundle: &Bundle) -> Result<Option<Stop>, LabError> {
+    match bundle.contents().end.map(|end| end.stop) {
+        None | Some(Stop::Interrupted) => Ok(None),
+        Some(Stop::Budget | Stop::Ended) => {
+            let why = "it has ended before its last block, and its figures were shown: more blocks after a look at them \
+                       would prove too much";
+            Err(LabError::Resume { path: bundle.directory().to_path_buf(), why: why.to_string() })
+        }
+        stop => Ok(stop),
+    }
 }
 
 /// Refuses to end a study whose budget was spent before a block that counts.
@@ -217,7 +233,11 @@ impl Execution<'_> {
         let start_ns = (self.before + clock::now().saturating_sub(self.begin)).0;
         let number = self.bundle.contents().runs.last().map_or(1, |run| run.number + 1);
         let (ended, record) = match self.target.run(&self.plan.arm_settings(cell.arm), self.cancel) {
-            Ok(record) => (Ended::Finished, Some(record)),
+            Ok(record) => match record.stopped_ns {
+                None => (Ended::Finished, Some(record)),
+                // Its time is not that of the work, and no figure of it may be looked at.
+                Some(stopped) => (Ended::Failed { reason: stood_still(Nanos(stopped)) }, None),
+            },
             Err(RunError::Interrupted) => return Ok(None),
             Err(RunError::Failed(failure)) => (self.failed(number, &failure)?, None),
         };

@@ -57,7 +57,7 @@ mod written;
 
 pub use error::LabError;
 pub use observer::{Observer, Stage};
-pub use temporary::Temporary;
+pub use temporary::{Temporary, left};
 
 #[cfg(test)]
 mod fixture;

@@ -18,9 +18,11 @@ use crate::LabError;
 use crate::place;
 use plumb_engine::instance::Cancel;
 use plumb_io::owner::Owner;
+use plumb_io::{Directory, EntryKind, Found};
 use plumb_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -208,33 +210,56 @@ fn attach(image: &Path) -> Result<String, LabError> {
 }
 
 /// Takes a directory of a loop device apart: unmounted, and no device over its image. What is not there is no error.
+/// A device is let go of only if the kernel says that its file is the image in this directory: a
+/// link of that name, or another name of a file that is elsewhere, leads to the device of somebody
+/// else.
 ///
 /// # Errors
 /// When something still uses it.
 pub fn release(directory: &Path) -> io::Result<()> {
-    let mounted = directory.join(MOUNTED);
     let other = io::Error::other;
-    if is_mount_point(&mounted) {
-        run("umount", &[mounted.as_os_str()]).map_err(other)?;
+    let Ok(held) = Directory::open(directory) else { return Ok(()) };
+    let mounted = directory.join(MOUNTED);
+    for device in devices_over(&held)? {
+        let is_mounted =
+            |found: Found| found.kind == EntryKind::Directory && found.identity.0 == device.number;
+        if held.found(MOUNTED).is_some_and(is_mounted) {
+            run("umount", &[mounted.as_os_str()]).map_err(other)?;
+        }
     }
-    let image = directory.join(IMAGE);
-    if !image.exists() {
-        return Ok(());
-    }
-    let devices = run("losetup", &["-j".as_ref(), image.as_os_str()]).map_err(other)?;
-    for device in devices.lines().filter_map(|line| line.split(':').next()) {
-        run("losetup", &["-d".as_ref(), device.as_ref()]).map_err(other)?;
+    // One that `mount -o loop` made has gone with what was mounted.
+    for device in devices_over(&held)? {
+        run("losetup", &["-d".as_ref(), device.name.as_ref()]).map_err(other)?;
     }
     Ok(())
 }
 
-/// Whether something is mounted there: its device is another than that of the directory around it.
-fn is_mount_point(path: &Path) -> bool {
-    let device = |path: &Path| fs::symlink_metadata(path).ok().map(|found| found.dev());
-    match (device(path), path.parent().and_then(device)) {
-        (Some(own), Some(around)) => own != around,
-        _ => false,
+/// A loop device.
+struct LoopDevice {
+    /// `/dev/loop0`
+    name: String,
+    /// As `stat` has it of what lies on it.
+    number: u64,
+}
+
+/// The loop devices over the image in a directory.
+fn devices_over(directory: &Directory) -> io::Result<Vec<LoopDevice>> {
+    if directory.kind(IMAGE) != Some(EntryKind::File) {
+        return Ok(Vec::new());
     }
+    // The path that the kernel has, without links, as it has it of the device's file.
+    let held = format!("/proc/self/fd/{}", directory.descriptor().as_raw_fd());
+    let image = fs::read_link(held)?.join(IMAGE);
+    let Ok(devices) = fs::read_dir("/sys/block") else { return Ok(Vec::new()) };
+    let device = |entry: fs::DirEntry| {
+        let system = entry.path();
+        let mut file = fs::read(system.join("loop/backing_file")).ok()?;
+        file.pop_if(|last| *last == b'\n');
+        let name = format!("/dev/{}", entry.file_name().display());
+        let number = fs::metadata(&name).ok()?.rdev();
+        (file == image.as_os_str().as_bytes()).then_some(LoopDevice { name, number })
+    };
+    Ok(devices.flatten().filter_map(device).collect())
 }
 
 /// Whether a path can stand in a study file and in a list of directories.
@@ -265,6 +290,19 @@ mod tests {
         assert_eq!(fs::read_dir(parent.path()).expect("a directory").count(), 0);
     }
 
+    /// A link to an image in use, and a second name of it, let go of no device.
+    fn not_by_another_way(around: &Path, image: &Path) {
+        let ways: [fn(&Path, &Path) -> io::Result<()>; 2] =
+            [|file, link| std::os::unix::fs::symlink(file, link), |file, link| fs::hard_link(file, link)];
+        for link in ways {
+            let laid = around.join(format!("{PREFIX}laid"));
+            fs::create_dir_all(laid.join(MOUNTED)).expect("a directory");
+            link(image, &laid.join(IMAGE)).expect("a link");
+            release(&laid).expect("there is nothing to let go of");
+            fs::remove_dir_all(&laid).expect("nothing is mounted there");
+        }
+    }
+
     #[test]
     fn file_systems_are_made_by_direct_io_and_nothing_of_them_stays() {
         let directory =
@@ -283,8 +321,11 @@ mod tests {
         assert_eq!(made.mounted(), mount_point(directory.path(), kind));
         fs::write(made.mounted().join("a file"), "of it").expect("room");
         let (path, image) = (made.mounted(), made.directory.join(IMAGE));
-        assert!(is_mount_point(&path) && image.exists());
-        drop(made);
+        let held = Directory::open(&made.directory).expect("there");
+        assert_eq!(devices_over(&held).expect("read").len(), 1);
+        not_by_another_way(directory.path(), &image);
+        assert!(path.join("a file").exists());
+        drop((made, held));
         assert!(!path.exists() && !image.exists());
         assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0);
     }

@@ -4,7 +4,9 @@
 //!
 //! An orphan is known by the mark of a dead process ([`owner`]) in it or beside it, never by its name
 //! alone: what a living process uses, what was kept (its mark is gone) and what another program made are no orphans.
-//! They are looked for in a directory and in its `plumb-reports`.
+//! They are looked for in a directory and in its `plumb-reports`. Others may write there, as in
+//! `/tmp`: the mark of another user counts for what is that user's, and whatever is removed is
+//! reached from the directory that was searched, through no link.
 //!
 //! A file system on a loop device is unmounted and its device let go of, before its image is removed. Otherwise
 //! removal follows no link: plumb puts plain files of known names into these, and into directories of one level below them (second
@@ -19,11 +21,13 @@ use plumb_engine::backup::MANIFEST;
 use plumb_engine::redo::recovery;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_io::owner::{self, MARK};
+use plumb_io::{Directory, EntryKind, IoError};
 use plumb_units::Bytes;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// What the names of directories begin with that go with the process that made them.
 const PREFIXES: [&str; 4] = ["plumb-run-", "plumb-study-", "plumb-calibrate-", loops::PREFIX];
@@ -31,8 +35,6 @@ const PREFIXES: [&str; 4] = ["plumb-run-", "plumb-study-", "plumb-calibrate-", l
 const UNFINISHED: &str = ".unfinished";
 /// Where bundles go when nobody says.
 pub const REPORTS: &str = "plumb-reports";
-/// Bytes of a block as `stat` counts them.
-const STAT_BLOCK: u64 = 512;
 
 /// What a killed process left.
 #[derive(Debug)]
@@ -41,11 +43,14 @@ pub struct Orphan {
     pub path: PathBuf,
     /// What it takes of the file system.
     pub bytes: Bytes,
-    mark: PathBuf,
-    /// Plain files to be removed, the mark last.
+    /// The directory that was searched: everything is removed by its name in it, through no link.
+    around: Rc<Directory>,
+    /// Names of plain files to be removed, the mark last.
     files: Vec<PathBuf>,
-    /// Directories that are empty without these, and go before the mark does.
+    /// Names of directories that are empty without these, and go before the mark does.
     directories: Vec<PathBuf>,
+    /// The name of the directory itself, where it is one.
+    own_directory: Option<PathBuf>,
     /// Something in it that plumb did not make: nothing is removed then.
     stray: Option<PathBuf>,
     end: End,
@@ -86,93 +91,104 @@ impl Orphan {
         if self.end == End::PutBack {
             written::recover(&self.path).map_err(io::Error::other)?;
         }
-        if is_of_loop(&self.path) {
+        if let Some(own) = self.own_directory.as_ref().filter(|own| is_of_loop(own)) {
             loops::release(&self.path)?;
-            match fs::remove_dir(self.path.join(loops::MOUNTED)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
+            let mounted = own.join(loops::MOUNTED);
+            if self.around.kind(&mounted).is_some() {
+                self.around.remove_directory(mounted).map_err(io::Error::other)?;
             }
         }
-        if let Some((mark, files)) = self.files.split_last() {
-            files.iter().try_for_each(fs::remove_file)?;
-            self.directories.iter().try_for_each(fs::remove_dir)?;
-            fs::remove_file(mark)?;
-        }
-        if self.mark.parent() == Some(&self.path) {
-            fs::remove_dir(&self.path)?;
-        }
+        self.remove_files().map_err(io::Error::other)?;
         Ok(None)
+    }
+
+    fn remove_files(&self) -> Result<(), IoError> {
+        if let Some((mark, files)) = self.files.split_last() {
+            files.iter().try_for_each(|file| self.around.remove(file))?;
+            self.directories.iter().try_for_each(|directory| self.around.remove_directory(directory))?;
+            self.around.remove(mark)?;
+        }
+        self.own_directory.iter().try_for_each(|own| self.around.remove_directory(own))
     }
 }
 
 /// All orphans in a directory and in its `plumb-reports`, by their paths. What cannot be read has none.
 #[must_use]
 pub fn find(directory: &Path) -> Vec<Orphan> {
-    let mut found: Vec<Orphan> = plain_entries(directory).into_iter().filter_map(orphan).collect();
-    let reports = directory.join(REPORTS);
-    if fs::symlink_metadata(&reports).is_ok_and(|found| found.is_dir()) {
-        found.extend(plain_entries(&reports).into_iter().filter_map(orphan));
-    }
+    let Ok(directory) = Directory::open(directory) else { return Vec::new() };
+    let reports = directory.directory(REPORTS).ok();
+    let within = |directory: Directory| {
+        let around = Rc::new(directory);
+        plain_entries(&around, Path::new("")).into_iter().filter_map(move |entry| orphan(&around, entry))
+    };
+    let mut found: Vec<Orphan> = within(directory).chain(reports.into_iter().flat_map(within)).collect();
     found.sort_by(|one, two| one.path.cmp(&two.path));
     found
 }
 
 /// A file or directory, links and the rest apart.
 struct Entry {
-    path: PathBuf,
+    /// In the directory that is searched.
+    name: PathBuf,
     is_directory: bool,
     bytes: u64,
 }
 
-fn plain_entries(directory: &Path) -> Vec<Entry> {
-    let entry = |path: PathBuf| {
-        let found = fs::symlink_metadata(&path).ok().filter(|found| found.is_dir() || found.is_file())?;
-        Some(Entry { path, is_directory: found.is_dir(), bytes: found.blocks() * STAT_BLOCK })
+/// What lies in a directory of this name.
+fn plain_entries(around: &Directory, inside: &Path) -> Vec<Entry> {
+    let entry = |name: &OsStr| {
+        let name = inside.join(name);
+        let found = around.found(&name).filter(|found| found.kind != EntryKind::Other)?;
+        Some(Entry { name, is_directory: found.kind == EntryKind::Directory, bytes: found.allocated })
     };
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    entries.flatten().filter_map(|found| entry(found.path())).collect()
+    let entries = around.directory(inside).and_then(|directory| directory.entries());
+    entries.unwrap_or_default().iter().filter_map(|found| entry(&found.name)).collect()
 }
 
-fn orphan(Entry { path, is_directory, .. }: Entry) -> Option<Orphan> {
+fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) -> Option<Orphan> {
     if !is_directory {
-        return written_over(&path).or_else(|| unfinished(path));
+        return written_over(around, &own).or_else(|| unfinished(around, own));
     }
-    let mark = path.join(MARK);
-    let held = owner::abandoned(&mark)?;
+    let mark = own.join(MARK);
+    let path = around.path().join(&own);
+    let held = owner::abandoned(&path.join(MARK))?;
     let (mut files, mut directories, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut add = |entry: Entry| {
         bytes += entry.bytes;
-        files.push(entry.path);
+        files.push(entry.name);
     };
-    for entry in plain_entries(&path).into_iter().filter(|entry| entry.path != mark) {
+    for entry in plain_entries(around, &own).into_iter().filter(|entry| entry.name != mark) {
         if !entry.is_directory {
             add(entry);
-        } else if !is_of_loop(&path) {
-            plain_entries(&entry.path).into_iter().filter(|inner| !inner.is_directory).for_each(&mut add);
-            directories.push(entry.path);
+        } else if !is_of_loop(&own) {
+            let inside = plain_entries(around, &entry.name);
+            inside.into_iter().filter(|inner| !inner.is_directory).for_each(&mut add);
+            directories.push(entry.name);
         }
     }
-    let name = path.file_name()?.to_string_lossy();
+    let name = own.to_string_lossy();
     // Anything in a bundle is worth more than the room it takes.
     let temporary = PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let empty = || fs::read_dir(&path).is_ok_and(|entries| entries.count() == 1);
     if !temporary && !empty() {
         return None;
     }
-    files.push(mark.clone());
-    let is_ours = |entry: &PathBuf| match is_of_loop(&path) {
+    files.push(mark);
+    let is_ours = |entry: &PathBuf| match is_of_loop(&own) {
         true => {
             [loops::IMAGE, loops::MOUNTED, MARK].iter().any(|name| entry.file_name() == Some(name.as_ref()))
         }
         false => is_ours(entry) || is_our_directory(entry),
     };
     let stray = entries(&path)?.into_iter().find(|entry| !is_ours(entry));
+    let (around, own_directory) = (Rc::clone(around), Some(own));
     Some(Orphan {
         path,
         bytes: Bytes(bytes),
-        mark,
+        around,
         files,
         directories,
+        own_directory,
         stray,
         end: End::Removed,
         _held: held,
@@ -190,16 +206,17 @@ fn is_of_loop(path: &Path) -> bool {
 }
 
 /// The file that a study wrote over, beside which a mark stands.
-fn written_over(mark: &Path) -> Option<Orphan> {
-    let path = written::journalled(mark)?;
-    let held = owner::abandoned(mark)?;
-    let mark = mark.to_path_buf();
+fn written_over(around: &Rc<Directory>, mark: &Path) -> Option<Orphan> {
+    let marked = around.path().join(mark);
+    let path = written::journalled(&marked)?;
+    let held = owner::abandoned(&marked)?;
     Some(Orphan {
         path,
         bytes: Bytes(0),
-        files: vec![mark.clone()],
+        around: Rc::clone(around),
+        files: vec![mark.to_path_buf()],
         directories: Vec::new(),
-        mark,
+        own_directory: None,
         stray: None,
         end: End::PutBack,
         _held: held,
@@ -224,6 +241,10 @@ fn is_ours(entry: &Path) -> bool {
         return true;
     }
     let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { return false };
+    // What FUSE and NFS make of a file that is removed while it is open.
+    if plain && [".fuse_hidden", ".nfs"].iter().any(|prefix| name.starts_with(prefix)) {
+        return true;
+    }
     let name = name.strip_suffix(&format!(".{MARK}")).unwrap_or(name);
     let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
     let data_file = name.strip_suffix(".dbf").is_some_and(|stem| {
@@ -267,13 +288,22 @@ fn is_log_copy(file: &Path) -> bool {
 }
 
 /// The unfinished output that a mark stands beside.
-fn unfinished(mark: PathBuf) -> Option<Orphan> {
-    let path = mark.extension().is_some_and(|end| end == MARK).then(|| mark.with_extension(""))?;
-    let named = path.as_os_str().to_string_lossy().ends_with(UNFINISHED);
-    let held = owner::abandoned(&mark).filter(|_| named)?;
-    let output = fs::symlink_metadata(&path).ok().filter(|found| found.is_file());
-    let bytes = Bytes(output.as_ref().map_or(0, |found| found.blocks() * STAT_BLOCK));
-    let files = output.map(|_| path.clone()).into_iter().chain([mark.clone()]).collect();
-    let directories = Vec::new();
-    Some(Orphan { path, bytes, mark, files, directories, stray: None, end: End::Removed, _held: held })
+fn unfinished(around: &Rc<Directory>, mark: PathBuf) -> Option<Orphan> {
+    let name = mark.extension().is_some_and(|end| end == MARK).then(|| mark.with_extension(""))?;
+    let named = name.as_os_str().to_string_lossy().ends_with(UNFINISHED);
+    let held = owner::abandoned(&around.path().join(&mark)).filter(|_| named)?;
+    let output = around.found(&name).filter(|found| found.kind == EntryKind::File);
+    let bytes = Bytes(output.map_or(0, |found| found.allocated));
+    let path = around.path().join(&name);
+    Some(Orphan {
+        path,
+        bytes,
+        around: Rc::clone(around),
+        files: output.map(|_| name).into_iter().chain([mark]).collect(),
+        directories: Vec::new(),
+        own_directory: None,
+        stray: None,
+        end: End::Removed,
+        _held: held,
+    })
 }

@@ -12,6 +12,9 @@
 //! really took is in the record, and the report prints it. Memory: half a kilobyte a look, 3,600 looks at most; then
 //! every second one is left out and the time between two doubles, so that a day costs what an hour does.
 //!
+//! A process that is stopped looks at nothing: looks that are seconds apart show it, and the clock
+//! that goes on while the machine is suspended shows that ([`Looks::stopped`]).
+//!
 //! Limits: a run shorter than a second has one sample. Pressure is what the kernel keeps in /proc/pressure, if it does.
 
 use crate::host::{self, CpuTimes, MemoryStall};
@@ -30,6 +33,12 @@ use std::time::Duration;
 const INTERVAL: Nanos = Nanos(1_000_000_000);
 /// Looks that are kept at most.
 const LOOKS_MAX: usize = 3600;
+/// The shortest time by which a look comes too late because the process was stopped: a busy machine
+/// delays one by less.
+pub const STOPPED_MIN: Nanos = Nanos(2_000_000_000);
+/// The shortest time that the machine was suspended for. Two clocks that are read one after the
+/// other are apart by less.
+const SUSPENDED_MIN: Nanos = Nanos(100_000_000);
 
 /// What was seen beside a run.
 #[derive(Debug, Clone)]
@@ -44,11 +53,36 @@ pub struct Looks {
     pub looks: Vec<Look>,
 }
 
+impl Looks {
+    /// Returns the time that the process was stopped, or the machine suspended, in a span of the monotonic
+    /// clock; none where it was not.
+    #[must_use]
+    pub fn stopped(&self, (begin, end): (Nanos, Nanos)) -> Option<Nanos> {
+        let pairs = self.looks.windows(2).filter(|pair| pair[1].at > begin && pair[0].at < end);
+        let lost = pairs.map(|pair| {
+            lost((pair[0].at, pair[0].suspended), (pair[1].at, pair[1].suspended), self.interval)
+        });
+        Some(Nanos(lost.map(|lost| lost.0).sum())).filter(|lost| lost.0 > 0)
+    }
+}
+
+/// The time between two looks in which nothing ran. A look is when it was made, and how long the
+/// machine had been suspended then.
+#[must_use]
+pub fn lost(earlier: (Nanos, Nanos), later: (Nanos, Nanos), meant: Nanos) -> Nanos {
+    let late = later.0.saturating_sub(earlier.0 + meant);
+    let suspended = later.1.saturating_sub(earlier.1);
+    let counted = |time: Nanos, least: Nanos| if time >= least { time } else { Nanos(0) };
+    counted(late, STOPPED_MIN) + counted(suspended, SUSPENDED_MIN)
+}
+
 /// The counters at one moment.
 #[derive(Debug, Clone)]
 pub struct Look {
     /// When, on the monotonic clock.
     pub at: Nanos,
+    /// How long the machine had been suspended, from an origin that only differences can cancel.
+    pub suspended: Nanos,
     /// Of each device, in their order; none of one that is gone.
     pub disks: Vec<Option<DiskStats>>,
     /// Of all processors.
@@ -65,6 +99,7 @@ impl Look {
     fn make(devices: &[String]) -> Look {
         Look {
             at: clock::now(),
+            suspended: clock::suspended(),
             disks: devices.iter().map(|name| DiskStats::read(name).ok()).collect(),
             cpu: CpuTimes::read(),
             load: host::load_average(),
@@ -178,5 +213,23 @@ mod tests {
         let looks = looking.join().expect("it ends");
         assert!(looks.looks.len() <= LOOKS_MAX);
         assert!(looks.looks.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    }
+
+    #[test]
+    fn a_process_that_was_stopped_for_seconds_is_seen_by_its_looks_and_a_late_look_is_none() {
+        let look = |seconds: u64, suspended: u64| Look {
+            at: Nanos(seconds * 1_000_000_000),
+            suspended: Nanos(suspended * 1_000_000_000),
+            ..Look::make(&[])
+        };
+        let stopped = |looks: Vec<Look>, span: (u64, u64)| {
+            let looks = Looks { interval: INTERVAL, cost: Nanos(0), devices: Vec::new(), looks };
+            let span = (Nanos(span.0 * 1_000_000_000), Nanos(span.1 * 1_000_000_000));
+            looks.stopped(span).map(|lost| lost.0 / 1_000_000_000)
+        };
+        assert_eq!(stopped(vec![look(0, 0), look(1, 0), look(3, 0)], (0, 3)), None, "a second late");
+        assert_eq!(stopped(vec![look(0, 0), look(1, 0), look(8, 0)], (0, 8)), Some(6));
+        assert_eq!(stopped(vec![look(0, 0), look(7, 0), look(8, 0)], (7, 8)), None, "before it was measured");
+        assert_eq!(stopped(vec![look(0, 50), look(1, 50), look(2, 90)], (0, 2)), Some(40), "suspended");
     }
 }

@@ -3,6 +3,9 @@
 //!
 //! Everything lies under the directories that were named, in a directory of its own, which is
 //! marked as this process's: what a killed one leaves is found by [`orphans`](crate::orphans).
+//! Its files are closed before they are removed, because FUSE and NFS give a file that is removed
+//! while it is open another name, and its directory cannot go then. What cannot be removed keeps
+//! its mark, and [`left`] says so.
 
 use crate::LabError;
 use crate::observer::{Observer, Stage};
@@ -13,7 +16,11 @@ use plumb_io::limits;
 use plumb_io::owner::Owner;
 use plumb_units::Bytes;
 use std::fs;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// A database that lives as long as this guard.
 #[derive(Debug)]
@@ -106,17 +113,114 @@ impl Drop for Temporary {
         if self.keep {
             return;
         }
-        if let Some(instance) = self.instance.take() {
-            // The directories go below, with whatever this leaves.
-            let _ = instance.destroy();
+        self.instance = None;
+        for (directory, owner) in self.directories.iter().zip(self.owners.drain(..)) {
+            if let Err(error) = remove(directory, owner) {
+                let around = directory.parent().unwrap_or(directory).display();
+                let why = format!(
+                    "cannot remove {}: {error}; `plumb clean --path {around}` does, later",
+                    directory.display()
+                );
+                LEFT.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+            }
         }
-        for directory in &self.directories {
-            let _ = fs::remove_dir_all(directory);
+    }
+}
+
+/// Why directories of this process stay.
+static LEFT: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Takes the lines that say which directories could not be removed, and why.
+#[must_use]
+pub fn left() -> Vec<String> {
+    std::mem::take(&mut LEFT.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// How often a directory is looked at whose files go a little after they are closed, and how long
+/// between two looks.
+const LOOKS: u32 = 50;
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Removes a directory with all that is in it; one that stays keeps its mark.
+fn remove(directory: &Path, owner: Owner) -> io::Result<()> {
+    let mut emptied = empty(directory, &owner);
+    for _ in 0..LOOKS {
+        if !emptied.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty) {
+            break;
         }
+        thread::sleep(LOOK);
+        emptied = empty(directory, &owner);
+    }
+    match emptied {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !directory.exists() => return Ok(()),
+        Err(error) => {
+            owner.leave();
+            return Err(error);
+        }
+        Ok(()) => drop(owner),
+    }
+    fs::remove_dir(directory).inspect_err(|_| {
+        if let Ok(owner) = Owner::of_directory(directory) {
+            owner.leave();
+        }
+    })
+}
+
+/// Removes all but the mark.
+fn empty(directory: &Path, owner: &Owner) -> io::Result<()> {
+    let entries = || fs::read_dir(directory)?.map(|entry| Ok(entry?)).collect::<io::Result<Vec<_>>>();
+    let others = || Ok::<_, io::Error>(entries()?.into_iter().filter(|entry| entry.path() != owner.mark()));
+    for entry in others()? {
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    // A file that is still open has another name now.
+    match others()?.next() {
+        Some(_) => Err(io::Error::from(io::ErrorKind::DirectoryNotEmpty)),
+        None => Ok(()),
     }
 }
 
 /// Bytes of all files.
 fn total(sizes: &InitialSizes) -> u64 {
     sizes.users.0.saturating_add(sizes.temp.0).saturating_add(sizes.indx.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_goes_with_all_that_is_in_it_and_one_that_cannot_keeps_its_mark() {
+        let around = tempfile::tempdir().expect("a directory");
+        let directory = around.path().join("plumb-run-1");
+        let made = || {
+            fs::create_dir_all(directory.join("mirror")).expect("a directory");
+            fs::write(directory.join("mirror/redo01.log"), "").expect("a file");
+            Owner::of_directory(&directory).expect("a mark")
+        };
+        remove(&directory, made()).expect("removed");
+        assert!(!directory.exists());
+        let owner = made();
+        let mark = owner.mark().to_path_buf();
+        fs::remove_dir_all(&directory).expect("removed");
+        remove(&directory, owner).expect("somebody else has");
+        let owner = made();
+        let held = fs::canonicalize(&directory).expect("there");
+        let chattr = |flag: &str| {
+            let file = held.join("mirror/redo01.log");
+            let ran = std::process::Command::new("chattr").arg(flag).arg(file).output();
+            ran.is_ok_and(|ran| ran.status.success())
+        };
+        if !chattr("+i") {
+            println!("skipped: no file can be made immutable here");
+            return;
+        }
+        let removed = remove(&directory, owner);
+        assert!(chattr("-i"));
+        removed.expect_err("the kernel refuses");
+        assert!(mark.exists(), "clean finds it");
+    }
 }

@@ -6,7 +6,7 @@
 
 use crate::LabError;
 use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
-use crate::bundle::{ANALYSIS, Contents, Manifest, unlisted};
+use crate::bundle::{ANALYSIS, Contents, Manifest, is_made, unlisted};
 use crate::report::{self, Derived};
 use crate::vocabulary::Kinds;
 use std::path::Path;
@@ -34,8 +34,15 @@ pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
         manifest.text(directory, name)?;
     }
     if let Some(stray) = unlisted(directory, &manifest)?.first() {
-        let why = "the manifest does not list it: it was added, or left by a study that was killed, which \
-                   `plumb study --resume` mends";
+        let why = match is_made(stray) {
+            true => {
+                "the manifest does not list it: it was added, or left by a study that was killed, which `plumb study \
+                 --resume` mends"
+            }
+            false => {
+                "the manifest does not list it, and no study makes a file of this name: move it elsewhere"
+            }
+        };
         return Err(LabError::Tampered { path: directory.join(stray), why: why.to_string() });
     }
     let (_, contents) = Contents::read(directory, kinds)?;

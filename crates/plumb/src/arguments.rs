@@ -11,7 +11,7 @@ use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum}
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
 use plumb_units::{BlockSize, Bytes, Nanos};
 use plumb_workload::specification::REDO;
-use plumb_workload::{DateForm, Delimiter, Parameter, Takes, WORKLOADS, Workload};
+use plumb_workload::{DateForm, Delimiter, Parameter, Quote, Takes, WORKLOADS, Workload};
 use std::path::{Path, PathBuf};
 
 /// Find out what a database's I/O path can do, which settings make it faster, and whether the evidence proves it.
@@ -27,12 +27,24 @@ pub struct Arguments {
     pub command: Option<Command>,
 }
 
+/// The order of rows, where they are loaded.
+const ORDER_OF_LOAD: &str = "Rows of a file above 512K lie as the servers of the load came to its pieces. --set parallel_degree=1 and \
+                             --conventional keep the order of the file; an index gives any order.";
+/// The order of rows, where they are shown.
+const ORDER_OF_ROWS: &str = "Rows lie as the servers of a load came to the pieces of the file, so that the first need not be the first \
+                             of the file; --order-by gives the order of an index.";
+/// What the study of somebody else may do.
+const COMMANDS_RUN: &str = "\
+A study file, and the study.toml of a bundle, may have commands, and a study runs them: to run or to resume that of a
+stranger is to run a stranger's script.";
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
     Run(Run),
     /// Turn settings in a designed experiment, and give a verdict on each claim
+    #[command(after_help = COMMANDS_RUN)]
     Study(Study),
     /// Run two or more commands in turn, again and again, and say which is faster and whether that is proved
     CompareCommands(CompareCommands),
@@ -43,14 +55,17 @@ pub enum Command {
     /// Sort a file of lines or of records into another file, check it, and show where the time went
     Sort(Sort),
     /// Load a CSV file into a new table of the database PATH/plumb.db, which is made at first use
+    #[command(after_help = ORDER_OF_LOAD)]
     Load(Load),
     /// Build an index on a table by a parallel disk sort
     Index(Index),
     /// Check a table, or all of them, and their indexes against each other
     Check(Check),
     /// Write the rows of a table, as CSV, in the order in which they lie or in that of an index
+    #[command(after_help = ORDER_OF_ROWS)]
     Export(Export),
-    /// Show the first rows of a table
+    /// Show the first rows of a table, or of an index
+    #[command(after_help = ORDER_OF_ROWS)]
     Head(Head),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
@@ -253,7 +268,8 @@ pub struct Study {
     /// When to stop
     #[arg(long, value_enum)]
     pub until: Option<Until>,
-    /// Go on with the study of a bundle: this one, or that of --bundle
+    /// Go on with the study of a bundle, by the commands of its study.toml: this one, or that of
+    /// --bundle
     #[arg(long, value_name = "BUNDLE", num_args = 0..=1, conflicts_with = "find")]
     pub resume: Option<Option<PathBuf>>,
     /// How each run of the command is measured, and what is done around it
@@ -296,6 +312,9 @@ pub struct AroundCommand {
     /// What is compared: elapsed, cpu, "peak memory", regex:PATTERN with one group, json:/POINTER, or size:FILE [default: elapsed]
     #[arg(long, value_name = "MEASURE")]
     pub measure: Option<String>,
+    /// The figure that counts, of several matches of a pattern or several JSON documents
+    #[arg(long, value_name = "last|sum", value_parser = ["last", "sum"])]
+    pub take: Option<String>,
     /// The unit of a pattern's or a pointer's figure, as reports print it
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<String>,
@@ -317,6 +336,9 @@ pub struct AroundCommand {
     /// Run after each run: the result is wrong when it does not exit with 0
     #[arg(long, value_name = "COMMAND")]
     pub verify: Option<String>,
+    /// Codes that the commands may end with, as in 0,1 for grep and diff [default: 0]
+    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    pub exit_codes: Vec<u8>,
     /// Have /bin/sh run the commands, which costs its start
     #[arg(long)]
     pub shell: bool,
@@ -486,7 +508,8 @@ impl AdvancedCalibration {
 /// `plumb load`
 #[derive(Debug, Args)]
 pub struct Load {
-    /// The file: a header row, then rows; plain or gzip; - for standard input
+    /// The file: a header row unless --no-header or --names says otherwise, then rows; plain or
+    /// gzip; - for standard input
     pub file: PathBuf,
     /// The table to make
     #[arg(long, value_name = "T")]
@@ -494,9 +517,24 @@ pub struct Load {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
-    /// Column types by place (NUMBER,DATE,VARCHAR2(60)) or by name (price=NUMBER(38,2),day=DATE); others are found from the values
+    /// Column types by place (NUMBER,DATE,VARCHAR2(60)) or by name (price=NUMBER(38,2),day=DATE);
+    /// others are found from the values; a name with a comma, a quote first or = stands in double
+    /// quotes ("price, EUR"=NUMBER)
     #[arg(long)]
     pub types: Option<String>,
+    /// The file has no header row: its columns are called column_1, column_2 and so on
+    #[arg(long, conflicts_with_all = ["names", "header"])]
+    pub no_header: bool,
+    /// The file has no header row: these are its columns' names, with commas between them
+    #[arg(long, value_name = "A,B,..", conflicts_with = "header")]
+    pub names: Option<String>,
+    /// The first row has the names, although they look like values
+    #[arg(long)]
+    pub header: bool,
+    /// Quotes at the start of a field: they hold delimiters and line ends, doubled within
+    /// (double), or nothing (none)
+    #[arg(long, default_value = "double", value_name = "double|none", value_parser = parse_quote)]
+    pub quote: Quote,
     /// What stands between two fields: comma, semicolon, tab, pipe, any other character, or auto
     #[arg(long, default_value = "auto", value_parser = parse_delimiter)]
     pub delimiter: Delimiter,
@@ -867,6 +905,15 @@ fn parse_test_name(text: &str) -> Result<String, String> {
         return Ok(text.to_string());
     }
     Err("expected 1 to 100 letters, digits, _, - or ., and no . at the start".to_string())
+}
+
+/// `double` or `none`.
+fn parse_quote(text: &str) -> Result<Quote, String> {
+    match text {
+        "double" => Ok(Quote::Double),
+        "none" => Ok(Quote::None),
+        _ => Err("expected double or none".to_string()),
+    }
 }
 
 fn parse_delimiter(text: &str) -> Result<Delimiter, String> {

@@ -8,14 +8,13 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 use plumb_events::clock;
-use plumb_lab::bundle::{Reservation, refused};
+use plumb_lab::bundle::{Reservation, write_over};
 use plumb_lab::calendar::Moment;
 use plumb_lab::orphans::REPORTS;
 use plumb_lab::record::{BESIDE, FILE, FIO_JOB, Record};
 use plumb_lab::report::rendered;
 use plumb_lab::trace::{self, RunTrace};
 use plumb_report::Document;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Reserves the directory that was named, or else one in `plumb-reports` of this name and the time, if
@@ -57,7 +56,11 @@ pub fn of_run(record: &Record, document: &Document) -> Result<Vec<(String, Strin
 /// # Errors
 /// When a file cannot be written.
 pub fn write(directory: &Path, files: &[(impl AsRef<str>, String)]) -> Result<Vec<PathBuf>, Failure> {
-    files.iter().map(|(name, text)| write_file(directory, name.as_ref(), text)).collect()
+    let write = |(name, text): &(_, String)| {
+        let name: &str = AsRef::as_ref(name);
+        Ok(write_over(directory, name, text.as_bytes())?)
+    };
+    files.iter().map(write).collect()
 }
 
 /// Writes a run's trace to its bundle.
@@ -65,8 +68,7 @@ pub fn write(directory: &Path, files: &[(impl AsRef<str>, String)]) -> Result<Ve
 /// # Errors
 /// When the file cannot be written.
 pub fn write_trace(directory: &Path, trace: &RunTrace) -> Result<(), Failure> {
-    let path = directory.join(trace::FILE);
-    fs::write(&path, trace.to_bytes()).map_err(|error| refused(&path, error))?;
+    write_over(directory, trace::FILE, &trace.to_bytes())?;
     Ok(())
 }
 
@@ -102,10 +104,4 @@ pub fn keep(
 ) -> Result<Vec<PathBuf>, Failure> {
     let Some(reservation) = reservation else { return Ok(Vec::new()) };
     write(reservation.directory(), &of_run(record, document)?)
-}
-
-fn write_file(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
-    let path = directory.join(name);
-    fs::write(&path, text).map_err(|error| refused(&path, error))?;
-    Ok(path)
 }

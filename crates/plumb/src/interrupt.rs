@@ -22,7 +22,7 @@ use plumb_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use std::{fmt, fs, process, thread};
@@ -39,6 +39,15 @@ const PATIENCE_TAKING_APART: Nanos = Nanos(30_000_000_000);
 
 /// Set by the thread that ends the program, main or watchdog.
 static ENDING: AtomicBool = AtomicBool::new(false);
+/// The first signal that asked for an end; 0 before.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// The exit code of a program that a signal ends, as shells have it; none where there was no
+/// signal.
+pub fn exit_code() -> Option<u8> {
+    let signal = u8::try_from(SIGNAL.load(SeqCst)).ok().filter(|signal| *signal > 0)?;
+    Some(128 + signal)
+}
 
 /// Whether the caller is the one to say how the program ended, and to end it.
 pub fn claim_end() -> bool {
@@ -105,6 +114,7 @@ impl Interrupt {
                 match first {
                     None => {
                         first = Some(now());
+                        SIGNAL.store(signal, SeqCst);
                         shared.stop();
                     }
                     // timeout(1) and shells send one signal to the process and again to its group.
@@ -172,7 +182,8 @@ impl Interrupt {
         locked(&self.0.reserved).extend(reservation.traces());
     }
 
-    /// Fills a directory by a call that removes what it has made if it fails or is interrupted, and says so.
+    /// Fills a directory by a call that removes what it has made if it fails or is interrupted, and
+    /// says so.
     ///
     /// # Errors
     /// As it fails.
@@ -245,7 +256,7 @@ impl Interrupt {
         if !self.0.begun.load(SeqCst) {
             self.release();
             output::complain(NOTHING_CHANGED);
-            process::exit(1);
+            process::exit(exit_code().unwrap_or(1).into());
         }
         self.0.cancel.request();
         let shared = self.clone();
@@ -265,7 +276,7 @@ impl Interrupt {
             shared.release();
             output::complain(&shared.message());
             shared.say_what_stays();
-            process::exit(1);
+            process::exit(exit_code().unwrap_or(1).into());
         };
         // Without a watchdog the engine has as long as it takes.
         let _ = thread::Builder::new().name("watchdog".to_string()).spawn(watchdog);

@@ -43,11 +43,15 @@ fn main() -> ExitCode {
         // The watchdog removes what is temporary and ends the program.
         std::thread::park();
     }
+    plumb_lab::left().iter().for_each(|why| output::remark(&format!("{why}\n")));
     match ended {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
             output::complain(&failure.message);
-            ExitCode::from(failure.outcome.code())
+            let code = failure.outcome.code();
+            // What failed behind a signal was ended by it.
+            let by_signal = interrupt::exit_code().filter(|_| failure.outcome == Outcome::Error);
+            ExitCode::from(by_signal.unwrap_or(code))
         }
     }
 }
@@ -68,7 +72,7 @@ fn parse() -> Result<Option<Arguments>, Failure> {
     match Arguments::try_parse() {
         Ok(arguments) => Ok(Some(arguments)),
         Err(error) if error.use_stderr() => Err(Failure::of_usage(&error)),
-        Err(error) => output::print(&error.to_string()).map(|()| None),
+        Err(error) => output::print(&output::wrapped_help(&error.to_string())).map(|()| None),
     }
 }
 

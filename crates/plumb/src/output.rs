@@ -4,15 +4,17 @@
 use crate::failure::Failure;
 use plumb_report::{Document, summary, text};
 use plumb_units::{COLUMN_MOST, RowCount, visible, visible_lines};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Prints to stdout. A reader that has gone away (`plumb list | head`) is no error.
 ///
 /// # Errors
 /// When stdout cannot be written for another reason.
 pub fn print(text: &str) -> Result<(), Failure> {
+    let shown = visible_lines(text);
+    let shown = if has_colour() { coloured(&shown) } else { shown.to_string() };
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(visible_lines(text).as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(shown.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::run(format!("cannot write to standard output: {error}")))
         }
@@ -32,11 +34,103 @@ pub fn remark(text: &str) {
     let _ = write!(io::stderr(), "{}", visible_lines(text));
 }
 
-/// Columns of the terminal that standard output is; none where it is a file or a pipe, whose lines are not cut.
+/// Columns of a page: those of COLUMNS, which says them of a pipe too, or of the terminal that
+/// standard output is; none where it is a file or a pipe, whose lines are not cut.
 fn terminal_width() -> Option<usize> {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
+    if let Some(columns) = asked.filter(|columns| *columns > 0) {
+        return Some(columns);
+    }
     let terminal = console::Term::stdout();
     let (_, columns) = terminal.features().is_attended().then(|| terminal.size_checked())??;
     Some(usize::from(columns))
+}
+
+/// True on a terminal, unless <https://no-color.org> or the terminal says otherwise.
+fn has_colour() -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb") && io::stdout().is_terminal()
+}
+
+const GREEN: &str = "\u{1b}[32m";
+const YELLOW: &str = "\u{1b}[33m";
+const RED: &str = "\u{1b}[31m";
+/// Verdicts with their colours, a longer one before one that it contains.
+const VERDICTS: [(&str, &str); 13] = [
+    ("NOT PROVED", YELLOW),
+    ("PROVED EQUAL", GREEN),
+    ("PROVED", GREEN),
+    ("INVALID", RED),
+    ("VALID", GREEN),
+    ("IMPOSSIBLE", RED),
+    ("REFUTED", RED),
+    ("DAMAGED", RED),
+    ("UNSTABLE", YELLOW),
+    ("UNVERIFIED", YELLOW),
+    ("DISTURBED", YELLOW),
+    ("IN DOUBT", YELLOW),
+    ("MIXED", YELLOW),
+];
+
+/// A text with its verdicts in colour; JSON is for programs and stays as it is.
+fn coloured(text: &str) -> String {
+    if text.starts_with(['{', '[']) {
+        return text.to_string();
+    }
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let (mut shown, mut left, mut before) = (String::with_capacity(text.len()), text, ' ');
+    while let Some(first) = left.chars().next() {
+        let verdict = VERDICTS.iter().find(|(word, _)| {
+            let behind = left.strip_prefix(word);
+            !is_letter(before) && behind.is_some_and(|behind| !behind.starts_with(is_letter))
+        });
+        let taken = match verdict {
+            Some((word, colour)) => {
+                shown.push_str(&format!("{colour}{word}\u{1b}[0m"));
+                word
+            }
+            None => {
+                shown.push(first);
+                &left[..first.len_utf8()]
+            }
+        };
+        before = taken.chars().last().unwrap_or(' ');
+        left = &left[taken.len()..];
+    }
+    shown
+}
+
+/// The help with lines that are wider than the page wrapped under their text.
+#[must_use]
+pub fn wrapped_help(help: &str) -> String {
+    terminal_width().map_or_else(|| help.to_string(), |width| wrapped_lines(help, width.max(text::WIDTH_MIN)))
+}
+
+/// Columns of a description beside its option; with less room it is written below.
+const DESCRIPTION_MIN: usize = 20;
+
+/// Lines of options and commands go on where their text begins, others where they do.
+fn wrapped_lines(text: &str, width: usize) -> String {
+    let mut wrapped = String::new();
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        // Behind the name of an option or a command stand two blanks at least.
+        let gap = line[indent..].find("  ").map(|gap| indent + gap);
+        let begin = gap.map(|gap| gap + line[gap..].len() - line[gap..].trim_start().len());
+        let begin =
+            begin.filter(|begin| *begin < line.len() && begin + DESCRIPTION_MIN <= width).unwrap_or(indent);
+        if line.chars().count() <= width {
+            wrapped.push_str(line);
+        } else {
+            let lines = text::wrap(&line[begin..], width.saturating_sub(begin).max(1));
+            for (number, part) in lines.iter().enumerate() {
+                let head = if number == 0 { line[..begin].to_string() } else { format!("\n{:begin$}", "") };
+                wrapped.push_str(&(head + part));
+            }
+        }
+        wrapped.push('\n');
+    }
+    wrapped
 }
 
 /// A number of things: `1 row`, `2,000 rows`.
@@ -124,9 +218,9 @@ fn one_below_the_other(rows: &[Vec<String>], page_width: usize) -> String {
         let Some((first, others)) = row.split_first() else { continue };
         text.push_str(&format!("{}\n", visible(first)));
         for (name, cell) in head.iter().skip(1).zip(others).filter(|(_, cell)| !cell.is_empty()) {
-            for (line, words) in
-                text::wrap(&visible(cell), page_width.saturating_sub(names + 4)).iter().enumerate()
-            {
+            // A page may be narrower than the names: then a letter a line is left.
+            let width = page_width.saturating_sub(names + 4).max(1);
+            for (line, words) in text::wrap(&visible(cell), width).iter().enumerate() {
                 let name = if line == 0 { name.to_lowercase() } else { String::new() };
                 text.push_str(&format!("  {name:<names$}  {words}\n"));
             }
@@ -186,6 +280,27 @@ mod tests {
         }
         let wide = wrapped(&rows, 100).unwrap_or_else(|wider| wider);
         assert_eq!(wide.matches('n').count(), 2 * long.len());
+    }
+
+    #[test]
+    fn verdicts_are_coloured_as_words() {
+        assert_eq!(
+            coloured("run: VALID (IN DOUBT)"),
+            "run: \u{1b}[32mVALID\u{1b}[0m (\u{1b}[33mIN DOUBT\u{1b}[0m)"
+        );
+        assert_eq!(coloured("NOT PROVED"), "\u{1b}[33mNOT PROVED\u{1b}[0m");
+        for text in ["INVALIDATED", "UNPROVED", "proved", "X_VALID", "{\"says\": \"VALID\"}"] {
+            assert_eq!(coloured(text), text);
+        }
+    }
+
+    #[test]
+    fn help_is_wrapped_under_its_text() {
+        let help = "About it, which is a rather long line\n\n  -x, --long <N>  Words that go on and on\n      --rather-long-name-of-an-option  More words";
+        assert_eq!(
+            wrapped_lines(help, 40),
+            "About it, which is a rather long line\n\n  -x, --long <N>  Words that go on and\n                  on\n      --rather-long-name-of-an-option\n      More words\n"
+        );
     }
 
     #[test]

@@ -10,42 +10,79 @@ use plumb_types::ColumnType;
 /// When an entry is no type.
 pub fn parse_types(text: &str) -> Result<Vec<(Option<String>, ColumnType)>, Failure> {
     let mut types = Vec::new();
-    for entry in split_outside(text) {
-        let (name, word) = match entry.split_once('=') {
-            Some((name, word)) => (Some(name.trim().to_string()), word.trim()),
-            None => (None, entry.trim()),
+    for Entry { name, rest } in entries("--types", text, Holds::Types)? {
+        // No type has the sign, and an unquoted name may.
+        let (name, word) = match (name, rest.rsplit_once('=')) {
+            (None, None) => (None, rest.trim()),
+            (None, Some((name, word))) => (Some(name.trim().to_string()), word.trim()),
+            (Some(name), Some((between, word))) if between.trim().is_empty() => (Some(name), word.trim()),
+            (Some(name), _) => {
+                return Err(Failure::usage(format!(
+                    "--types: expected =TYPE behind the name {name:?}, found {rest:?}"
+                )));
+            }
         };
-        let column_type = word
-            .parse::<ColumnType>()
-            .map_err(|error| Failure::usage(format!("--types {entry}: {error}")))?;
+        let column_type = word.parse::<ColumnType>().map_err(|error| {
+            let of = name.as_ref().map_or(String::new(), |name| format!("{name}="));
+            Failure::usage(format!("--types {of}{word}: {error}"))
+        })?;
         types.push((name, column_type));
     }
     Ok(types)
 }
 
-/// `store_id,prod_id desc`: names, each with whether it is descending. A name
-/// with a comma or blanks at its ends stands in double quotes.
+/// `store_id,prod_id desc`: names, each with whether it is descending.
 ///
 /// # Errors
-/// When an entry is empty.
+/// When an entry is empty, or something else than a direction is behind a quoted name.
 pub fn parse_columns(text: &str) -> Result<Vec<(String, bool)>, Failure> {
     let mut columns = Vec::new();
-    for entry in split_outside(text) {
-        let entry = entry.trim();
-        let (name, descending) = match entry.rsplit_once(char::is_whitespace) {
-            Some((name, word)) if word.eq_ignore_ascii_case("desc") => (name.trim(), true),
-            Some((name, word)) if word.eq_ignore_ascii_case("asc") => (name.trim(), false),
-            _ => (entry, false),
+    for Entry { name, rest } in entries("columns", text, Holds::Names)? {
+        let rest = rest.trim();
+        let direction = |word: &str| {
+            let words = [("desc", true), ("asc", false)];
+            words
+                .into_iter()
+                .find_map(|(known, descends)| word.eq_ignore_ascii_case(known).then_some(descends))
         };
-        let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
-        if name.is_empty() {
+        let column = match name {
+            Some(name) if rest.is_empty() => (name, false),
+            Some(name) => match direction(rest) {
+                Some(descends) => (name, descends),
+                None => {
+                    return Err(Failure::usage(format!(
+                        "the columns {text:?}: expected asc, desc or a comma behind the name {name:?}, found {rest:?}"
+                    )));
+                }
+            },
+            None => match rest.rsplit_once(char::is_whitespace).map(|(name, word)| (name, direction(word))) {
+                Some((name, Some(descends))) => (name.trim().to_string(), descends),
+                _ => (rest.to_string(), false),
+            },
+        };
+        if column.0.is_empty() {
             return Err(Failure::usage(format!(
-                "the index columns {text:?} hold an empty name; write them as in store_id,prod_id desc"
+                "the columns {text:?} hold an empty name; write them as in store_id,prod_id desc"
             )));
         }
-        columns.push((name.to_string(), descending));
+        columns.push(column);
     }
     Ok(columns)
+}
+
+/// `id,"price, EUR"`: names.
+///
+/// # Errors
+/// When one is empty, or something is behind a quoted one.
+pub fn parse_names(text: &str) -> Result<Vec<String>, Failure> {
+    let name = |Entry { name, rest }: Entry| match (name, rest.trim()) {
+        (Some(name), "") if !name.is_empty() => Ok(name),
+        (None, rest) if !rest.is_empty() => Ok(rest.to_string()),
+        (_, rest) => Err(Failure::usage(format!(
+            "--names {text}: found {rest:?}, expected names with commas between them, as in id,\"price, EUR\""
+        ))),
+    };
+    entries("--names", text, Holds::Names)?.into_iter().map(name).collect()
 }
 
 /// The name of an index that was given none: `SALES_STORE_ID_PROD_ID_IX`, and with a column that
@@ -76,26 +113,79 @@ pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
     format!("{}{end}", &name[..fits.last().unwrap_or(0)])
 }
 
-/// Splits at commas that are neither in parentheses nor in double quotes.
-fn split_outside(text: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let (mut depth, mut quoted) = (0_usize, false);
-    for letter in text.chars() {
-        match letter {
-            '"' => quoted = !quoted,
-            '(' if !quoted => depth += 1,
-            ')' if !quoted => depth = depth.saturating_sub(1),
-            ',' if !quoted && depth == 0 => {
-                parts.push(String::new());
-                continue;
+/// A part of a list of columns: a name in quotes, and what is behind it or stands without one.
+struct Entry {
+    name: Option<String>,
+    rest: String,
+}
+
+/// The content of a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// Types have commas in parentheses.
+    Types,
+    /// A parenthesis is a letter of a name.
+    Names,
+}
+
+/// Splits a list at its commas. Quotes count at the start of an entry, doubled within the name;
+/// elsewhere they are letters of it.
+fn entries(what: &str, text: &str, holds: Holds) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    let mut left = text.trim_start();
+    loop {
+        let (name, behind) = match left.strip_prefix('"') {
+            Some(quoted) => {
+                let open = || {
+                    Failure::usage(format!(
+                        "{what} {text}: a quote is not closed; a quote within a name is doubled"
+                    ))
+                };
+                let (name, behind) = quoted_name(quoted).ok_or_else(open)?;
+                (Some(name), behind)
             }
-            _ => {}
-        }
-        if let Some(last) = parts.last_mut() {
-            last.push(letter);
+            None => (None, left),
+        };
+        let end = end_of_entry(behind, holds);
+        entries.push(Entry { name, rest: behind[..end].to_string() });
+        match behind.get(end + 1..) {
+            Some(next) => left = next.trim_start(),
+            None => return Ok(entries),
         }
     }
-    parts
+}
+
+/// A name up to its closing quote, and what is behind that.
+fn quoted_name(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut left = text;
+    loop {
+        let (before, behind) = left.split_once('"')?;
+        name.push_str(before);
+        match behind.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                left = more;
+            }
+            None => return Some((name, behind)),
+        }
+    }
+}
+
+/// Returns the place of the comma that ends an entry, or the end of the text.
+fn end_of_entry(text: &str, holds: Holds) -> usize {
+    let mut depth = 0_usize;
+    for (place, letter) in text.char_indices() {
+        match letter {
+            // A parenthesis of a name closes nothing that a type opens.
+            '=' => depth = 0,
+            '(' if holds == Holds::Types => depth += 1,
+            ')' if holds == Holds::Types => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => return place,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 #[cfg(test)]
@@ -108,6 +198,36 @@ mod tests {
         let shown: Vec<String> = types.iter().map(|(name, kind)| format!("{name:?} {kind}")).collect();
         assert_eq!(shown, ["None NUMBER(38,2)", "Some(\"day\") DATE"]);
         assert!(parse_types("NUMBER,BLOB").is_err());
+        let odd = r#""price, EUR"=NUMBER(38,2), weight (kg=NUMBER(5,1),a=b=DATE,"5"" pipe" = VARCHAR2(9),"x=y"=DATE"#;
+        let types = parse_types(odd).expect("valid");
+        let shown: Vec<String> = types.iter().map(|(name, kind)| format!("{name:?} {kind}")).collect();
+        assert_eq!(
+            shown,
+            [
+                "Some(\"price, EUR\") NUMBER(38,2)",
+                "Some(\"weight (kg\") NUMBER(5,1)",
+                "Some(\"a=b\") DATE",
+                "Some(\"5\\\" pipe\") VARCHAR2(9)",
+                "Some(\"x=y\") DATE",
+            ]
+        );
+        let refused = |text| parse_types(text).expect_err(text).message;
+        assert_eq!(
+            refused("\"a NUMBER"),
+            "--types \"a NUMBER: a quote is not closed; a quote within a name is doubled"
+        );
+        assert_eq!(refused("\"a\"NUMBER"), "--types: expected =TYPE behind the name \"a\", found \"NUMBER\"");
+    }
+
+    #[test]
+    fn names_are_quoted_where_they_have_commas_quotes_or_directions() {
+        let columns = parse_columns("\"Sort desc\",5\" pipe,weight (kg,\"two\nlines\" DESC").expect("valid");
+        let expected =
+            [("Sort desc", false), ("5\" pipe", false), ("weight (kg", false), ("two\nlines", true)];
+        assert_eq!(columns, expected.map(|(name, descending)| (name.to_string(), descending)));
+        assert!(parse_columns("\"a\" up").is_err());
+        assert_eq!(parse_names("id, \"price, EUR\",x y").expect("valid"), ["id", "price, EUR", "x y"]);
+        assert!(parse_names("a,,b").is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod number_form;
 mod schema;
 
 pub mod date;
+mod date_text;
 pub mod number;
 pub mod row;
 
@@ -21,13 +22,14 @@ mod value;
 pub use batch::RowBatch;
 pub use column_type::{ColumnType, ColumnTypeError};
 pub use date::{DATE_BYTES, DateError, DateTime, Weekday};
+pub use date_text::DateText;
 pub use number::{
     DigitCode, INTEGER_WORDS, Number, NumberError, NumberShape, decode_number, encode_number, first_bytes,
     number_to_string, parse_number, try_encode_number,
 };
 pub use number_form::NumberForm;
 pub use row::{ColumnWalk, Columns, RowError, column_at, columns, leading_word};
-pub use schema::{Column, Schema, SchemaError};
+pub use schema::{Column, Schema, SchemaError, listed_names};
 pub use source::{RecordSource, RowSource, SourceError};
 pub use value::{Value, ValueError};
 

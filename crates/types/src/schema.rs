@@ -1,6 +1,6 @@
 //! The columns of a table.
 
-use crate::{COLUMN_COUNT_MAX, ColumnType, NumberForm, Value};
+use crate::{COLUMN_COUNT_MAX, ColumnType, DateText, NumberForm, Value};
 use serde::{Deserialize, Serialize};
 
 /// One column of a table.
@@ -15,6 +15,9 @@ pub struct Column {
     /// How its numbers are written for people.
     #[serde(default, skip_serializing_if = "NumberForm::is_shortest")]
     pub written: NumberForm,
+    /// The way its dates are written for people.
+    #[serde(default, skip_serializing_if = "DateText::is_default")]
+    pub dates: DateText,
 }
 
 impl Column {
@@ -23,18 +26,20 @@ impl Column {
     pub fn text(&self, value: &Value) -> String {
         match value {
             Value::Number(number) => self.written.text(number),
+            Value::Date(date) if !self.dates.is_default() => self.dates.text(date),
             other => other.to_string(),
         }
     }
 
     /// A column that may be NULL.
     pub fn nullable(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Column { name: name.into(), column_type, nullable: true, written: NumberForm::SHORTEST }
+        let (written, dates) = (NumberForm::SHORTEST, DateText::default());
+        Column { name: name.into(), column_type, nullable: true, written, dates }
     }
 
     /// A column every row fills.
     pub fn required(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Column { name: name.into(), column_type, nullable: false, written: NumberForm::SHORTEST }
+        Column { nullable: false, ..Column::nullable(name, column_type) }
     }
 }
 
@@ -122,10 +127,25 @@ impl Schema {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// The names, for a message: `SALES_DATE, STORE_ID, PROD_ID`.
+    /// The names, for a message: `SALES_DATE, STORE_ID, "price, EUR"`.
     pub fn names(&self) -> String {
-        self.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
+        listed_names(self.columns.iter().map(|column| column.name.as_str()))
     }
+}
+
+/// Names of columns for a message, those in double quotes that are typed so.
+pub fn listed_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let last_word = |name: &str| name.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
+    let needs_quotes = |name: &str| {
+        let names_a_direction =
+            name.contains(char::is_whitespace) && ["asc", "desc"].contains(&&*last_word(name));
+        name.contains([',', '=']) || name.starts_with('"') || name.trim() != name || names_a_direction
+    };
+    let shown = names.map(|name| match needs_quotes(name) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_string(),
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -144,6 +164,12 @@ mod tests {
         assert_eq!(schema.column("sales_date").map(|column| column.name.as_str()), Some("SALES_DATE"));
         assert_eq!(schema.names(), "SALES_DATE, store_id");
         assert_eq!(schema.column_count(), 2);
+    }
+
+    #[test]
+    fn names_that_are_typed_in_quotes_are_shown_so() {
+        let odd = schema(&["price, EUR", "5\" pipe", "\"x", "Sort desc", "desc", " b", "a=b"]).unwrap();
+        assert_eq!(odd.names(), r#""price, EUR", 5" pipe, """x", "Sort desc", desc, " b", "a=b""#);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! dependencies and does no I/O.
 
 mod count;
+mod nearest;
 mod parse;
 mod path;
 mod place;
@@ -14,6 +15,7 @@ mod time;
 mod visible;
 
 pub use count::{RowCount, total_of};
+pub use nearest::nearest;
 pub use parse::{ParseUnitError, parse_count, parse_duration, parse_size};
 pub use path::{path_of_text, path_text};
 pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};

@@ -1,15 +1,15 @@
 //! A CSV file as a source of rows.
 //!
-//! The first row names the columns. The file is read twice: a first pass finds
-//! the type of each column from all its values and counts the rows, a second
-//! hands them out. Where the caller gives all types there is no first pass and
-//! no row count. In both passes one thread at a time reads, and cuts off a piece
-//! of whole records ([`pieces`]); all of them split and convert pieces side by side.
+//! The first row names the columns, unless the options say that there is no such row ([`header`]).
+//! The file is read twice: a first pass finds the type of each column from all its values and
+//! counts the rows, a second hands them out. Where the caller gives all types there is no first
+//! pass and no row count. In both passes one thread at a time reads, and cuts off a piece of whole
+//! records ([`pieces`]); all of them split and convert pieces side by side.
 //!
 //! What is read: comma, semicolon, tab or `|` between fields (found from the
-//! header and the lines below it), or any other character that is given, RFC 4180 quoting, lines ended by LF, CRLF or CR, UTF-8 with or
-//! without a byte order mark, plain or gzip (told by content, several members
-//! too).
+//! header and the lines below it, or named by a first line `sep=;`), or any other character that is
+//! given; RFC 4180 quoting or none; lines ended by LF, CRLF or CR ([`dialect`]); UTF-8 with or
+//! without a byte order mark; plain or gzip (told by content, several members and padding too).
 //!
 //! - An empty line is a row whose only value is NULL where there is one column:
 //!   that is how such a row is written. Where there are several it is no row;
@@ -21,9 +21,9 @@
 //!   a digit behind the point at least (`10.0`, `2.5`), or with as many digits
 //!   there everywhere (`10.00`, `2.50`). So `007`, `+49`, `1E5` and a `1.10`
 //!   beside `1.9` stay text ([`inference`] says why). It is DATE where all are
-//!   dates of one form ([`dates`]), otherwise VARCHAR2 of its longest value; without any value,
-//!   VARCHAR2(1). Blanks around a number or a date do not matter. Why a column
-//!   became text is kept, with the first line at fault.
+//!   dates of one form that are written in one way ([`dates`]), otherwise VARCHAR2
+//!   of its longest value; without any value, VARCHAR2(1). Blanks around a number or
+//!   a date do not matter. Why a column became text is kept, with the first line at fault.
 //! - Names are trimmed. A missing name becomes `column_3` by its place; one
 //!   already used gets `_2`, `_3`, ... appended. Both are common in exports
 //!   and harmless, so neither is an error.
@@ -43,6 +43,7 @@
 
 mod convert;
 mod dates;
+mod dialect;
 mod error;
 mod header;
 mod inference;
@@ -51,12 +52,15 @@ mod pieces;
 mod records;
 
 pub use dates::{DateForm, DateStyle, zone_name};
+pub use dialect::Quote;
 pub use error::CsvError;
-pub use inference::{ColumnBasis, ColumnFinding, TextCause, TextReason};
+pub use header::Header;
+pub use inference::{ColumnBasis, ColumnFinding, SeveralLines, TextCause, TextReason};
 
 use convert::Converter;
-use pieces::{Ambiguous, PIECE_BYTES, Pieces};
-use plumb_types::{Column, ColumnType, RowBatch, RowSource, Schema, SourceError};
+use dialect::Ambiguous;
+use pieces::{PIECE_BYTES, Pieces};
+use plumb_types::{Column, ColumnType, DateText, NumberForm, RowBatch, RowSource, Schema, SourceError};
 use records::{EmptyLines, RecordError, Records};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -72,6 +76,10 @@ pub struct CsvOptions {
     pub types: Vec<(Option<String>, ColumnType)>,
     /// What stands between two fields.
     pub delimiter: Delimiter,
+    /// The meaning of quotes.
+    pub quote: Quote,
+    /// The meaning of the first row.
+    pub header: Header,
     /// How dates are written, where it is known; otherwise it is found from the values.
     pub date_form: Option<DateForm>,
     /// Where the bytes of the file lie, if not in it: a pipe's are kept in a file. Messages name the file itself.
@@ -116,6 +124,7 @@ pub struct CsvFile {
     row_count: Option<u64>,
     /// None likewise.
     seen: Option<Seen>,
+    several_lines: SeveralLines,
     pass: Mutex<Pass>,
 }
 
@@ -160,6 +169,8 @@ impl CsvFile {
         let (names, pieces, first) = start(path, &options)?;
         let given = header::given_types(path, &names, &options.types)?;
         let mut skipped_lines = 0;
+        let mut several_lines = SeveralLines::default();
+        let line = first.line();
         let mut begun = (pieces, first);
         let (findings, row_count, seen) = if given.iter().all(Option::is_some) {
             (names.iter().map(ColumnFinding::given).collect(), None, None)
@@ -167,7 +178,7 @@ impl CsvFile {
             let (mut pieces, first) = begun;
             let columns = inference::Columns { path, names: &names, given: &given, options: &options };
             let inferred = inference::infer(columns, &mut pieces, first)?;
-            skipped_lines = inferred.skipped_lines;
+            (skipped_lines, several_lines) = (inferred.skipped_lines, inferred.several_lines);
             let seen = Seen { read: pieces.read_so_far(), state };
             begun = start_again(path, &options, names.len())?;
             (inferred.findings, Some(inferred.rows), Some(seen))
@@ -175,19 +186,40 @@ impl CsvFile {
         let columns = findings.iter().zip(&given).map(|(finding, given)| Column {
             name: finding.name.clone(),
             column_type: given.unwrap_or_else(|| finding.basis.column_type()),
-            written: finding.basis.written(),
+            written: match given {
+                Some(ColumnType::Number { scale: Some(scale @ 1..), .. }) => {
+                    NumberForm { decimals: scale.unsigned_abs(), zero_before_point: true }
+                }
+                _ => finding.basis.written(),
+            },
+            dates: match (given, options.date_form) {
+                (Some(ColumnType::Date), Some(form)) => {
+                    DateText { day: form.to_string(), ..DateText::default() }
+                }
+                _ => finding.basis.dates(),
+            },
             nullable: finding.null_count > 0
                 || matches!(finding.basis, ColumnBasis::Given | ColumnBasis::NoValues),
         });
         let schema = Schema { columns: columns.collect() };
+        if options.header == Header::Expected {
+            header::require_names(path, &names, &schema.columns, line)?;
+        }
+        require_dates(path, &options, &schema, &findings)?;
         let given = DateStyle { form: options.date_form.unwrap_or(DateForm::ISO), zone: None };
         let style = |finding: &ColumnFinding| match finding.basis {
-            ColumnBasis::Dates(style) => style,
+            ColumnBasis::Dates { style, .. } => style,
             _ => given,
         };
         let styles = findings.iter().map(style).collect();
         let pass = Mutex::new(Pass::new(begun, skipped_lines));
-        Ok(CsvFile { path: path.to_owned(), options, schema, findings, styles, row_count, seen, pass })
+        let path = path.to_owned();
+        Ok(CsvFile { path, options, schema, findings, styles, row_count, seen, several_lines, pass })
+    }
+
+    /// Rows of which a field runs over several lines, where a first pass saw them.
+    pub fn several_lines(&self) -> SeveralLines {
+        self.several_lines
     }
 
     /// The file.
@@ -249,7 +281,7 @@ impl CsvFile {
             return Ok(Some(first));
         }
         let Pass { pieces: Some(pieces), idle, .. } = &mut *pass else { return Ok(None) };
-        let mut records = idle.pop().unwrap_or_else(|| Records::new(pieces.delimiter(), self.empty_lines()));
+        let mut records = idle.pop().unwrap_or_else(|| Records::new(pieces.dialect(), self.empty_lines()));
         records.rewind(1);
         if records.refill(pieces).map_err(|error| self.record_error(error.at(1)))? {
             return Ok(Some(records));
@@ -343,13 +375,41 @@ impl RowSource for CsvFile {
 /// Opens the file and reads its header; the records left are those of the first piece.
 fn start(path: &Path, options: &CsvOptions) -> Result<(Vec<header::ColumnName>, Pieces, Records), CsvError> {
     let input = input::open(path, options.bytes.as_deref().unwrap_or(path))?;
-    let pieces = Pieces::new(input, options.delimiter.byte(), PIECE_BYTES);
+    let pieces = Pieces::new(input, (options.delimiter.byte(), options.quote), PIECE_BYTES);
     let mut pieces =
         pieces.map_err(|Ambiguous(found)| CsvError::Delimiter { path: path.to_owned(), found })?;
-    let mut records = Records::new(pieces.delimiter(), EmptyLines::Skipped);
-    let names = header::read(path, &mut pieces, &mut records)?;
+    let mut records = Records::new(pieces.dialect(), EmptyLines::Skipped);
+    let names = header::read(path, &mut pieces, &mut records, &options.header)?;
     records.begin_here(EmptyLines::of(names.len()));
     Ok((names, pieces, records))
+}
+
+/// Refuses a form of dates that no column has.
+fn require_dates(
+    path: &Path,
+    options: &CsvOptions,
+    schema: &Schema,
+    findings: &[ColumnFinding],
+) -> Result<(), CsvError> {
+    let Some(form) = options.date_form else { return Ok(()) };
+    let has_it = |(column, finding): (&Column, &ColumnFinding)| match &finding.basis {
+        ColumnBasis::Dates { style, .. } => style.form == form,
+        ColumnBasis::Given => column.column_type == ColumnType::Date,
+        _ => false,
+    };
+    let without_values = findings.iter().all(|finding| finding.basis == ColumnBasis::NoValues);
+    if without_values || schema.columns.iter().zip(findings).any(has_it) {
+        return Ok(());
+    }
+    let of_another_form = |finding: &ColumnFinding| match &finding.basis {
+        ColumnBasis::Dates { style, .. } => Some(format!("{} is written {}", finding.name, style.form)),
+        ColumnBasis::Text { reason, .. } if inference::is_date(reason.value.as_bytes()) => {
+            Some(format!("{} has {:?} on line {}", finding.name, reason.value, reason.line))
+        }
+        _ => None,
+    };
+    let example = findings.iter().find_map(of_another_form);
+    Err(CsvError::NoSuchDates { path: path.to_owned(), form, example })
 }
 
 /// Opens a file that was open before; fails where its header has another

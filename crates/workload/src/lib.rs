@@ -17,8 +17,8 @@ pub mod specification;
 mod texts;
 
 pub use csv_file::{
-    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, DateForm, DateStyle, Delimiter, TextCause,
-    TextReason, zone_name,
+    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, DateForm, DateStyle, Delimiter, Header, Quote,
+    SeveralLines, TextCause, TextReason, zone_name,
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};

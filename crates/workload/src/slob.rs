@@ -192,6 +192,14 @@ impl SlobSpec {
                 "the hot spot begins behind the last key; give a smaller offset or a larger scale",
             );
         }
+        if self.hotspot != Hotspot::Off && self.hotspot_offset + self.hotspot_blocks > scale {
+            let size = format!("hotspot-size={} blocks", self.hotspot_blocks);
+            return conflict(
+                size,
+                blocks(),
+                "the hot spot ends behind the last key; give a smaller size or offset, or a larger scale",
+            );
+        }
         if self.work_loop == 0 && self.run_time == Nanos(0) {
             return conflict(
                 "run-time=0".to_string(),

@@ -568,7 +568,11 @@ export UPDATE_PCT RUN_TIME WORK_LOOP SCALE WORK_UNIT LOAD_PARALLEL_DEGREE REDO_S
     fn a_value_out_of_range_is_refused_with_its_line() {
         assert_eq!(
             refused("\nUPDATE_PCT=120"),
-            "slob.conf:2: UPDATE_PCT=120: expected a number from 0 to 100"
+            "slob.conf:2: UPDATE_PCT=120: expected a whole number from 0 to 100"
+        );
+        assert_eq!(
+            refused("UPDATE_PCT=12.5"),
+            "slob.conf:1: UPDATE_PCT=12.5: expected a whole number from 0 to 100"
         );
         assert_eq!(refused("DO_HOTSPOT=maybe"), "slob.conf:1: DO_HOTSPOT=maybe: expected TRUE or FALSE");
         assert_eq!(

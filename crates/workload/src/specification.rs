@@ -105,10 +105,10 @@ impl Parameter {
         match self.takes {
             Takes::Count(least) => at_least(count()?, least, format!("a count of {least}")),
             Takes::Size(least) => at_least(size()?, least, Bytes(least).to_string()),
-            Takes::Range(least, most) => match count()? {
-                number if (least..=most).contains(&number) => Ok(number),
-                _ => Err(format!("expected a number from {least} to {most}")),
-            },
+            Takes::Range(least, most) => {
+                let number = count().ok().filter(|number| (least..=most).contains(number));
+                number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
+            }
             Takes::Word(words) => {
                 let place = words.iter().position(|word| word.eq_ignore_ascii_case(text.trim()));
                 place.map(|place| place as u64).ok_or_else(|| format!("expected {}", words.join(" or ")))
@@ -638,7 +638,7 @@ mod tests {
             "size and rows say the same in two ways; give one of them"
         );
         for (name, text, why) in [
-            ("update-pct", "101", "update-pct 101: expected a number from 0 to 100"),
+            ("update-pct", "101", "update-pct 101: expected a whole number from 0 to 100"),
             ("redo-stress", "medium", "redo-stress medium: expected lite or heavy"),
             ("scale", "63", "scale 63: expected 64 blocks or more"),
             (

@@ -1,11 +1,13 @@
 //! Blocks of a data file that tables and indexes own, verified while the file is copied.
 //!
-//! A block is wrong if its checksum or its address is. Blocks that no segment owns are left alone: a load that was killed
-//! may have left them torn. So are blocks of a segment that transactions change as long as none of its records has
-//! changed them: their LSN is then below the segment's own.
+//! A block is wrong if its checksum or its address is. Blocks that no segment owns are left alone:
+//! a load that was killed may have left them torn. So are blocks of a segment that transactions
+//! change as long as none of its records has changed them: their LSN is then below the segment's
+//! own.
 //!
-//! While sessions work the database writer may write a block just as it is read, so a wrong one is read again, up to
-//! [`TRIES`] times. It takes as many writes of one block within some milliseconds to be taken for damage.
+//! While sessions work the database writer may write a block just as it is read, so a wrong one is
+//! read again, up to [`TRIES`] times. It takes as many writes of one block within some milliseconds
+//! to be taken for damage.
 
 use crate::storage::block::{self, LsnRange};
 use crate::storage::datafile::DataFile;
@@ -16,9 +18,9 @@ use plumb_units::{BlockAddress, BlockNumber};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a block is read that was wrong.
+/// Reads of a wrong block before it is taken for damage.
 const TRIES: u32 = 20;
-/// How long a write of a block is given to end.
+/// Time that a write of a block is given to end.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A stretch of blocks in use.
@@ -34,7 +36,7 @@ struct Stretch {
 pub(super) struct Owned<'a> {
     file: &'a DataFile,
     session: &'a Session,
-    /// In order.
+    /// Sorted by their first block.
     stretches: Vec<Stretch>,
     block_count: u64,
 }
@@ -116,7 +118,8 @@ impl<'a> Owned<'a> {
     }
 }
 
-/// True for a block that is as it was written there, and for one that the segment has not written yet.
+/// True for a block that is as it was written there, and for one that the segment has not written
+/// yet.
 fn is_right(block: &[u8], address: BlockAddress, lsns: LsnRange) -> bool {
     let not_yet = lsns.first_record().is_some_and(|first| block::lsn_of(block) < first.0);
     not_yet || block::is_whole(block, address)

@@ -1,7 +1,9 @@
-//! The directory that a backup or a restore fills: what it has made goes again unless it is completed.
+//! The directory that a backup or a restore fills: its files are removed unless it
+//! is completed.
 //!
-//! It is held by its descriptor and bears the mark of this process. Another process that would fill it is refused; the
-//! mark of a killed one is taken over with what it made, which has names that the engine makes and no others.
+//! It is held by its descriptor and bears the mark of this process. Another process that would fill
+//! it is refused; the mark of a killed one is taken over with what it made, which has names that
+//! the engine makes and no others.
 
 use super::manifest::{MANIFEST, is_engine_name};
 use super::refused;
@@ -21,7 +23,8 @@ pub(super) struct Filling {
     disk: Disk,
     /// `None` once it is complete.
     owner: RefCell<Option<Owner>>,
-    /// Files that were made, and the directories that were made for them, each before what lies in it.
+    /// Files that were made, and the directories that were made for them, each before what lies in
+    /// it.
     made: RefCell<Vec<PathBuf>>,
     was_there: bool,
 }

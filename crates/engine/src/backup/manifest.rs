@@ -22,7 +22,7 @@ pub struct Manifest {
     version: u32,
     /// The database's id, in hexadecimal.
     pub database: String,
-    /// Its files, the catalog last.
+    /// The files, the catalog last.
     pub files: Vec<CopiedFile>,
 }
 
@@ -31,7 +31,7 @@ pub struct Manifest {
 pub struct CopiedFile {
     /// Its path within the database's directory.
     pub name: String,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
     /// CRC-32C of its bytes.
     pub crc32c: u32,
@@ -106,7 +106,8 @@ impl Manifest {
         serde_json::to_string_pretty(self).map_err(|error| refused(to, error.to_string()))
     }
 
-    /// Requires each file that the backup's own catalog and control block need, once, and as long as they say.
+    /// Requires each file that the backup's own catalog and control block need, once, and as long
+    /// as they say.
     pub(super) fn require_complete(&self, disk: &Disk, from: &Path) -> Result<(), EngineError> {
         let path = from.join(MANIFEST);
         let wrong = |why: String| {

@@ -34,7 +34,7 @@ use crate::sort::summary::{Divided, SortServerSummary, SortSummary};
 use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter, key_ranges};
 use crate::storage::block::{self, BlockKind, LsnRange};
-use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, listed, stored_name};
+use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, stored_name};
 use crate::storage::scattered::{Piece, ScatteredOptions, ScatteredReader};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::table::chain::chained_length;
@@ -103,7 +103,7 @@ fn resolve(instance: &Instance, spec: &IndexSpec) -> Result<(Table, Vec<IndexCol
         None => Err(EngineError::Missing {
             kind: "column",
             name: format!("{name} in table {}", table.name),
-            known: listed(table.schema.columns.iter().map(|column| column.name.as_str())),
+            known: table.schema.names(),
         }),
     };
     let columns = spec.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
@@ -111,7 +111,7 @@ fn resolve(instance: &Instance, spec: &IndexSpec) -> Result<(Table, Vec<IndexCol
         return Err(EngineError::Missing {
             kind: "column",
             name: "for the key".to_string(),
-            known: listed(table.schema.columns.iter().map(|column| column.name.as_str())),
+            known: table.schema.names(),
         });
     }
     Ok((table, columns))

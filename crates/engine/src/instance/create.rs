@@ -5,13 +5,14 @@
 //! database that stands. Who finds the first one, and can lock the home, knows that its maker is dead: the files it
 //! names go, and it after them. A creation that fails removes what it has made itself.
 //!
-//! Why the names are safe to remove: none of the files was there when the control file was written, and a file that is
-//! there already is never opened. A control file that came from elsewhere may name any file, so a file outside the home
-//! is removed only if its header has this database's id: such a file gets its header first. A home with data files and
-//! no control file has been damaged by another program, and is left alone.
+//! Why the names are safe to remove: none of the files was there when the control file was written,
+//! and a file that is there already is never opened. A control file that came from elsewhere may
+//! name any file, so a file outside the home is removed only if its header has this database's id:
+//! such a file gets its header first. A home with data files and no control file has been damaged
+//! by another program, and is left alone.
 //!
-//! The home is held by its descriptor from the first file on ([`Directory`]): should it be moved, the creation goes on
-//! where it is.
+//! The home is held by its descriptor from the first file on ([`Directory`]): should it be moved,
+//! the creation goes on where it is.
 
 use super::lock::{HomeLock, LOCK_FILE};
 use super::{Instance, Opened};
@@ -195,7 +196,8 @@ fn create_by(
 /// True if a database stands in `home`. What a killed creation has left there is removed.
 ///
 /// # Errors
-/// When the control file is damaged or there are data files without one, or another process is making one.
+/// When the control file is damaged or there are data files without one, or another process is
+/// making one.
 pub fn stands(home: &Path) -> Result<bool, EngineError> {
     let stands = |found: &Option<Catalog>| found.as_ref().is_some_and(Catalog::is_open);
     let found = Catalog::find(home)?;
@@ -425,8 +427,8 @@ impl Made {
     }
 }
 
-/// Makes the names durable: those of the files, and of the directories that they lie in. These may have been made by
-/// the caller just before.
+/// Makes the names durable: those of the files, and of the directories that they lie in. These may
+/// have been made by the caller just before.
 fn sync_names(disk: &Disk, catalog: &Catalog, layout: &Layout) -> Result<(), EngineError> {
     let parent = |path: PathBuf| path.parent().map(Path::to_path_buf);
     let of_files = catalog.data_files(&layout.home).filter_map(parent);

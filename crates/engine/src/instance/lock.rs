@@ -1,8 +1,8 @@
 //! The lock on a database's home: one process changes it, or several read it.
 //!
-//! The lock file is one of the home's own: not reached through a link and with no second name, because the number of
-//! the process is written over what it contains. It is readable by its owner alone, otherwise any user could hold the
-//! lock and keep the database closed.
+//! The lock file is one of the home's own: not reached through a link and with no second name,
+//! because the number of the process is written over what it contains. It is readable by its owner
+//! alone, otherwise any user could hold the lock and keep the database closed.
 
 use crate::EngineError;
 use crate::storage::own_file::require_own;
@@ -22,8 +22,8 @@ pub(super) struct HomeLock {
 }
 
 impl HomeLock {
-    /// Locks a home; `None` when it is to be read and has no lock file: then nobody can have it open, but for who
-    /// makes it.
+    /// Locks a home; `None` when it is to be read and has no lock file: then no process has it open but
+    /// one that makes it.
     pub(super) fn take(home: &Directory, lock: Lock) -> Result<Option<HomeLock>, EngineError> {
         let path = home.path().join(LOCK_FILE);
         let fail = |source| IoError::Operation { operation: "lock", path: path.clone(), source };
@@ -55,7 +55,8 @@ impl HomeLock {
             }
         }
         if writes {
-            // It may be another user's in a directory of several: then the rights are that user's to set.
+            // It may be another user's in a directory of several: then the rights are that user's
+            // to set.
             let _ = file.set_permissions(fs::Permissions::from_mode(0o600));
             file.set_len(0).map_err(fail)?;
             file.rewind().map_err(fail)?;

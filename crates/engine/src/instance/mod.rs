@@ -247,8 +247,8 @@ impl Instance {
     /// Notes where the files of a log lie that is about to be made: as the settings say.
     ///
     /// # Errors
-    /// When a directory that they name is not there, its files could not name the home, or the control file cannot be
-    /// written.
+    /// When a directory that they name is not there, its files could not name the home, or the
+    /// control file cannot be written.
     pub(crate) fn name_log_places(&self, session: &Session) -> Result<LogPlaces, EngineError> {
         let places = LogPlaces::of(&self.settings)?;
         let home_bytes = self.canonical_home().as_os_str().len();

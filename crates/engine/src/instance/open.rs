@@ -8,13 +8,13 @@
 //! To read it nothing is written, not even a lock file's content: it works on a read-only mount, in a directory
 //! without write permission, and beside others who read. The temporary tablespace is not opened.
 //!
-//! A file outside the home names the home. When that is not this one, either the database was moved, and the file is
-//! given the new name; or this is a copy, and the file belongs to the original. The path comes from a control file that
-//! another user may have written, so such a file is used only if its header has this database's id, and is never made
-//! anew.
+//! A file outside the home names the home. When that is not this one, either the database was
+//! moved, and the file is given the new name; or this is a copy, and the file belongs to the
+//! original. The path comes from a control file that another user may have written, so such a file
+//! is used only if its header has this database's id, and is never made anew.
 //!
-//! The home is held by its descriptor ([`Directory`]): should it be moved while it is open, the instance goes on in it,
-//! and what is put in its place is not touched.
+//! The home is held by its descriptor ([`Directory`]): should it be moved while it is open, the
+//! instance goes on in it, and what is put in its place is not touched.
 
 use super::create::{canonical, header, stands};
 use super::lock::HomeLock;
@@ -194,7 +194,8 @@ impl Opening<'_> {
                     | EngineError::CopyOf { .. }
                     | EngineError::LinkedFile { .. }),
                 ) => return Err(error),
-                // A tablespace whose maker was killed: nothing lies in it, and the next opening to write makes it.
+                // A tablespace whose maker was killed: nothing lies in it, and the next opening to
+                // write makes it.
                 Err(error) if self.mode == OpenMode::Read && !self.is_used(file.id) && error.is_damage() => {}
                 // Sorts write to all files of it: without one they would not do what was asked for.
                 Err(error) if entry.purpose == Purpose::Temp => return Err(error),
@@ -230,7 +231,7 @@ impl Opening<'_> {
         let meant = Meant { header: &header, bytes: file.bytes, needed, checkpoint };
         let held = self.held.filter(|_| !file.is_outside());
         let require_own = |mode| held.map_or(Ok(()), |held| require_own(held, &file.path, mode));
-        // A link is not opened; of a second name it is said first who has the file open.
+        // A link is not opened. A second name is reported after a process that has the file open.
         require_own(OpenMode::Read)?;
         match DataFile::open(self.session, self.access, &path, &meant, self.mode) {
             Ok((opened, found)) => {
@@ -284,8 +285,9 @@ impl Opening<'_> {
     }
 }
 
-/// True if a file of the home that cannot be used as it is, and that has no block of a table or an index, can be
-/// replaced by an empty one: not if it may be another database's, or could not be reached.
+/// True if a file of the home that cannot be used as it is, and that has no block of a table or an
+/// index, can be replaced by an empty one: not if it may be another database's, or could not be
+/// reached.
 fn may_be_made_anew(error: &EngineError, purpose: Purpose) -> bool {
     match error {
         EngineError::OtherDatabase { .. } => purpose == Purpose::Temp,

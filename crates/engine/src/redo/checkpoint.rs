@@ -221,7 +221,7 @@ impl ControlFile {
             buffer,
             range: 0..bytes,
             event: if writes { Event::ControlFileParallelWrite } else { Event::ControlFileSequentialRead },
-            stream: if writes { IoStream::LogWrites } else { IoStream::LogReads },
+            stream: if writes { IoStream::HeaderWrites } else { IoStream::HeaderReads },
             tag: 0,
         };
         self.channel.carry_out(session, request, &mut self.buffer)?;

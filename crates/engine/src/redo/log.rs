@@ -32,6 +32,7 @@ use plumb_io::{DirectIo, File, Method, MethodKind, priority};
 use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{
     AtomicBool, AtomicI64,
     Ordering::{Relaxed, SeqCst},
@@ -343,6 +344,14 @@ impl Log {
     /// Its files.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.files.iter().map(|file| &**file)
+    }
+
+    /// Paths of the second members of its files; none where each has one.
+    #[must_use]
+    pub fn second_members(&self) -> Vec<PathBuf> {
+        let writer = locked(&self.writer);
+        let second = writer.files.iter().filter_map(|file| file.members.get(1));
+        second.map(|member| member.path().to_path_buf()).collect()
     }
 
     /// What it was made with.

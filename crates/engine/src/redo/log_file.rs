@@ -24,9 +24,9 @@
 //! A file's batches end where no batch of its sequence and of the next LSN follows. LSNs may pass over a stretch between two batches: each opening of the
 //! database does. What an earlier use of the file left has a lower LSN.
 //!
-//! A member outside of the database's directory has the database's id in its name, so that several databases may share a
-//! directory, and names the database's directory in its header: a copy of the database has the same id and would reach
-//! the same file.
+//! A member outside of the database's directory has the database's id in its name, so that several
+//! databases may share a directory, and names the database's directory in its header: a copy of the
+//! database has the same id and would reach the same file.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;

@@ -60,7 +60,8 @@ const PIECE: usize = 1 << 20;
 /// Bytes of log that are gone through at once: what blocks they change is known before the first one is.
 const STRETCH: u64 = 4 << 20;
 
-/// The files of a log in a database's home, those that there can be, where their places are the usual ones.
+/// The files of a log in a database's home, those that there can be, where their places are the
+/// usual ones.
 pub fn files(home: &Path) -> impl Iterator<Item = PathBuf> {
     files_in(home, DatabaseId(0), LogPlaces::default())
 }
@@ -79,8 +80,8 @@ pub(crate) fn files_in(
 /// True if a database has a log.
 ///
 /// # Errors
-/// When the control file knows of one and the log's control block is gone: log files that were made anew would be the
-/// end of what only the old ones have.
+/// When the control file knows of one and the log's control block is gone: log files that were made
+/// anew would be the end of what only the old ones have.
 pub(crate) fn has_log(disk: &Disk, home: &Path, reaches: Lsn) -> Result<bool, EngineError> {
     let path = checkpoint::path(home);
     let is_there = disk.exists(&path);
@@ -97,8 +98,8 @@ pub fn control_block(home: &Path) -> PathBuf {
     checkpoint::path(home)
 }
 
-/// The checkpoint that each data file of a database must have been there for; 0 where that is not known. A control block
-/// that cannot be read is for the opening of the log to report.
+/// The checkpoint that each data file of a database must have been there for; 0 where that is not
+/// known. A control block that cannot be read is for the opening of the log to report.
 pub(crate) fn checkpointed(disk: &Disk, home: &Path, database: DatabaseId) -> Lsn {
     let path = checkpoint::path(home);
     let bytes = disk.read_small(&path).ok().flatten().unwrap_or_default();
@@ -106,13 +107,15 @@ pub(crate) fn checkpointed(disk: &Disk, home: &Path, database: DatabaseId) -> Ls
     newest.filter(|newest| newest.headers == FileHeaders::Noted).map_or(Lsn(0), |newest| newest.redo)
 }
 
-/// Names of a log's files in their usual places: those of first members, which the others are made of.
+/// Names of a log's files in their usual places: those of first members, which the others are made
+/// of.
 pub(crate) fn usual_names(files: u32) -> impl Iterator<Item = String> {
     let path = |number| LogPlaces::default().path(Path::new(""), DatabaseId(0), (number, 1));
     (1..=files).map(move |number| path(number).display().to_string())
 }
 
-/// The files of a log that a copy of a database must have, in their usual places, each with its least length.
+/// The files of a log that a copy of a database must have, in their usual places, each with its
+/// least length.
 ///
 /// # Errors
 /// When the control block cannot be read, or is another database's.
@@ -584,7 +587,8 @@ impl LogHome<'_> {
         }
     }
 
-    /// Gives a member outside of the home to this one, unless the database that it names is still there.
+    /// Gives a member outside of the home to this one, unless the database that it names is still
+    /// there.
     fn settle_home(
         &self,
         session: &Session,

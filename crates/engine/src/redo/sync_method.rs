@@ -24,7 +24,8 @@ const ROUNDS: usize = 9;
 /// A slow device is asked for fewer rounds, when so many have been made and so long has passed.
 const ROUNDS_LEAST: usize = 4;
 const LONG: Nanos = Nanos(50_000_000);
-/// A device whose first durable writes take so long is asked for no more: an opening would take minutes.
+/// A device whose first durable writes take so long is asked for no more: an opening would take
+/// minutes.
 const TOO_LONG: Nanos = Nanos(2_000_000_000);
 /// Another method is taken when it needs less than this of what fdatasync needs, and loses one round in so many at most: one that is equal
 /// does so in 9 of 256 openings, and has to have the lower quartile too.

@@ -152,8 +152,8 @@ pub struct FileEntry {
     pub path: PathBuf,
     /// Its least length in bytes; it may have grown since.
     pub bytes: u64,
-    /// While it cannot be used: the checkpoint that it must have been there for. Later ones do not concern it, because
-    /// no session changes it meanwhile.
+    /// While it cannot be used: the checkpoint that it must have been there for. Later ones do not
+    /// concern it, because no session changes it meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<u64>,
 }
@@ -165,7 +165,8 @@ impl FileEntry {
         home.join(&self.path)
     }
 
-    /// True if it lies outside the home, where nothing is made, truncated or removed on the word of a control file alone.
+    /// True if it lies outside the home, where nothing is made, truncated or removed on the word of
+    /// a control file alone.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         self.path.is_absolute()
@@ -407,7 +408,8 @@ impl Catalog {
         self.state = State::Open;
     }
 
-    /// Notes of each data file whether it can be used, and the checkpoint that it must have been there for if it cannot.
+    /// Notes of each data file whether it can be used, and the checkpoint that it must have been
+    /// there for if it cannot.
     pub(crate) fn note_usable(&mut self, is_usable: impl Fn(u16) -> bool, checkpoint: Lsn) {
         for file in self.tablespaces.iter_mut().flat_map(|entry| &mut entry.files) {
             file.needs = match is_usable(file.id) {
@@ -443,7 +445,8 @@ impl Catalog {
             .filter(move |file| original || !file.is_outside())
     }
 
-    /// Refuses paths that no creation writes: a relative one stays in the home, and a file's name says its tablespace.
+    /// Refuses paths that no creation writes: a relative one stays in the home, and a file's name
+    /// says its tablespace.
     fn require_own_paths(&self) -> Result<(), String> {
         for entry in &self.tablespaces {
             let prefix = entry.purpose.name().to_lowercase();

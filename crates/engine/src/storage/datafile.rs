@@ -42,9 +42,9 @@ pub struct DataFile {
 /// What the control file and the log mean of a data file.
 #[derive(Debug, Clone, Copy)]
 pub struct Meant<'a> {
-    /// Its header.
+    /// The header that the catalog means.
     pub header: &'a FileHeader,
-    /// Its least length in bytes.
+    /// Least length in bytes.
     pub bytes: u64,
     /// The length that what lies in it needs, in bytes.
     pub needed: u64,
@@ -75,11 +75,12 @@ impl DataFile {
         Ok(data_file)
     }
 
-    /// Opens an existing file and checks that it is the one the control file means. Gives back what only its header says.
+    /// Opens an existing file and checks that it is the one the control file means. Gives back what
+    /// only its header says.
     ///
     /// # Errors
-    /// When it is missing, shorter than what is needed of it, in use, older than the log, or another file's header is in
-    /// it.
+    /// When it is missing, shorter than what is needed of it, in use, older than the log, or
+    /// another file's header is in it.
     pub fn open(
         session: &Session,
         access: &Access,
@@ -160,7 +161,8 @@ impl DataFile {
         self.file.truncate(0)?;
         let outside = header.home.is_some();
         if outside {
-            // From now on the file says whose it is, so a creation that is killed can be cleaned up.
+            // From now on the file says whose it is, so a creation that is killed can be cleaned
+            // up.
             self.write_header(session, method, header)?;
         }
         let from = if outside { self.block_size.bytes() as u64 } else { 0 };

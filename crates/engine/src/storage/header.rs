@@ -17,9 +17,10 @@
 //! ```
 //! The file's number is that of the block's own address. The rest is zero.
 //!
-//! Each checkpoint notes its LSN in the header of every file before it is noted in the log's control block. So a file with
-//! a lower LSN than the control block's is an older copy, which lacks changes that no log has any more. The LSN and the
-//! checksum are in the first 512 bytes, so a write that the power cuts short leaves the old or the new header.
+//! Each checkpoint notes its LSN in the header of every file before it is noted in the log's
+//! control block. So a file with a lower LSN than the control block's is an older copy, which lacks
+//! changes that no log has any more. The LSN and the checksum are in the first 512 bytes, so a
+//! write that the power cuts short leaves the old or the new header.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
@@ -118,7 +119,8 @@ impl FileShape {
     }
 }
 
-/// Returns the database that a file's header names; `None` when the file does not begin as a data file does.
+/// Returns the database that a file's header names; `None` when the file does not begin as a data
+/// file does.
 ///
 /// # Errors
 /// When it is no regular file, or cannot be read.

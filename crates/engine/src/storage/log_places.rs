@@ -1,8 +1,8 @@
 //! Where the members of a database's log files lie.
 //!
-//! The places are named when the log is made (`log_path`, `log_mirror_path`) and kept in the control file. A member
-//! outside of the database's directory has the database's id in its name, so that several databases may share a
-//! directory.
+//! The places are named when the log is made (`log_path`, `log_mirror_path`) and kept in the
+//! control file. A member outside of the database's directory has the database's id in its name, so
+//! that several databases may share a directory.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
@@ -14,7 +14,8 @@ use std::path::{Component, Path, PathBuf};
 /// The directory of second members in a database's home; another disk may be mounted there.
 const MIRROR: &str = "mirror";
 
-/// The directories of the members of a database's log files, first and second: absolute, or relative to its own.
+/// The directories of the members of a database's log files, first and second: absolute, or
+/// relative to its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogPlaces {
     /// Of the first members; empty for the database's directory.
@@ -35,7 +36,8 @@ impl LogPlaces {
     /// Where the log files lie that are made from now on.
     ///
     /// # Errors
-    /// When both members would lie in one directory, or one that is named outside of the database's is not there.
+    /// When both members would lie in one directory, or one that is named outside of the database's
+    /// is not there.
     pub(crate) fn of(settings: &Settings) -> Result<LogPlaces, EngineError> {
         let path = |setting| PathBuf::from(settings.word(setting));
         let places = LogPlaces { first: path(Setting::LogPath), second: path(Setting::LogMirrorPath) };

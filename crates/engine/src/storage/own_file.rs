@@ -4,8 +4,9 @@ use crate::EngineError;
 use plumb_io::{Directory, EntryKind, OpenMode};
 use std::path::Path;
 
-/// Refuses a file of the home that is a link, and one with a second name if it is to be written: another directory may
-/// reach it too, as `cp -a` copies links, and nothing else would tell the copy from the original.
+/// Refuses a file of the home that is a link, and one with a second name if it is to be written:
+/// another directory may reach it too, as `cp -a` copies links, and nothing else would tell the
+/// copy from the original.
 pub(crate) fn require_own(
     home: &Directory,
     name: impl AsRef<Path>,
@@ -19,7 +20,7 @@ pub(crate) fn require_own(
         (Some(EntryKind::File), Some(names)) if names > 1 && mode != OpenMode::Read => {
             linked(&format!("it has {names} names (hard links)"))
         }
-        // What is missing or cannot be reached is said by who opens it.
+        // A file that is missing or cannot be reached is reported by the call that opens it.
         _ => Ok(()),
     }
 }

@@ -97,7 +97,8 @@ impl Tablespaces {
         self.iter().map(|tablespace| tablespace.block_size).max().unwrap_or(self.block_size())
     }
 
-    /// Notes a checkpoint in the headers of all but the temporary ones: durable after the next sync.
+    /// Notes a checkpoint in the headers of all but the temporary ones: durable after the next
+    /// sync.
     ///
     /// # Errors
     /// When a header cannot be read or written.

@@ -208,9 +208,9 @@ impl<'a> Load<'a> {
         let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
         let mut extents: Vec<SegmentExtent> =
             pieces.iter().flat_map(|piece| piece.extents.iter().copied()).collect();
-        // In the order in which they lie on the disks, which is nearly that of the
-        // input: a scan then reads each file from its beginning to its end, and not
-        // one server's extents first, which have gaps.
+        // In the order in which they lie on the disks: a scan then reads each file from its
+        // beginning to its end, and not one server's extents first, which have gaps. It is not the
+        // order of the input, whose pieces go to whichever server is free; one server keeps that.
         extents.sort_by_key(|extent| (extent.extent.block, extent.extent.file));
         let durable = operation.outcome().and_then(|()| {
             instance.sync(coordinator, self.purpose)?;

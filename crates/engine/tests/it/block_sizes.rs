@@ -274,6 +274,11 @@ fn a_tablespace_whose_maker_was_killed_is_made_anew() {
     drop((session, instance));
     // Killed when the control file had it, and its second file was not there yet.
     fs::remove_file(home.join("users_2k02.dbf")).expect("there");
+    {
+        let reader = Instance::open_to_read(&home, settings(&CACHES), Cancel::default()).expect("read");
+        let mut unusable = reader.tablespaces().iter().flat_map(|tablespace| &tablespace.unusable);
+        assert!(unusable.next().is_none(), "nothing lies in it, so nothing is damaged");
+    }
     let instance = open(&home, &CACHES).expect("opened");
     let rows: Vec<Vec<Value>> = (0..2000).map(|key| row(key, 100)).collect();
     let target = LoadTarget { table: "T", tablespace: Purpose::Users2K, log: None };

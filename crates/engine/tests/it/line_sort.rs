@@ -180,6 +180,41 @@ fn odd_files_are_sorted_too() {
 }
 
 #[test]
+fn lines_with_nul_bytes_are_sorted_as_all_others() {
+    let nine = b"b\na\0\na\nc\nd\ne\nf\ng\nh\n";
+    check(nine, &WHOLE, &[("parallel_degree", "1")]);
+    let mut random = SplitMix(7);
+    let mut text = Vec::new();
+    for _ in 0..6000 {
+        let word = random.pick(&["", "a", "job done", "a longer word than the others"]);
+        let zeros = "\0".repeat(random.pick(&[0, 1, 2, 7, 8, 9, 300]));
+        let end = random.pick(&["", "", "\0", "b", "\u{1}"]);
+        let line = format!("{word}{zeros}{end},{}\0,{word}{zeros}{end}\n", random.below(3));
+        text.extend_from_slice(line.as_bytes());
+        text.extend_from_slice(format!("{word}{zeros}{end}\n").as_bytes());
+    }
+    for memory in ["64K", "8M"] {
+        for degree in ["1", "2"] {
+            check(&text, &WHOLE, &[("sort_area_size", memory), ("parallel_degree", degree)]);
+            for ties in [Ties::Bytes, Ties::Input] {
+                let order = by_field(1, Compared::Bytes, ties);
+                check(&text, &order, &[("sort_area_size", memory), ("parallel_degree", degree)]);
+            }
+        }
+    }
+    let numbers: String =
+        (0..3000).map(|line| format!("x\0,{}\0{}\n", line % 7, "\0".repeat(line % 4))).collect();
+    let mut lines: Vec<&str> = numbers.lines().collect();
+    lines.sort_by(|one, two| one[3..4].cmp(&two[3..4]).then_with(|| one.cmp(two)));
+    let instance = in_memory(&[("sort_area_size", "64K")]);
+    let spec = spec(Shape::Lines, by_field(2, Compared::Numbers, Ties::Bytes));
+    write(&instance, &spec.input, numbers.as_bytes());
+    sort_lines(&instance, &spec).expect("sorted");
+    let expected: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    assert!(content(&instance, &spec.output) == expected.as_bytes(), "numbers with NUL bytes behind them");
+}
+
+#[test]
 fn long_lines_are_sorted_as_far_as_a_block_reaches() {
     let long = |letter: u8, bytes: usize| [vec![letter; bytes], b"\n".to_vec()].concat();
     let room = 32 * 1024 - 38;

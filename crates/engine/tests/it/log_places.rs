@@ -1,4 +1,5 @@
-//! Log files on other disks: where they lie, whose they are, and what copies of a database may do with them.
+//! Log files on other disks: where they lie, whose they are, and what copies of a database may do
+//! with them.
 
 use crate::support::{create_in, open_in, settings};
 use plumb_engine::backup::{self, Verification};

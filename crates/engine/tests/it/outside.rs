@@ -1,5 +1,5 @@
-//! Directories that came from elsewhere, that are moved while they are open, or that contain links: nothing outside of
-//! them is made, written, truncated or removed.
+//! Directories that came from elsewhere, that are moved while they are open, or that contain links:
+//! nothing outside of them is made, written, truncated or removed.
 
 use crate::support::{Rows, SMALLEST, assert_green, create_in, load, open_in, settings};
 use plumb_engine::check::check_table;
@@ -49,7 +49,8 @@ impl Hostile {
         Transactions::open(&instance, &session).map(drop)
     }
 
-    /// Makes the directory hostile, uses it in each way, and requires that nothing around it changed.
+    /// Makes the directory hostile, uses it in each way, and requires that nothing around it
+    /// changed.
     fn check(&self, what: &str, make: impl FnOnce(&Path, &Path)) {
         make(&self.home, self.directory.path());
         let around = names(self.directory.path());

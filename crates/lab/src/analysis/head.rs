@@ -71,7 +71,7 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
         blocks_used: seen.blocks.len() as u64,
         blocks_marked: seen.marked.clone(),
         warm_up_runs: seen.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
-        settling: study.vocabulary.between_runs(),
+        settling: study.vocabulary.between_runs(&study.all_settings().collect::<Vec<_>>()),
         loading_ns: loading(seen),
         canary_ns: seen.contents.runs.iter().map(sung).sum(),
         not_randomised: study.vocabulary.not_randomised(made),

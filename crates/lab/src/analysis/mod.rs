@@ -22,6 +22,7 @@ mod seen;
 mod stability;
 mod stolen;
 pub mod tally;
+mod units;
 pub(crate) mod why;
 
 use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};

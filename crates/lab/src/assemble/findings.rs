@@ -16,6 +16,7 @@ type Rule = fn(&Evidence, &Record) -> Option<Finding>;
 /// The rules; what casts doubt on the run comes first.
 const RULES: &[Rule] = &[
     delayed,
+    stopped,
     files_grew,
     space_not_reserved,
     not_direct,
@@ -61,6 +62,16 @@ fn delayed(seen: &Evidence, _: &Record) -> Option<Finding> {
         "A delay was injected into every request: the times are not the engine's",
         format!("debug_request_delay: {} before each, on average", Nanos(each)),
         "it is for tests of the laboratory; leave it out to measure",
+    )
+}
+
+/// The time of a run that was stopped is not that of its work.
+fn stopped(_: &Evidence, record: &Record) -> Option<Finding> {
+    let stopped = Nanos(record.stopped_ns?);
+    finding(
+        "The run was stopped, or the machine suspended, while it was measured",
+        format!("{stopped} in which none of its threads ran"),
+        "its times say nothing: run it again",
     )
 }
 

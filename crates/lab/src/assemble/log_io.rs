@@ -183,6 +183,7 @@ mod tests {
             let mut disk = DiskStats::default();
             disk.reads.completed = reads;
             Look {
+                suspended: Nanos(0),
                 at: Nanos(at),
                 disks: vec![Some(disk)],
                 cpu: None,

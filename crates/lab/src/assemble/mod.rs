@@ -31,6 +31,13 @@ use crate::rows::{self, Counted};
 use crate::trace;
 use phases::Timeline;
 use plumb_events::SessionKind;
+use plumb_units::Nanos;
+
+/// How long the process was stopped while it was measured.
+fn stopped(seen: &Evidence) -> Option<Nanos> {
+    let begin = seen.measured.begin;
+    seen.beside.as_ref()?.stopped((begin, begin + seen.measured.period.elapsed))
+}
 
 /// The record of a run of which this was seen.
 #[must_use]
@@ -47,6 +54,7 @@ pub fn record(seen: &Evidence) -> Record {
         calibration: calibration::calibration(seen),
         limits: seen.limits.clone(),
         mix: mix::mix(seen),
+        stopped_ns: stopped(seen).map(|stopped| stopped.0),
         checks: seen.checks.clone(),
         receipts: receipts::receipts(seen),
         findings: Vec::new(),

@@ -1,10 +1,13 @@
 //! The checksums of a bundle's files, as `sha256sum` prints and checks them.
 
 use super::single::bundles_below;
-use super::{ANALYSIS, ORDER, REPORTS, RUNS};
+use super::{
+    ANALYSIS, END, ENVIRONMENT, ERRORS, FRESH, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED, source_of,
+};
 use crate::LabError;
 use crate::hex::hex;
 use crate::outside;
+use plumb_io::Directory;
 use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -106,11 +109,13 @@ impl Manifest {
             path: path.clone(),
             why: format!("{MANIFEST} does not list it"),
         })?;
-        let bytes =
-            plumb_io::read_regular(&path, outside::TEXT_MOST).map_err(|source| LabError::Tampered {
-                path: path.clone(),
-                why: format!("{MANIFEST} lists it, and it cannot be read: {source}"),
-            })?;
+        let unreadable = |why: String| LabError::Tampered {
+            path: path.clone(),
+            why: format!("{MANIFEST} lists it, and it cannot be read: {why}"),
+        };
+        let read = Directory::open(directory).and_then(|held| held.read(name, outside::TRACE_MOST));
+        let read = read.map_err(|error| unreadable(source_of(error).to_string()))?;
+        let bytes = read.ok_or_else(|| unreadable("it is gone".to_string()))?;
         let found = checksum(&bytes);
         if found != *expected {
             let why =
@@ -128,14 +133,16 @@ impl Manifest {
 /// When a directory cannot be read.
 pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, LabError> {
     let mut found = Vec::new();
-    for (inside, prefix) in
-        [(directory.to_path_buf(), String::new()), (directory.join(RUNS), format!("{RUNS}/"))]
-    {
+    let runs = directory.join(RUNS);
+    let runs = fs::symlink_metadata(&runs).is_ok_and(|found| found.is_dir()).then_some(runs);
+    let runs = runs.map(|runs| (runs, format!("{RUNS}/")));
+    for (inside, prefix) in [(directory.to_path_buf(), String::new())].into_iter().chain(runs) {
         let entries = fs::read_dir(&inside)
             .map_err(|source| LabError::BundleRead { path: inside.clone(), why: source.to_string() })?;
         for entry in entries.flatten() {
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            if entry.path().is_dir() {
+            // A link to a directory is a stray, whatever its name.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 found.extend((name != RUNS).then(|| format!("{name}/")));
             } else if !manifest.lists(&name) && name != MANIFEST && name != MARK {
                 found.push(name);
@@ -144,6 +151,21 @@ pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, La
     }
     found.sort();
     Ok(found)
+}
+
+/// True if a study makes a file of this name in its bundle, or while it writes one.
+#[must_use]
+pub fn is_made(name: &str) -> bool {
+    let Some(run) = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('/')) else {
+        let made = [STUDY, ENVIRONMENT, ORDER, END, ANALYSIS, MANIFEST].into_iter().chain(REPORTS);
+        let name = name.strip_suffix(FRESH).unwrap_or(name);
+        let unfinished = |made: &str| Path::new(made).with_extension(UNFINISHED);
+        return made.into_iter().any(|made| name == made || Path::new(name) == unfinished(made));
+    };
+    let run = run.strip_suffix(FRESH).unwrap_or(run);
+    let number = run.strip_suffix(RECORD).or_else(|| run.strip_suffix(ERRORS));
+    let number = number.or_else(|| run.strip_suffix(UNFINISHED)?.strip_suffix('.'));
+    number.is_some_and(|number| number.len() >= 4 && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 fn checksum(bytes: &[u8]) -> String {

@@ -13,7 +13,9 @@
 //!
 //! A file is written beside its name, made durable and renamed, and the manifest is replaced
 //! behind it: whenever the program dies, the manifest lists only whole files. What it does not
-//! list is an unfinished rest, which a resuming study removes. While a study runs it holds the directory's
+//! list is an unfinished rest, which a resuming study removes. The directory is held by its
+//! descriptor ([`Directory`]): no file of a bundle is read, written or removed through a link.
+//! While a study runs it holds the directory's
 //! mark ([`Reservation`]), so that no second program goes on with it.
 //!
 //! Why not one file for all: a run is kept the moment it ends, and a reader may look at any of
@@ -26,18 +28,18 @@ mod reservation;
 mod single;
 
 pub use contents::Contents;
-pub use manifest::{MANIFEST, Manifest, unlisted};
+pub use manifest::{MANIFEST, Manifest, is_made, unlisted};
 pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
 pub use reservation::{Reservation, refused, write_new};
-pub use single::{run_period, run_record, text};
+pub use single::{run_period, run_record, text, write_over};
 
 use crate::LabError;
 use crate::plan::Plan;
 use crate::vocabulary::Kinds;
+use plumb_io::{Directory, EntryKind, IoError};
 use serde::Serialize;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 /// The study.
 pub const STUDY: &str = "study.toml";
@@ -49,6 +51,12 @@ pub const ORDER: &str = "order.json";
 pub const RUNS: &str = "runs";
 /// What the name of a raw record ends in.
 const RECORD: &str = ".json";
+/// What the name of a failed run's errors ends in.
+const ERRORS: &str = ".stderr";
+/// What is behind the name of a file until it is whole.
+const FRESH: &str = ".new";
+/// The extension that such a file had in earlier versions.
+const UNFINISHED: &str = "unfinished";
 /// Why and when it ended.
 pub const END: &str = "end.json";
 /// What follows from them.
@@ -61,9 +69,11 @@ pub const CALIBRATION: &str = "calibration.json";
 /// A bundle that is being written.
 #[derive(Debug)]
 pub struct Bundle {
-    directory: PathBuf,
+    directory: Directory,
     manifest: Manifest,
     contents: Contents,
+    /// Made by this process, which may remove it again.
+    is_new: bool,
     /// Held as long as it is open.
     reservation: Reservation,
 }
@@ -78,13 +88,14 @@ impl Bundle {
         plan: &Plan,
         environment: Environment,
     ) -> Result<Bundle, LabError> {
-        let directory = reservation.directory().to_path_buf();
-        let runs = directory.join(RUNS);
-        fs::create_dir(&runs).map_err(|source| LabError::BundleWrite { path: runs, source })?;
+        let path = reservation.directory();
+        let directory = Directory::open(path).map_err(|error| not_written(path, error))?;
+        directory.make_directory(RUNS).map_err(|error| not_written(&path.join(RUNS), error))?;
         let mut bundle = Bundle {
             directory,
             manifest: Manifest::default(),
             contents: Contents { plan: plan.clone(), environment, runs: Vec::new(), end: None },
+            is_new: true,
             reservation,
         };
         bundle.write(STUDY, &plan.study.to_toml())?;
@@ -94,7 +105,7 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Opens one to write into it.
+    /// Opens one to write into it. Nothing in it changes yet, but that it has this process's mark.
     ///
     /// # Errors
     /// When another program has it open, or a file is not the one that was written.
@@ -103,37 +114,43 @@ impl Bundle {
         Manifest::read(directory)?;
         let reservation = Reservation::existing(directory)?;
         let (manifest, contents) = Contents::read(directory, kinds)?;
-        Ok(Bundle { directory: directory.to_path_buf(), manifest, contents, reservation })
+        let directory = Directory::open(directory).map_err(|error| not_written(directory, error))?;
+        if directory.kind(RUNS) != Some(EntryKind::Directory) {
+            let why = "it is no directory, and the records of runs go there".to_string();
+            return Err(LabError::Tampered { path: directory.path().join(RUNS), why });
+        }
+        Ok(Bundle { directory, manifest, contents, is_new: false, reservation })
     }
 
-    /// Opens one to go on with its study; removes what that left unfinished when it was killed.
+    /// Removes what a study that was killed left unfinished. Other files that the manifest does not
+    /// list stay.
     ///
     /// # Errors
-    /// As [`Bundle::open`], or when the rest cannot be removed.
-    pub fn resume(directory: &Path, kinds: &Kinds) -> Result<Bundle, LabError> {
-        let bundle = Bundle::open(directory, kinds)?;
-        // No study leaves a directory behind.
-        for stray in unlisted(directory, &bundle.manifest)?.into_iter().filter(|name| !name.ends_with('/')) {
-            let path = directory.join(stray);
-            fs::remove_file(&path).map_err(|source| LabError::BundleWrite { path, source })?;
-        }
-        Ok(bundle)
+    /// When one cannot be removed.
+    pub fn clear(&mut self) -> Result<Cleared, LabError> {
+        let unlisted = unlisted(self.directory.path(), &self.manifest)?;
+        let (removed, left): (Vec<String>, Vec<String>) =
+            unlisted.into_iter().partition(|name| is_made(name));
+        removed.iter().try_for_each(|name| self.remove(name))?;
+        Ok(Cleared { removed, left })
     }
 
-    /// Removes a bundle that holds no run: its study could not begin.
+    /// Removes a new bundle that holds no run: its study could not begin.
     pub fn discard(self) {
-        let names: Vec<PathBuf> = self.manifest.names().map(|name| self.directory.join(name)).collect();
-        for file in names.iter().chain([&self.directory.join(MANIFEST)]) {
-            let _ = fs::remove_file(file);
+        if !self.is_new {
+            return;
+        }
+        for file in self.manifest.names().chain([MANIFEST]) {
+            let _ = self.directory.remove(file);
         }
         // The reservation removes the directory, unless other processes use it.
-        let _ = fs::remove_dir(self.directory.join(RUNS));
+        let _ = self.directory.remove_directory(RUNS);
     }
 
     /// The directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.directory.path()
     }
 
     /// Its reservation, which keeps other processes from writing to it.
@@ -163,7 +180,7 @@ impl Bundle {
         let name = record_name(run.number);
         self.write(&name, &text)?;
         // What is analysed is what was written, to the last digit.
-        self.contents.runs.push(record::read(&self.directory.join(name), &text)?);
+        self.contents.runs.push(record::read(&self.directory().join(name), &text)?);
         Ok(())
     }
 
@@ -200,11 +217,8 @@ impl Bundle {
             return Ok(());
         }
         said.iter().for_each(|name| self.manifest.strike(name));
-        replace(&self.directory.join(MANIFEST), &self.manifest.to_text())?;
-        said.iter().try_for_each(|name| {
-            let path = self.directory.join(name);
-            fs::remove_file(&path).map_err(|source| LabError::BundleWrite { path, source })
-        })
+        self.replace(MANIFEST, &self.manifest.to_text())?;
+        said.iter().try_for_each(|name| self.remove(name))
     }
 
     /// Writes a file, whole or not at all, and lists it.
@@ -212,10 +226,29 @@ impl Bundle {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&mut self, name: &str, text: &str) -> Result<(), LabError> {
-        replace(&self.directory.join(name), text)?;
+        self.replace(name, text)?;
         self.manifest.list(name, text);
-        replace(&self.directory.join(MANIFEST), &self.manifest.to_text())
+        self.replace(MANIFEST, &self.manifest.to_text())
     }
+
+    /// Puts a text in the place of a file: written beside it, made durable, renamed.
+    fn replace(&self, name: &str, text: &str) -> Result<(), LabError> {
+        let written = self.directory.replace(name, text.as_bytes());
+        written.map_err(|error| not_written(&self.directory().join(name), error))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), LabError> {
+        self.directory.remove(name).map_err(|error| not_written(&self.directory().join(name), error))
+    }
+}
+
+/// Files of a bundle that its manifest does not list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cleared {
+    /// Unfinished files of a study that was killed, which were removed.
+    pub removed: Vec<String>,
+    /// Others, which stay.
+    pub left: Vec<String>,
 }
 
 /// The file of a run.
@@ -227,7 +260,7 @@ pub fn record_name(number: u64) -> String {
 /// The file of what a failed run printed to standard error.
 #[must_use]
 pub fn errors_name(number: u64) -> String {
-    format!("{RUNS}/{number:04}.stderr")
+    format!("{RUNS}/{number:04}{ERRORS}")
 }
 
 /// A value as a file has it.
@@ -239,18 +272,14 @@ pub fn json<T: Serialize>(value: &T) -> Result<String, LabError> {
     Ok(text + "\n")
 }
 
-/// Puts a text in the place of a file: written beside it, made durable, renamed.
-fn replace(path: &Path, text: &str) -> Result<(), LabError> {
-    let fresh = path.with_extension("unfinished");
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&fresh)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        File::open(path.parent().unwrap_or(path))?.sync_all()
-    };
-    write().map_err(|source| {
-        let _ = fs::remove_file(&fresh);
-        LabError::BundleWrite { path: path.to_path_buf(), source }
-    })
+fn not_written(path: &Path, error: IoError) -> LabError {
+    LabError::BundleWrite { path: path.to_path_buf(), source: source_of(error) }
+}
+
+/// What the kernel said, for an error that names the file itself.
+fn source_of(error: IoError) -> io::Error {
+    match error {
+        IoError::Operation { source, .. } => source,
+        error => io::Error::other(error),
+    }
 }

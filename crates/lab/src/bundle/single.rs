@@ -1,9 +1,10 @@
 //! Bundles without a manifest: a run's or a calibration's.
 
-use super::{CALIBRATION, STUDY};
+use super::{CALIBRATION, STUDY, refused, source_of};
 use crate::LabError;
 use crate::outside;
 use crate::record::{FILE, Record};
+use plumb_io::Directory;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,18 @@ pub fn text(path: &Path) -> Result<String, LabError> {
         path: path.to_path_buf(),
         why: format!("{error}; {}", cure(path)),
     })
+}
+
+/// Writes a file of a bundle without a manifest, whole, in place of one of that name; a link of
+/// that name goes, and what it leads to stays. Gives its path.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_over(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, LabError> {
+    let path = directory.join(name);
+    let written = Directory::open(directory).and_then(|held| held.replace(name, bytes));
+    written.map_err(|error| refused(&path, source_of(error)))?;
+    Ok(path)
 }
 
 fn cure(path: &Path) -> String {

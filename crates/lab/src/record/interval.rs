@@ -216,6 +216,7 @@ impl Record {
         (header.db_time_ns, header.db_cpu_ns) = (sum.db_time_ns, sum.db_cpu_ns);
         // Every field is named: a new one has to say whether it is the run's, the period's, or left out.
         Some(Record {
+            stopped_ns: self.stopped_ns,
             schema_version: self.schema_version,
             header,
             period: Some(Period { first, last, left_out: self.of_the_whole_run_alone() }),

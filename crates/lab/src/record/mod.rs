@@ -65,6 +65,10 @@ pub struct Record {
     /// What the device does of the workload's own mix of reads and writes; missing where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<MixLimit>,
+    /// Time that its processes were stopped, or the machine suspended, while they were measured;
+    /// missing where they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_ns: Option<u64>,
     /// What was verified about the result.
     pub checks: Vec<Check>,
     /// Evidence that each setting took effect.
@@ -236,6 +240,7 @@ impl Record {
             calibration: None,
             limits: None,
             mix: None,
+            stopped_ns: None,
             checks: Vec::new(),
             receipts: Vec::new(),
             findings: Vec::new(),

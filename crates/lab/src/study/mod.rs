@@ -155,6 +155,12 @@ impl Study {
             .join(" ")
     }
 
+    /// Every setting with every value that the study gives it.
+    pub fn all_settings(&self) -> impl Iterator<Item = &Assignment> {
+        let levels = self.factors.iter().flat_map(|factor| &factor.levels);
+        self.settings.iter().chain(levels.flat_map(|level| &level.settings))
+    }
+
     /// The settings of the combination of these levels, those that all arms share first.
     #[must_use]
     pub fn arm_settings(&self, levels: &[usize]) -> Vec<Assignment> {

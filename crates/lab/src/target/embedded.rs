@@ -65,7 +65,7 @@ impl Words for Engine {
         WORKLOADS
     }
 
-    fn between_runs(&self) -> String {
+    fn between_runs(&self, _: &[&Assignment]) -> String {
         "the data files are made durable and dropped from the page cache, and the block device is waited for until nothing \
          moves on it, for 2 s at most"
             .to_string()

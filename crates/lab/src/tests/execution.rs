@@ -127,9 +127,18 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     drop(first);
     // What a study leaves that is killed within a write.
     fs::write(directory.path().join("runs/0019.unfinished"), "{").expect("a file");
+    fs::write(directory.path().join("runs/0019.json.new"), "{").expect("a file");
+    fs::write(directory.path().join("notes.txt"), "the user's").expect("a file");
 
-    let mut second = Bundle::resume(directory.path(), &[&Engine]).expect("it is whole");
+    let mut second = Bundle::open(directory.path(), &[&Engine]).expect("it is whole");
+    assert!(directory.path().join("runs/0019.unfinished").exists(), "it may still be refused");
+    let cleared = second.clear().expect("removed");
+    assert_eq!(cleared.removed, ["runs/0019.json.new", "runs/0019.unfinished"]);
+    assert_eq!(cleared.left, ["notes.txt"]);
     assert!(!directory.path().join("runs/0019.unfinished").exists());
+    let why = verify(directory.path(), &[&Engine]).expect_err("a stray").to_string();
+    assert!(why.contains("notes.txt") && why.contains("move it elsewhere"), "{why}");
+    fs::remove_file(directory.path().join("notes.txt")).expect("it is still there");
     second.go_on().expect("it is written");
     assert!(!directory.path().join("analysis.json").exists(), "what was said then does not hold now");
     assert!(verify(directory.path(), &[&Engine]).expect("the rest is whole").analysis.is_none());
@@ -188,21 +197,22 @@ fn a_budget_ends_a_study_for_good() {
 }
 
 #[test]
-fn a_full_disk_keeps_what_finished_and_the_study_goes_on_when_there_is_room() {
+fn a_write_that_fails_keeps_what_finished_and_the_study_goes_on() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut first = bundle(directory.path(), &plan(9));
-    // Every write to this device fails for want of space.
-    std::os::unix::fs::symlink("/dev/full", directory.path().join("runs/0012.unfinished")).expect("a link");
-    let error = run(&mut first, &mut steady()).expect_err("the disk is full").to_string();
-    assert!(error.contains("runs/0012.json") && error.contains("No space left on device"), "{error}");
-    assert!(!directory.path().join("runs/0012.unfinished").exists());
+    // Nothing is written over what is there, and this cannot be removed.
+    let blocked = directory.path().join("runs/0012.json.new");
+    fs::create_dir(&blocked).expect("a directory");
+    let error = run(&mut first, &mut steady()).expect_err("it cannot be written").to_string();
+    assert!(error.contains("runs/0012.json") && error.contains("Is a directory"), "{error}");
+    fs::remove_dir(&blocked).expect("it is still there");
     drop(first);
     verify(directory.path(), &[&Engine]).expect("what finished is whole");
 
-    let mut second = Bundle::resume(directory.path(), &[&Engine]).expect("it is whole");
+    let mut second = Bundle::open(directory.path(), &[&Engine]).expect("it is whole");
     let kept = second.contents().runs.len();
-    assert_eq!(kept, 11, "of twelve runs the last found no room");
-    second.go_on().expect("there is room");
+    assert_eq!(kept, 11, "of twelve runs the last was not kept");
+    second.go_on().expect("it is written");
     assert_eq!(run(&mut second, &mut steady()).expect("it runs"), Stop::Planned);
     publish(&mut second).expect("it is written");
     drop(second);
@@ -220,10 +230,60 @@ fn a_study_that_ended_stays_as_it_is() {
 }
 
 #[test]
+fn a_bundle_whose_runs_lie_behind_a_link_is_refused_and_what_the_link_leads_to_stays() {
+    let (directory, other) = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory")).into();
+    drop(bundle(directory.path(), &plan(2)));
+    fs::write(other.path().join("0001.unfinished"), "precious").expect("a file");
+    fs::remove_dir(directory.path().join("runs")).expect("it is empty");
+    std::os::unix::fs::symlink(other.path(), directory.path().join("runs")).expect("a link");
+    let refused = Bundle::open(directory.path(), &[&Engine]).expect_err("a link").to_string();
+    assert!(refused.contains("runs") && refused.contains("it is no directory"), "{refused}");
+    assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 5, "no mark stays");
+    let why = verify(directory.path(), &[&Engine]).expect_err("a link").to_string();
+    assert!(why.contains("/runs is not as it was written: the manifest does not list it"), "{why}");
+    assert!(other.path().join("0001.unfinished").exists());
+}
+
+/// Whoever made the bundle may have laid links of the names that are written next.
+#[test]
+fn nothing_of_a_bundle_is_written_through_a_link() {
+    let (directory, other) = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory")).into();
+    let mut bundle = bundle(directory.path(), &plan(2));
+    let victim = other.path().join("victim");
+    fs::write(&victim, "precious").expect("a file");
+    let written =
+        ["runs/0001.json", "manifest.sha256", "report.txt", "report.html", "analysis.json", "end.json"];
+    for name in written {
+        let link = |name: String| {
+            let path = directory.path().join(name);
+            let _ = fs::remove_file(&path);
+            std::os::unix::fs::symlink(&victim, path).expect("a link");
+        };
+        ["", ".new"].iter().for_each(|end| link(format!("{name}{end}")));
+        link(std::path::Path::new(name).with_extension("unfinished").display().to_string());
+    }
+    run(&mut bundle, &mut steady()).expect("it runs");
+    publish(&mut bundle).expect("it is written");
+    assert_eq!(fs::read_to_string(&victim).expect("read"), "precious");
+    for name in written {
+        let found = fs::symlink_metadata(directory.path().join(name)).expect("written");
+        assert!(found.is_file(), "{name}: the link has gone");
+    }
+}
+
+#[test]
+fn only_a_bundle_that_this_process_made_is_discarded() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    drop(bundle(directory.path(), &plan(2)));
+    Bundle::open(directory.path(), &[&Engine]).expect("it is whole").discard();
+    verify(directory.path(), &[&Engine]).expect("it is all there");
+}
+
+#[test]
 fn a_running_study_is_not_resumed() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let bundle = bundle(directory.path(), &plan(2));
-    let refused = Bundle::resume(directory.path(), &[&Engine]).expect_err("it is open");
+    let refused = Bundle::open(directory.path(), &[&Engine]).expect_err("it is open");
     assert!(
         refused
             .to_string()
@@ -231,7 +291,7 @@ fn a_running_study_is_not_resumed() {
         "{refused}"
     );
     drop(bundle);
-    Bundle::resume(directory.path(), &[&Engine]).expect("it is free");
+    Bundle::open(directory.path(), &[&Engine]).expect("it is free");
 }
 
 #[test]

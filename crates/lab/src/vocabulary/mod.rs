@@ -123,8 +123,9 @@ pub trait Words: Any + fmt::Debug + Send + Sync {
     /// Its sections of the study file, everything spelled out.
     fn sections(&self) -> String;
 
-    /// What happens between two runs, so that one does not pay for another.
-    fn between_runs(&self) -> String;
+    /// Describes what happens between two runs of a study with these settings, so that one does not
+    /// pay for another.
+    fn between_runs(&self, settings: &[&Assignment]) -> String;
 
     /// What no draw decided, in a sentence; `made` are the factors whose levels take effect when a database is made.
     fn not_randomised(&self, made: Made<'_>) -> String;

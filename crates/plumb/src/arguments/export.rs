@@ -1,6 +1,6 @@
 //! The arguments of `plumb export` and `plumb head`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::PathBuf;
 
 /// `plumb export`
@@ -14,8 +14,8 @@ pub struct Export {
     /// The columns, with commas between them [default: all]
     #[arg(long, value_name = "COLUMN,..")]
     pub columns: Option<String>,
-    /// What is written
-    #[arg(long, value_enum, default_value = "csv")]
+    /// The form: csv, or parquet in a build with `--features parquet`
+    #[arg(long, value_name = "FORMAT", value_parser = Format::parse, default_value = "csv")]
     pub format: Format,
     /// Rows at most; K, M and G are powers of 1000
     #[arg(long, value_name = "N", value_parser = parse_limit)]
@@ -29,13 +29,29 @@ pub struct Export {
 }
 
 /// What an export writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A header row and rows, with commas between fields
     Csv,
     /// An Apache Parquet file
     #[cfg(feature = "parquet")]
     Parquet,
+}
+
+impl Format {
+    fn parse(text: &str) -> Result<Format, String> {
+        match text {
+            "csv" => Ok(Format::Csv),
+            #[cfg(feature = "parquet")]
+            "parquet" => Ok(Format::Parquet),
+            #[cfg(not(feature = "parquet"))]
+            "parquet" => {
+                Err("this program was built without it; `cargo build --release --features parquet` has it"
+                    .to_string())
+            }
+            _ => Err("expected csv or parquet".to_string()),
+        }
+    }
 }
 
 /// `plumb head`

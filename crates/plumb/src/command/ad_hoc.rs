@@ -64,6 +64,9 @@ pub fn draft(command: &str, factors: &[String], around: &AroundCommand) -> Resul
         draft.say("--same", "expects = \"same\"");
     }
     draft.say(origin, &format!("[command]\nrun = {}\nshell = {}", quoted(run), around.shell));
+    if !around.exit_codes.is_empty() {
+        draft.say("--exit-codes", &format!("exit_codes = {:?}", around.exit_codes));
+    }
     let beside = [
         ("setup", &around.setup),
         ("cleanup", &around.cleanup),
@@ -88,9 +91,9 @@ struct Measured {
 impl Measured {
     fn of(around: &AroundCommand) -> Result<Measured, Failure> {
         let plain = |name: &str| Ok(Measured { name: name.to_string(), declaration: String::new() });
-        let Some(asked) = &around.measure else { return plain("elapsed") };
+        let asked = around.measure.as_deref().unwrap_or("elapsed");
         let Some((kind @ ("regex" | "json" | "size"), what)) = asked.split_once(':') else {
-            return plain(asked);
+            return require_unadorned(asked, around).and_then(|()| plain(asked));
         };
         let Some(better) = &around.better else {
             let why =
@@ -99,13 +102,26 @@ impl Measured {
         };
         let name = if kind == "json" { named_by(what) } else { FIGURE };
         let unit = around.unit.as_deref().or((kind == "size").then_some("B")).unwrap_or_default();
+        let take = around.take.as_ref().map_or_else(String::new, |take| format!("\ntake = {}", quoted(take)));
         let declaration = format!(
-            "[measure.{name}]\n{kind} = {}\nbetter = {}\nunit = {}",
+            "[measure.{name}]\n{kind} = {}\nbetter = {}\nunit = {}{take}",
             quoted(what),
             quoted(better),
             quoted(unit)
         );
         Ok(Measured { name: name.to_string(), declaration })
+    }
+}
+
+/// Refuses options of a declared figure for a measure that every command has.
+fn require_unadorned(measure: &str, around: &AroundCommand) -> Result<(), Failure> {
+    let given = [("--take", &around.take), ("--unit", &around.unit), ("--better", &around.better)];
+    match given.into_iter().find_map(|(option, value)| Some((option, value.as_ref()?))) {
+        None => Ok(()),
+        Some((option, value)) => Err(Failure::usage(format!(
+            "{option} {value}: it belongs to a figure of --measure regex:PATTERN, json:/POINTER or size:FILE, and {measure} \
+             has its own; leave it out"
+        ))),
     }
 }
 

@@ -57,6 +57,9 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     if !live.is_empty() {
         live::check(arguments, &live, &interrupt, &mut report, &mut wrong)?;
     }
+    if wrong.is_nothing() {
+        report.passed(tables.len() + live.len())?;
+    }
     report.end()?;
     wrong.outcome()
 }
@@ -137,6 +140,16 @@ impl Report {
             }),
         });
         Ok(())
+    }
+
+    /// Says in one line that nothing was found.
+    fn passed(&self, tables: usize) -> Result<(), Failure> {
+        match tables {
+            _ if self.json => Ok(()),
+            0 => Ok(()),
+            1 => output::print("passed: the table and its indexes are right\n"),
+            tables => output::print(&format!("passed: {tables} tables and their indexes are right\n")),
+        }
     }
 
     fn end(self) -> Result<(), Failure> {

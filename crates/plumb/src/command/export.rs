@@ -1,8 +1,8 @@
 //! `plumb export` and `plumb head`: rows of a table, for somebody else to look at.
 //!
 //! Rows come as they lie in the table, or in the order of an index: then each entry's row is fetched by its id, some
-//! thousand at a time. Values are written so that `plumb load` reads them again: numbers as the file had them that was
-//! loaded, else in their shortest form, dates as 2024-01-31 or 2024-01-31 13:45:00, NULL as an empty field.
+//! thousand at a time. Values are written so that `plumb load` reads them again: numbers and dates
+//! as the file had them that was loaded, else in their shortest form, NULL as an empty field.
 
 use crate::arguments::{Export, Format, Head};
 use crate::failure::Failure;
@@ -42,7 +42,7 @@ impl Format {
         path: &Path,
         interrupt: &Interrupt,
         to: impl Write + Send,
-    ) -> Result<(), Failure> {
+    ) -> Result<u64, Failure> {
         match self {
             Format::Csv => csv(rows, path, interrupt, to),
             #[cfg(feature = "parquet")]
@@ -64,14 +64,18 @@ pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
         limit: arguments.limit.unwrap_or(u64::MAX),
     };
     let ended = match &arguments.output {
-        None => arguments.format.write(&rows, &arguments.path, &interrupt, io::stdout()),
+        // Whoever reads the rows can count them.
+        None => arguments.format.write(&rows, &arguments.path, &interrupt, io::stdout()).map(|_| ()),
         Some(path) => {
             let mut file = NewFile::create(path)?;
             interrupt.begin_reading();
             arguments
                 .format
                 .write(&rows, &arguments.path, &interrupt, &mut file.file)
-                .and_then(|()| file.finish())
+                .and_then(|count| file.finish().map(|()| count))
+                .and_then(|count| {
+                    output::print(&format!("{}: {}\n", path.display(), output::counted(count, "row")))
+                })
         }
     };
     ended.map(|()| Outcome::Fine).map_err(|failure| cannot_go_on(failure, &interrupt))
@@ -115,7 +119,9 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
     output::print(&aligned_under_head(&shown)).map(|()| Outcome::Fine)
 }
 
-fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> Result<(), Failure> {
+/// Writes lines; returns how many rows.
+fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> Result<u64, Failure> {
+    let count = Cell::new(0);
     let to = RefCell::new(BufWriter::with_capacity(WRITE_BYTES, to));
     let line = RefCell::new(Vec::new());
     let write = |fields: &mut dyn Iterator<Item = String>| {
@@ -132,37 +138,41 @@ fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> R
             let text = |(column, value): &(&Column, &Value)| {
                 if value.is_null() { String::new() } else { column.text(value) }
             };
+            count.set(count.get() + 1);
             write(&mut values.iter().map(text))
         },
     );
     let written = written.and_then(|_| Ok(to.borrow_mut().flush().map_err(Written::from)?));
     match written {
-        Err(failure) if failure.message == READER_GONE => Ok(()),
-        written => written,
+        Err(failure) if failure.message == READER_GONE => Ok(count.get()),
+        written => written.map(|()| count.get()),
     }
 }
 
-/// Writes a Parquet file.
+/// Writes a Parquet file; returns how many rows.
 #[cfg(feature = "parquet")]
 fn parquet(
     rows: &Rows<'_>,
     path: &Path,
     interrupt: &Interrupt,
     to: impl Write + Send,
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     use plumb_parquet::{ParquetError, ParquetWriter};
     let refused = |error: ParquetError| Written(Failure::run(error.to_string()));
     let schema = rows.schema(path, interrupt)?;
+    let count = Cell::new(0);
     let writer = RefCell::new(
         ParquetWriter::new(BufWriter::with_capacity(WRITE_BYTES, to), &schema).map_err(refused)?,
     );
     let push = |values: &[(&Column, &Value)]| {
         let values: Vec<&Value> = values.iter().map(|(_, value)| *value).collect();
+        count.set(count.get() + 1);
         writer.borrow_mut().push(&values).map_err(refused)
     };
     rows.visit(path, interrupt, |_| Ok(()), push)?;
     let mut written = writer.into_inner().finish().map_err(refused)?;
-    Ok(written.flush().map_err(Written::from)?)
+    written.flush().map_err(Written::from)?;
+    Ok(count.get())
 }
 
 /// A reader that has gone away (`plumb export T | head`) is no error.

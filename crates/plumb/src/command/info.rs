@@ -5,35 +5,50 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
-use plumb_lab::bundle::{Contents, RUNS, run_record};
+use plumb_lab::bundle::{CALIBRATION, Contents, RUNS, run_record};
 use plumb_lab::info::{HEAD, line};
+use std::path::Path;
 
-/// Prints them: a bundle of a run has one line, that of a study one for each run that ended.
+/// Prints them: a bundle of a run has one line, that of a study one for each run that ended. A
+/// calibration has none, which is said. A bundle that cannot be read keeps none of the others back.
 ///
 /// # Errors
-/// When a bundle has no record that this program can read.
+/// When a bundle has no record that this program can read: that of the first such one, behind the
+/// lines of all others.
 pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
     let mut text = format!("{HEAD}\n");
+    let mut failed = None;
     for bundle in &arguments.bundles {
-        let shown = bundle.display().to_string();
-        let shown = shown.trim_end_matches('/');
-        if !bundle.join(RUNS).is_dir() {
-            let (_, record) = run_record(bundle)?;
-            text.push_str(&(line(shown, &record) + "\n"));
-            continue;
-        }
-        let (_, contents) = Contents::read(bundle, KINDS)?;
-        if !contents.has_ended() {
-            return Err(Failure::run(format!(
-                "{shown} has not ended, and a look at its figures would be a test with a price; go on with `plumb study \
-                 --resume {shown}`, or end it where it is with `plumb report {shown} --end`"
-            )));
-        }
-        for run in &contents.runs {
-            let Some(record) = &run.record else { continue };
-            text.push_str(&(line(&format!("{shown}:{} run {}", run.arm, run.number), record) + "\n"));
+        match lines(bundle) {
+            Ok(lines) => text.push_str(&lines),
+            Err(failure) => failed = failed.or(Some(failure)),
         }
     }
     output::print(&text)?;
-    Ok(Outcome::Fine)
+    failed.map_or(Ok(Outcome::Fine), Err)
+}
+
+/// The lines of a bundle.
+fn lines(bundle: &Path) -> Result<String, Failure> {
+    let shown = bundle.display().to_string();
+    let shown = shown.trim_end_matches('/');
+    if bundle.join(CALIBRATION).is_file() {
+        output::remark(&format!("{shown} is a calibration and no run; `plumb report {shown}` shows it\n"));
+        return Ok(String::new());
+    }
+    if !bundle.join(RUNS).is_dir() {
+        let (_, record) = run_record(bundle)?;
+        return Ok(line(shown, &record) + "\n");
+    }
+    let (_, contents) = Contents::read(bundle, KINDS)?;
+    if !contents.has_ended() {
+        return Err(Failure::run(format!(
+            "{shown} has not ended, and a look at its figures would be a test with a price; go on with `plumb study \
+             --resume {shown}`, or end it where it is with `plumb report {shown} --end`"
+        )));
+    }
+    let runs = contents.runs.iter().filter_map(|run| Some((run, run.record.as_ref()?)));
+    Ok(runs
+        .map(|(run, record)| line(&format!("{shown}:{} run {}", run.arm, run.number), record) + "\n")
+        .collect())
 }

@@ -19,7 +19,8 @@ use plumb_lab::{Stage, archiving};
 use plumb_types::RowSource;
 use plumb_units::{BlockSize, Bytes, Nanos, RowCount, cut};
 use plumb_workload::{
-    ColumnBasis, ColumnFinding, CsvFile, CsvOptions, DateForm, DateStyle, TextCause, TextReason, zone_name,
+    ColumnBasis, ColumnFinding, CsvFile, CsvOptions, DateForm, DateStyle, Header, SeveralLines, TextCause,
+    TextReason, zone_name,
 };
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -180,10 +181,36 @@ fn options(arguments: &Load, kept: Option<&Kept>) -> Result<CsvOptions, Failure>
     Ok(CsvOptions {
         types: arguments.types.as_deref().map_or_else(|| Ok(Vec::new()), types::parse_types)?,
         delimiter: arguments.delimiter,
+        quote: arguments.quote,
+        header: header(arguments)?,
         null_text: arguments.null.clone(),
         date_form: arguments.date_format,
         bytes: kept.map(Kept::path),
     })
+}
+
+/// The first row of the file.
+fn header(arguments: &Load) -> Result<Header, Failure> {
+    match (&arguments.names, arguments.no_header, arguments.header) {
+        (Some(names), ..) => types::parse_names(names).map(Header::Given),
+        (None, true, _) => Ok(Header::Missing),
+        (None, false, true) => Ok(Header::Names),
+        (None, false, false) => Ok(Header::Expected),
+    }
+}
+
+/// Rows with a field of several lines, which a quote that is text makes of what follows it.
+fn several_lines(found: SeveralLines) -> String {
+    let SeveralLines { rows, first, lines } = found;
+    let who = match rows {
+        0 => return String::new(),
+        1 => "1 row has a field of several lines:".to_string(),
+        rows => format!("{} rows have a field of several lines, the first", RowCount(rows)),
+    };
+    format!(
+        "{who} on lines {first} to {}; if quotes are text in this file, load again with --quote none\n",
+        first + lines - 1
+    )
 }
 
 /// Names go into messages, listings and other commands' arguments.
@@ -212,7 +239,7 @@ fn found(source: &CsvFile) -> String {
     });
     let table = aligned_under_head(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
     let rows = source.row_count().map_or("rows not counted".to_string(), |rows| output::counted(rows, "row"));
-    format!("{}: {rows}\n{table}", source.path().display())
+    format!("{}: {rows}\n{table}{}", source.path().display(), several_lines(source.several_lines()))
 }
 
 fn because(finding: &ColumnFinding) -> String {
@@ -220,7 +247,7 @@ fn because(finding: &ColumnFinding) -> String {
         ColumnBasis::Given => "given by --types".to_string(),
         ColumnBasis::NoValues => "no row has a value".to_string(),
         ColumnBasis::Numbers { .. } => "all values are numbers".to_string(),
-        ColumnBasis::Dates(style) => dates(style),
+        ColumnBasis::Dates { style, .. } => dates(style),
         ColumnBasis::Text { reason, .. } => format!("{reason}{}", hint(reason)),
     };
     if finding.name == finding.header {
@@ -241,8 +268,11 @@ fn dates(style: &DateStyle) -> String {
 const NULL_WORDS: [&str; 13] =
     ["NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "none", "NaN", "nan", "\\N", "-", "?"];
 
-/// The option that helps, where a word for NULL made a column text.
+/// The option that helps, where a word for NULL or another way to write dates made a column text.
 fn hint(reason: &TextReason) -> String {
+    if reason.cause == TextCause::OtherSpelling {
+        return "; --types makes it a DATE all the same".to_string();
+    }
     let spoilt = [TextCause::NotANumber, TextCause::NotADate, TextCause::NeitherNumberNorDate];
     if !spoilt.contains(&reason.cause) || !NULL_WORDS.contains(&reason.value.as_str()) {
         return String::new();

@@ -24,6 +24,7 @@ const RECORD_BYTES_MAX: usize = 16_000;
 /// When it cannot be sorted; then there is no output. An output that turns out wrong is removed, and the outcome is
 /// INVALID.
 pub fn run(arguments: &Sort) -> Result<Outcome, Failure> {
+    require_files(arguments)?;
     let spec = spec(arguments)?;
     let settings = settings::parse_for_files(&arguments.set)?;
     require_plain(&spec.input)?;
@@ -128,6 +129,18 @@ fn delimiter(text: &str) -> Result<u8, Failure> {
         ("tab" | "\\t", _) => Ok(b'\t'),
         (_, [byte]) if *byte != b'\n' => Ok(*byte),
         _ => Err(Failure::usage(format!("--delimiter {text:?}: expected one character of one byte, or tab"))),
+    }
+}
+
+/// A dash stands for no file: it is standard input or output elsewhere, and neither has places.
+fn require_files(arguments: &Sort) -> Result<(), Failure> {
+    let named = [("IN", "is read", &arguments.input), ("OUT", "is written", &arguments.output)];
+    match named.into_iter().find(|(.., path)| *path == Path::new("-")) {
+        None => Ok(()),
+        Some((which, what, _)) => Err(Failure::usage(format!(
+            "{which} is -, and a pipe cannot be: the file {what} at several places at once; name a file (./- for one that is \
+             called so)"
+        ))),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
 use plumb_lab::LabError;
 use plumb_lab::analysis::result::Analysis;
-use plumb_lab::bundle::{Bundle, Environment, REPORTS, Stop, write_new};
+use plumb_lab::bundle::{Bundle, Environment, REPORTS, Reservation, Stop, write_new};
 use plumb_lab::document;
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
@@ -20,7 +20,7 @@ use plumb_lab::target::{Opening, Target};
 use plumb_lab::{execution, outside, pilot, report};
 use plumb_report::Document;
 use plumb_report::picture::picture;
-use plumb_units::{Nanos, path_of_text};
+use plumb_units::{Nanos, nearest, path_of_text};
 use std::path::{Path, PathBuf};
 
 /// Runs a study, goes on with one, or runs those of a suite.
@@ -48,23 +48,22 @@ pub(super) fn one(
     bundle: Option<&Path>,
     interrupt: &Interrupt,
 ) -> Result<(Analysis, PathBuf), Failure> {
-    let resumed = resumed(arguments)?;
-    let file_systems = file_systems::require(arguments, resumed.as_deref())?;
+    // Its lock comes first: what another process writes is not touched, and neither is what is
+    // refused below.
+    let resumed = resumed(arguments)?.map(|directory| Bundle::open(&directory, KINDS)).transpose()?;
+    let file_systems = file_systems::require(arguments, resumed.as_ref().map(Bundle::directory))?;
     let plan = match &resumed {
-        Some(directory) => the_same(arguments, directory)?,
+        Some(bundle) => the_same(arguments, bundle)?,
         None => plan(arguments, None)?,
     };
     plan.require_room(arguments.conduct.budget)?;
     plan.too_short().iter().for_each(|what| output::remark(&format!("{what}\n")));
-    let reserved = match resumed {
-        Some(_) => None,
-        None => {
-            let name = format!("study-{}", plan.study.name);
-            bundle::reserve(bundle, Some(&name), interrupt)?
-        }
+    let path = path(arguments, resumed.as_ref());
+    let place = match resumed {
+        Some(bundle) => Place::Held(bundle),
+        None => Place::reserve(bundle, &plan, interrupt)?,
     };
     let _mounted = file_systems.make(interrupt)?;
-    let path = path(arguments, resumed.as_deref())?;
     let calibration = calibrate::stored(&path)?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
@@ -84,10 +83,7 @@ pub(super) fn one(
         Some(effect) => sized(&mut *target, plan, effect, (interrupt, &progress))?,
         None => plan,
     };
-    let mut bundle = match reserved {
-        Some(reserved) => Bundle::create(reserved, &plan, environment(&mut *target, &plan)?)?,
-        None => go_on(&mut *target, &plan, &resumed.unwrap_or_default())?,
-    };
+    let mut bundle = place.begin(&plan, environment(&mut *target, &plan)?)?;
     let budget = arguments.conduct.budget;
     let directory = bundle.directory().to_path_buf();
     let ended = to_its_end(&mut bundle, &mut *target, (budget, &file_systems), (interrupt, &progress));
@@ -105,9 +101,11 @@ pub(super) fn one(
     }
 }
 
-/// The error that ended a study; a bundle without a run goes. What can be done with another is said when it was interrupted between two runs.
+/// The error that ended a study; a new bundle without a run goes. What can be done with another is
+/// said when it was interrupted between two runs.
 fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
     if bundle.contents().runs.is_empty() {
+        // One that was there before stays as it was.
         bundle.discard();
         return error;
     }
@@ -168,8 +166,11 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<study::Study, Failure> {
         return Ok(study::parse(name, &places::named(&text, paths)?, KINDS).map_err(LabError::from)?);
     }
     let Some((file, text)) = catalog::text(name) else {
+        let known = catalog::FILES.iter().filter_map(|(file, _)| file.strip_suffix(".toml"));
+        let near = nearest(name, known.chain(catalog::SUITES.iter().map(|suite| suite.name)));
+        let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));
         return Err(Failure::usage(format!(
-            "there is no study {name:?}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
+            "there is no study {name:?}{near}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
         )));
     };
     Ok(study::parse(file, &places::named(text, paths)?, KINDS).map_err(LabError::from)?)
@@ -210,15 +211,17 @@ fn other_rows(kept: &study::Study, file: &study::Study) -> Option<u64> {
 }
 
 /// The plan of a bundle; refuses arguments that ask for another.
-fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
-    let (_, contents) = plumb_lab::bundle::Contents::read(directory, KINDS)?;
-    let kept = contents.plan;
-    let refuse = |why: String| Failure::from(LabError::Resume { path: directory.to_path_buf(), why });
+fn the_same(arguments: &Study, bundle: &Bundle) -> Result<Plan, Failure> {
+    let mut kept = bundle.contents().plan.clone();
+    let refuse =
+        |why: String| Failure::from(LabError::Resume { path: bundle.directory().to_path_buf(), why });
     if arguments.study.is_some() || arguments.command.is_some() {
         let asked = plan(arguments, Some(&kept))?;
         if asked.study.hash() != kept.study.hash() {
             return Err(refuse(format!("its study {} is not the one that is asked for", kept.study.name)));
         }
+        // The file has the values of secrets, and a bundle has not.
+        kept.study.vocabulary = asked.study.vocabulary;
     }
     let changed = [
         ("--rows", arguments.rows.is_some_and(|rows| rows != kept.study.rows())),
@@ -238,24 +241,58 @@ fn the_same(arguments: &Study, directory: &Path) -> Result<Plan, Failure> {
 }
 
 /// Where the databases go: a study that is resumed has its place.
-fn path(arguments: &Study, resumed: Option<&Path>) -> Result<PathBuf, Failure> {
+fn path(arguments: &Study, resumed: Option<&Bundle>) -> PathBuf {
     if let Some(path) = arguments.conduct.path.first() {
-        return Ok(path.clone());
+        return path.clone();
     }
-    let Some(directory) = resumed else { return Ok(PathBuf::from(".")) };
-    let (_, contents) = plumb_lab::bundle::Contents::read(directory, KINDS)?;
-    let device = contents.environment.devices.first();
-    Ok(device.map_or_else(|| PathBuf::from("."), |device| path_of_text(&device.path)))
+    let device = resumed.and_then(|bundle| bundle.contents().environment.devices.first());
+    device.map_or_else(|| PathBuf::from("."), |device| path_of_text(&device.path))
 }
 
-/// The bundle to go on with, if nothing that matters has changed.
-fn go_on(target: &mut dyn Target, plan: &Plan, directory: &Path) -> Result<Bundle, Failure> {
-    let environment = environment(target, plan)?;
-    let bundle = Bundle::resume(directory, KINDS)?;
-    match bundle.contents().environment.differences(&environment).first() {
-        None => Ok(bundle),
-        Some(why) => Err(LabError::Resume { path: directory.to_path_buf(), why: why.clone() }.into()),
+/// Where the records of a study go.
+enum Place {
+    /// A directory that was reserved for a new bundle.
+    Reserved(Reservation),
+    /// A bundle to go on with, as it was found.
+    Held(Bundle),
+}
+
+impl Place {
+    fn reserve(named: Option<&Path>, plan: &Plan, interrupt: &Interrupt) -> Result<Place, Failure> {
+        let name = format!("study-{}", plan.study.name);
+        let reserved = bundle::reserve(named, Some(&name), interrupt)?;
+        reserved.map(Place::Reserved).ok_or_else(|| Failure::run("no directory for the bundle"))
     }
+
+    /// A new bundle, or the one to go on with, if nothing that matters has changed.
+    fn begin(self, plan: &Plan, environment: Environment) -> Result<Bundle, Failure> {
+        match self {
+            Place::Reserved(reserved) => Ok(Bundle::create(reserved, plan, environment)?),
+            Place::Held(bundle) => go_on(bundle, &environment),
+        }
+    }
+}
+
+/// Goes on with a bundle, unless something that matters has changed: then nothing in it is touched.
+fn go_on(mut bundle: Bundle, environment: &Environment) -> Result<Bundle, Failure> {
+    let path = bundle.directory().to_path_buf();
+    if let Some(why) = bundle.contents().environment.differences(environment).first() {
+        return Err(LabError::Resume { path, why: why.clone() }.into());
+    }
+    execution::ended(&bundle)?;
+    let cleared = bundle.clear()?;
+    let shown = path.display();
+    if !cleared.removed.is_empty() {
+        let removed = cleared.removed.join(", ");
+        output::remark(&format!("{shown}: removed {removed}, left unfinished when the study was killed\n"));
+    }
+    if !cleared.left.is_empty() {
+        let left = cleared.left.join(", ");
+        output::remark(&format!(
+            "{shown}: {left}: no file of a study; it stays, and `plumb verify` refuses it\n"
+        ));
+    }
+    Ok(bundle)
 }
 
 /// Where the study runs, with the settings of its plan.

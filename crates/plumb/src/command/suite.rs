@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::output::{self, aligned_under_head};
 use crate::{bundle, command_line};
 use plumb_lab::analysis::result::Analysis;
-use plumb_lab::bundle::refused;
+use plumb_lab::bundle::write_over;
 use plumb_lab::study::catalog::Suite;
 use std::path::PathBuf;
 
@@ -41,8 +41,7 @@ pub fn run(arguments: &Study, suite: &Suite, interrupt: &Interrupt) -> Result<Ou
         analyses.push(analysis);
     }
     let table = table(suite, &analyses);
-    let file = directory.join(TABLE);
-    std::fs::write(&file, &table).map_err(|error| refused(&file, error))?;
+    let file = write_over(&directory, TABLE, table.as_bytes())?;
     if !arguments.conduct.json {
         output::print(&format!("\n{table}  {}\n", command_line::quoted(&file.display().to_string())))?;
     }

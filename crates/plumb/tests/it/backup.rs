@@ -93,7 +93,7 @@ fn an_interrupted_backup_leaves_nothing_and_says_so() {
     signal("INT", child.id());
     let ended = end_of(child);
     assert_eq!(String::from_utf8_lossy(&ended.stderr), "plumb: interrupted: nothing of copy stays\n");
-    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(ended.status.code(), Some(130));
     assert!(!at.join("copy").exists());
 }
 
@@ -128,6 +128,6 @@ fn an_interrupted_restore_leaves_nothing_and_says_so() {
         says.starts_with("plumb: interrupted: nothing of ") && says.ends_with("plumb.db stays\n"),
         "{says}"
     );
-    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(ended.status.code(), Some(130));
     assert_eq!(names(&at.join("other")), Vec::<String>::new());
 }

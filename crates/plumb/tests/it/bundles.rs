@@ -95,7 +95,7 @@ fn what_was_reserved_goes_when_the_run_fails_or_is_interrupted() {
         let child = run.spawn().expect("the program starts");
         sleep(Duration::from_millis(500));
         signal("INT", child.id());
-        assert_eq!(end_of(child).status.code(), Some(1));
+        assert_eq!(end_of(child).status.code(), Some(130));
         assert_eq!(names(here), Vec::<String>::new());
     }
 }
@@ -148,4 +148,23 @@ pub fn wait_for(path: &Path) {
         sleep(Duration::from_millis(5));
     }
     panic!("{} was never made", path.display());
+}
+
+/// A bundle from elsewhere may have links of the names that `report` writes.
+#[test]
+fn a_report_is_not_written_through_a_link() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fine(here, ["run", "redo", "--rows", "1000", "--bundle", "b"]);
+    fs::write(here.join("precious"), "precious").expect("a file");
+    for (name, to) in [("report.txt", "../precious"), ("report.html", "../made")] {
+        fs::remove_file(here.join("b").join(name)).expect("a report");
+        std::os::unix::fs::symlink(to, here.join("b").join(name)).expect("a link");
+    }
+    fine(here, ["report", "b"]);
+    assert_eq!(fs::read_to_string(here.join("precious")).expect("read"), "precious");
+    assert!(!here.join("made").exists());
+    for name in ["report.txt", "report.html"] {
+        assert!(fs::symlink_metadata(here.join("b").join(name)).expect("there").is_file(), "{name}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Commands as targets: what is measured and seen of them, what is put back and ended, and what is refused.
 
 use crate::program::{command, fine, plumb, refused};
+use plumb_lab::bundle::{MANIFEST, Manifest};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -116,7 +117,7 @@ fn what_a_command_does_wrong_is_one_line_and_the_study_goes_on() {
         (
             "run = \"sh -c 'exit {x}'\"",
             ["0", "3"],
-            "the command ended with exit status 3: it printed nothing",
+            "the command ended with exit status 3, which --exit-codes 0,3 would accept: it printed nothing",
         ),
         ("run = \"sh -c 'sleep {x} & true'\"", ["0", "1000"], "sh left 1 process running"),
         (
@@ -159,7 +160,8 @@ fn what_a_failed_command_said_is_kept_and_its_last_line_shown_once() {
     let failed = runs.iter().find(|run| level(run) == "3").expect("it ran");
     let file = format!("runs/{:04}.stderr", failed["number"].as_u64().expect("a number"));
     let reason = failed["ended"]["reason"].as_str().expect("a sentence");
-    assert_eq!(reason, format!("the command ended with exit status 3 ({file}): the *** last"));
+    let expected = "the command ended with exit status 3, which --exit-codes 0,3 would accept";
+    assert_eq!(reason, format!("{expected} ({file}): the *** last"));
     let kept = fs::read_to_string(directory.path().join("b").join(&file)).expect("kept");
     assert_eq!(kept, "first\nthe *** last\n");
     fine(directory.path(), ["verify", "b"]);
@@ -327,6 +329,149 @@ fn a_study_that_cannot_be_is_refused_with_its_line() {
     );
 }
 
+#[test]
+fn a_path_in_a_value_is_the_directory_that_was_named_wherever_the_value_stands() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let place = directory.path().join("a b");
+    fs::create_dir_all(place.join("etc")).expect("made");
+    fs::create_dir_all(place.join("usr")).expect("made");
+    let named = |bundle: &str, more: &[&str]| {
+        let begin =
+            ["compare-commands", "ls -d {path}/etc", "ls -d {path}/usr", "--path", "a b", "--blocks", "1"];
+        let asked: Vec<&str> = begin.iter().chain(more).copied().chain(["--bundle", bundle]).collect();
+        let ended = plumb(directory.path(), asked);
+        let run = directory.path().join(bundle).join("runs/0001.json");
+        let run = fs::read_to_string(run).unwrap_or_else(|_| panic!("{}", ended.stderr));
+        let run: Value = serde_json::from_str(&run).expect("JSON");
+        assert_eq!(run["ended"]["reason"], Value::Null, "{run}");
+        let report = fs::read_to_string(directory.path().join(bundle).join("report.txt")).expect("a report");
+        assert!(report.contains("the block device under the path was waited for"), "{report}");
+        run["record"]["command"]["arguments"].clone()
+    };
+    let ends = |argument: &Value, quote: &str| {
+        let argument = argument.as_str().expect("text");
+        let expected = format!("{}{quote}", place.canonicalize().expect("there").display());
+        assert!(
+            argument.contains(&format!("{expected}/etc")) || argument.contains(&format!("{expected}/usr"))
+        );
+    };
+    let plain = named("plain", &[]);
+    assert_eq!((plain.as_array().map(Vec::len), &plain[1]), (Some(3), &Value::from("-d")));
+    ends(&plain[2], "");
+    ends(&named("shell", &["--shell"])[2], "'");
+
+    // Within a text for a shell, under [settings] and in a level that sets several words.
+    let sections = r#"
+[command]
+run = "sh -c 'ls -d {path}/{x}' {how}"
+drop = ["{path}/{x}/dropped"]
+[settings]
+how = "{path}/etc"
+"#;
+    write(directory.path(), sections, ["etc", "usr"], "");
+    let ended =
+        plumb(directory.path(), ["study", "small.toml", "--path", "a b", "--bundle", "file", "--json"]);
+    assert!(ended.stdout.starts_with('{'), "{}", ended.stderr);
+    let run = fs::read_to_string(directory.path().join("file/runs/0001.json")).expect("a run");
+    let run: Value = serde_json::from_str(&run).expect("JSON");
+    let arguments = &run["record"]["command"]["arguments"];
+    ends(&arguments[2], "'");
+    ends(&arguments[3], "");
+}
+
+#[test]
+fn a_word_that_nothing_sets_is_refused_in_a_value_too() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (code, error) = refused(directory.path(), ["compare-commands", "rm -rf {dir}/x", "true"]);
+    assert_eq!(
+        (code, error.as_str()),
+        (
+            2,
+            "COMMAND: arm command=A: run: the word {dir} is not set: it stands in a value of {command}, where {path} alone is filled \
+             in; braces that are text are doubled: {{dir}}"
+        )
+    );
+}
+
+#[test]
+fn words_for_a_shell_are_refused_in_every_step_and_in_values() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for option in ["--setup", "--cleanup", "--prepare", "--conclude", "--verify"] {
+        let (code, error) =
+            refused(directory.path(), ["compare-commands", "true", "sleep 0", option, "rm -f build/*.o"]);
+        let expected = format!(
+            "{option}: {}: build/*.o is for a shell, and \"rm -f build/*.o\" is started ",
+            &option[2..]
+        );
+        assert!(code == 2 && error.starts_with(&expected), "{error}");
+    }
+    let (_, error) = refused(directory.path(), ["compare-commands", "true && sleep 1", "sleep 0.05"]);
+    assert_eq!(
+        error,
+        "COMMAND: arm command=A: run: && is for a shell, and \"true && sleep 1\" is started without one: say --shell (shell = true \
+         in a study file), or put it in single quotes if it is text"
+    );
+    write(directory.path(), "[command]\nrun = \"sort {x} > out\"", ["1", "2"], "");
+    let (_, error) = refused(directory.path(), ["study", "small.toml"]);
+    assert!(error.starts_with("small.toml:9: run: > is for a shell"), "{error}");
+    let shell =
+        ["compare-commands", "true && true", "true; true", "--shell", "--blocks", "1", "--bundle", "b"];
+    assert!(plumb(directory.path(), shell).stdout.contains("1 claim"));
+}
+
+#[test]
+fn a_command_may_end_with_the_codes_that_are_accepted_and_no_other() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let ask = |more: &[&str], bundle: &str| {
+        let begin = ["compare-commands", "sh -c 'exit 1'", "sh -c 'exit  1'", "--same", "--blocks", "1"];
+        let asked: Vec<&str> = begin.iter().chain(more).copied().chain(["--bundle", bundle]).collect();
+        plumb(directory.path(), asked);
+        let run = fs::read_to_string(directory.path().join(bundle).join("runs/0001.json")).expect("a run");
+        serde_json::from_str::<Value>(&run).expect("JSON")["ended"]["reason"].clone()
+    };
+    assert_eq!(ask(&["--exit-codes", "0,1"], "accepted"), Value::Null);
+    let refused = |reason: &Value, codes: &str| {
+        let reason = reason.as_str().expect("a reason");
+        let expected =
+            format!("the command ended with exit status 1, which --exit-codes {codes} would accept");
+        assert!(reason.starts_with(&expected), "{reason}");
+    };
+    refused(&ask(&[], "default"), "0,1");
+    refused(&ask(&["--exit-codes", "0,2"], "others"), "0,2,1");
+}
+
+#[test]
+fn figures_of_several_documents_and_of_other_units_are_asked_about() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let ask = |more: &[&str], bundle: &str| {
+        let begin = ["compare-commands", "--blocks", "2", "--better", "higher", "--bundle", bundle];
+        plumb(directory.path(), begin.iter().chain(more).copied().collect::<Vec<&str>>())
+    };
+    let two = ["echo '{\"a\":10} {\"a\":500}'", "echo '{\"a\":10} {\"a\":900}'", "--measure", "json:/a"];
+    ask(&two, "two");
+    let run = fs::read_to_string(directory.path().join("two/runs/0001.json")).expect("a run");
+    assert!(run.contains(r#"2 JSON documents have /a; take = \"last\" or \"sum\" (--take)"#), "{run}");
+    let taken: Vec<&str> = two.iter().copied().chain(["--take", "last"]).collect();
+    ask(&taken, "last");
+    let run = fs::read_to_string(directory.path().join("last/runs/0001.json")).expect("a run");
+    let run: Value = serde_json::from_str(&run).expect("JSON");
+    assert!([500.0, 900.0].contains(&measure(&run, "a")), "{run}");
+
+    let speeds = ["echo '985 MB/s'", "echo '1.1 GB/s'"];
+    let bare = ask(&[speeds[0], speeds[1], "--measure", "regex:([0-9.]+) [kMG]B/s"], "bare").stdout;
+    assert!(bare.contains("Figures of figure lie about a thousandfold apart"), "{bare}");
+    let whole = ask(&[speeds[0], speeds[1], "--measure", "regex:([0-9.]+ [kMG]B/s)"], "whole").stdout;
+    assert!(!whole.contains("thousandfold"), "{whole}");
+    let (code, error) = refused(
+        directory.path(),
+        ["compare-commands", "true", "sleep 0", "--take", "sum", "--measure", "cpu"],
+    );
+    assert!(
+        code == 2 && error.starts_with("--take sum: it belongs to a figure of --measure regex:PATTERN"),
+        "{error}"
+    );
+}
+
 /// Processes that have this text among their arguments, zombies apart.
 fn living(text: &str) -> usize {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
@@ -393,4 +538,159 @@ fn a_study_that_is_killed_leaves_nothing_running_and_its_files_are_put_back() {
     child.wait().expect("ended");
     assert_eq!(living(&seconds), 0);
     assert_eq!(fs::read_to_string(directory.path().join("x.conf")).expect("read"), "as it was");
+}
+
+/// The study that was interrupted: its bundle `b` has a run, and no end.
+fn killed_after_a_run(directory: &Path, sections: &str) {
+    write(directory, sections, ["1", "2"], "");
+    let begin = ["study", "small.toml", "--bundle", "b", "--seed", "1", "--blocks", "6"];
+    let mut child = command(directory)
+        .args(begin)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    assert!(wait_until(|| directory.join("b/runs/0002.json").exists()), "a run");
+    child.kill().expect("kill -9");
+    child.wait().expect("a child");
+}
+
+#[test]
+fn a_resume_that_is_refused_runs_no_command_and_removes_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let sections = r#"
+[command]
+setup = "touch set-up"
+run = "sh -c 'sleep 0.0{x}'"
+cleanup = "touch cleaned"
+"#;
+    killed_after_a_run(here, sections);
+    fs::remove_file(here.join("set-up")).expect("it ran");
+    fs::write(here.join("b/runs/0099.unfinished"), "{").expect("a file");
+    fs::write(here.join("b/notes.txt"), "the user's").expect("a file");
+    // The bundle of another machine.
+    let environment = fs::read_to_string(here.join("b/environment.json")).expect("read");
+    let mut parsed: Value = serde_json::from_str(&environment).expect("JSON");
+    parsed["host"]["name"] = "elsewhere".into();
+    let renew = |text: &str| {
+        let mut manifest = Manifest::read(&here.join("b")).expect("a manifest");
+        manifest.list("environment.json", text);
+        fs::write(here.join("b/environment.json"), text).expect("written");
+        fs::write(here.join("b").join(MANIFEST), manifest.to_text()).expect("written");
+    };
+    renew(&serde_json::to_string_pretty(&parsed).expect("JSON"));
+    let ended = plumb(here, ["study", "--resume", "b"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("cannot resume b: host was elsewhere"), "{}", ended.stderr);
+    for (name, is_there) in
+        [("set-up", false), ("cleaned", false), ("b/notes.txt", true), ("b/runs/0099.unfinished", true)]
+    {
+        assert_eq!(here.join(name).exists(), is_there, "{name}");
+    }
+
+    renew(&environment);
+    let ended = plumb(here, ["study", "--resume", "b"]);
+    assert!(ended.stderr.contains("b: removed runs/0099.unfinished"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("b: notes.txt: no file of a study"), "{}", ended.stderr);
+    for (name, is_there) in
+        [("set-up", true), ("cleaned", true), ("b/notes.txt", true), ("b/runs/0099.unfinished", false)]
+    {
+        assert_eq!(here.join(name).exists(), is_there, "{name}");
+    }
+}
+
+#[test]
+fn a_second_resume_leaves_a_study_that_runs_alone() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let sections = r#"
+[command]
+setup = "mkdir -p data"
+run = "sh -c 'test -d data && sleep 0.1{x}'"
+cleanup = "rm -rf data"
+"#;
+    write(here, sections, ["1", "2"], "");
+    let begin = ["study", "small.toml", "--bundle", "b", "--seed", "1", "--blocks", "2"];
+    let mut first =
+        command(here).args(begin).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    assert!(wait_until(|| here.join("b/runs/0002.json").exists()), "a run");
+    let (code, line) = refused(here, &["study", "--resume", "b"]);
+    assert_eq!(code, 1);
+    assert!(line.contains(" is being written by another process"), "{line}");
+    assert!(here.join("data").is_dir(), "its cleanup is the first one's to run");
+    first.wait().expect("a child");
+    let analysis = fs::read_to_string(here.join("b/analysis.json")).expect("it ended");
+    let analysis: Value = serde_json::from_str(&analysis).expect("JSON");
+    assert_eq!(analysis["design"]["blocks_used"], 2, "no run failed");
+    assert!(!here.join("data").exists());
+}
+
+/// True if a file below a directory has this text.
+fn holds(directory: &Path, text: &str) -> bool {
+    fs::read_dir(directory).expect("a directory").flatten().any(|entry| match entry.path() {
+        path if path.is_dir() => holds(&path, text),
+        path => String::from_utf8_lossy(&fs::read(&path).expect("read")).contains(text),
+    })
+}
+
+#[test]
+fn the_value_of_a_secret_is_in_no_file_of_a_bundle_and_a_study_that_goes_on_needs_it_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let sections = r#"
+[command]
+run = "sh -c 'test \"$TOKEN\" = s3cr3tvalue && sleep 0.0{x}'"
+verify = "printenv TOKEN"
+secrets = ["TOKEN"]
+[command.environment]
+TOKEN = "s3cr3tvalue"
+"#;
+    // A value that the study has elsewhere too would be kept with it.
+    write(here, sections, ["1", "2"], "");
+    let line = plumb(here, ["study", "small.toml", "--bundle", "b"]).stderr;
+    assert!(line.contains("the value of TOKEN (secrets) is also in another part of the study"), "{line}");
+    let sections = sections.replace("= s3cr3tvalue &&", "!= x &&");
+    write(here, &sections.replace("s3cr3tvalue", "s3cr3t{x}"), ["1", "2"], "");
+    let (_, line) = refused(here, &["study", "small.toml", "--bundle", "b"]);
+    assert!(line.contains("secrets: TOKEN has the word {x}"), "{line}");
+
+    killed_after_a_run(here, &sections);
+    assert!(!holds(&here.join("b"), "s3cr3tvalue"));
+    let (_, line) = refused(here, &["study", "--resume", "b"]);
+    assert!(line.contains("the value of TOKEN was in its study file, and no bundle keeps it"), "{line}");
+    // By the file, and by the environment of the caller.
+    fs::create_dir(here.join("other")).expect("a directory");
+    let copied = std::process::Command::new("cp").args(["-r", "b", "other/b"]).current_dir(here).status();
+    assert!(copied.expect("cp").success());
+    let ended = plumb(here, ["study", "small.toml", "--resume", "b"]);
+    assert!(ended.stdout.contains("6 of 6 blocks used"), "{}{}", ended.stdout, ended.stderr);
+    let mut again = command(&here.join("other"));
+    let again = again.args(["study", "--resume", "b"]).env("TOKEN", "s3cr3tvalue").output().expect("it runs");
+    assert!(String::from_utf8_lossy(&again.stdout).contains("6 of 6 blocks used"), "{again:?}");
+    for bundle in ["b", "other/b"] {
+        fine(here, ["verify", bundle]);
+        assert!(!holds(&here.join(bundle), "s3cr3tvalue"));
+        assert!(holds(&here.join(bundle), "***"));
+    }
+}
+
+#[test]
+fn a_run_whose_processes_were_stopped_is_no_run_of_the_study() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    // The third run stops its own parent, and goes on itself until that is woken: as a stop of all
+    // of them.
+    let sections = r#"
+[command]
+run = """sh -c 'echo >> count; if [ $(wc -l < count) = 3 ]; then kill -STOP $PPID; sleep 4; kill -CONT $PPID; fi; sleep 0.0{x}'"""
+"#;
+    write(here, sections, ["1", "2"], "");
+    let runs = runs(here);
+    let reasons = reasons(&runs);
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    assert!(
+        reasons[0].starts_with("its processes were stopped, or the machine was suspended, for "),
+        "{reasons:?}"
+    );
 }

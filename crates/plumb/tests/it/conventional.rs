@@ -91,7 +91,7 @@ fn an_interrupted_load_that_waits_for_the_archiver_says_what_stays_and_the_cure(
     let mut rest = String::new();
     errors.read_to_string(&mut rest).expect("the rest");
     let least = stays(&rest);
-    assert_eq!(end_of(child).status.code(), Some(1));
+    assert_eq!(end_of(child).status.code(), Some(130));
     let checked = fine(directory.path(), ["check", "towns"]);
     assert!(rows_of(&checked) >= least && least > 0, "{rest}{checked}");
 }
@@ -108,7 +108,7 @@ fn an_interrupted_load_says_once_how_many_rows_stay() {
     wait_until_at_work(path, &mut child);
     signal("INT", child.id());
     let ended = end_of(child);
-    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(ended.status.code(), Some(130));
     let said = String::from_utf8_lossy(&ended.stderr);
     let count = stays(&said);
     let found = rows_of(&fine(path, ["check", "towns"]));
@@ -188,6 +188,7 @@ fn a_file_is_loaded_by_transactions_indexed_checked_and_dropped() {
             "rows 5,000 can be read",
             "indexes = table 5,000 entries in order, each with the key of its row",
             "versions 0 deleted rows and entries keep their room",
+            "passed: the table and its indexes are right",
         ]
     );
     assert_eq!(fine(path, ["drop", "towns_id_ix"]), "dropped index TOWNS_ID_IX\n");
@@ -364,4 +365,36 @@ fn all_damaged_blocks_of_a_table_are_counted() {
     fine(path, ["check", "others"]);
     fine(path, ["drop", "towns"]);
     fine(path, ["check"]);
+}
+
+/// Nothing is asked of the second load, so what the database was made with is no contradiction.
+#[test]
+fn settings_that_are_fixed_at_creation_are_judged_by_what_the_database_has() {
+    for (name, value) in [
+        ("db_block_size", "16K"),
+        ("data_files", "5"),
+        ("extent_size", "4M"),
+        ("log_file_size", "1M"),
+        ("log_file_groups", "2"),
+        ("log_file_members", "2"),
+        ("log_buffer", "1M"),
+    ] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let here = directory.path();
+        towns(here, 1_000);
+        let set = format!("{name}={value}");
+        fine(here, ["load", "towns.csv", "--table", "FIRST", "--conventional", "--set", &set]);
+        let bundle = ["--bundle", "second"];
+        fine(here, [&["load", "towns.csv", "--table", "SECOND", "--conventional"], &bundle[..]].concat());
+        let second = fs::read_to_string(here.join("second/record.json")).expect("a record");
+        let second: Value = serde_json::from_str(&second).expect("a record");
+        let receipts = second["receipts"].as_array().expect("receipts");
+        let of_setting: Vec<_> = receipts.iter().filter(|row| row["setting"] == name).collect();
+        assert!(of_setting.iter().all(|row| row["held"] == "held"), "{name}: {of_setting:?}");
+        let row = second["settings"].as_array().expect("settings").iter().find(|row| row["name"] == name);
+        let made_with = if name == "log_buffer" { "8M" } else { value };
+        assert_eq!(row.expect("all are there")["value"], made_with, "{name}");
+        fine(here, ["load", "towns.csv", "--table", "THIRD"]);
+        fine(here, ["index", "THIRD", "town"]);
+    }
 }

@@ -41,6 +41,41 @@ fn numbers_come_back_as_they_were_written() {
 }
 
 #[test]
+fn dates_come_back_as_they_were_written_and_declared_numbers_with_their_scale() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let text = "day,at,stamp,amount\n31/12/2020,3.4.2021 09:05,2021-03-28T01:00:00+01:00,302.60\n\
+                01/02/2021,28.11.2021,2021-03-29T23:59:58+01:00,5.00\n";
+    fs::write(directory.path().join("t.csv"), text).expect("a file");
+    for conventional in [&[][..], &["--conventional"]] {
+        let types = ["load", "t.csv", "--table", "t", "--types", "amount=NUMBER(38,2)"];
+        let said = fine(directory.path(), [&types[..], conventional].concat());
+        assert_eq!(said.matches("all values are dates").count(), 3, "{said}");
+        assert_eq!(fine(directory.path(), ["export", "t"]), text);
+        assert!(fine(directory.path(), ["head", "t"]).contains("3.4.2021 09:05"));
+        fine(directory.path(), ["drop", "t"]);
+    }
+    // A type that is given reads dates by the form that is given, and writes them by it.
+    let given = ["load", "t.csv", "--table", "t", "--types", "day=DATE", "--date-format", "DD/MM/YYYY"];
+    fine(directory.path(), given);
+    assert_eq!(fine(directory.path(), ["export", "t"]), text);
+    fs::write(directory.path().join("mixed.csv"), "at\n2021-1-5\n2021-01-06\n").expect("a file");
+    let said = fine(directory.path(), ["load", "mixed.csv", "--table", "mixed"]);
+    assert!(said.contains("--types makes it a DATE all the same"), "{said}");
+    assert_eq!(fine(directory.path(), ["export", "mixed"]), "at\n2021-1-5\n2021-01-06\n");
+}
+
+#[test]
+fn parquet_is_refused_with_the_build_that_has_it() {
+    if cfg!(feature = "parquet") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (code, line) = refused(directory.path(), ["export", "t", "--format", "parquet"]);
+    assert_eq!(code, 2);
+    assert!(line.contains("`cargo build --release --features parquet` has it"), "{line}");
+}
+
+#[test]
 fn rows_come_in_the_order_of_an_index() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut text = "id,name\n".to_string();
@@ -51,7 +86,7 @@ fn rows_come_in_the_order_of_an_index() {
     fine(directory.path(), ["load", "t.csv", "--table", "t"]);
     fine(directory.path(), ["index", "t", "id desc", "--name", "by_id"]);
     let exported = fine(directory.path(), ["export", "t", "--order-by", "by_id", "--output", "out.csv"]);
-    assert_eq!(exported, "");
+    assert_eq!(exported, "out.csv: 20,000 rows\n");
     let out = fs::read_to_string(directory.path().join("out.csv")).expect("made");
     let id = |line: &str| line.split(',').next().and_then(|id| id.parse::<u32>().ok()).expect("an id");
     let ids: Vec<u32> = out.lines().skip(1).map(id).collect();
@@ -116,7 +151,7 @@ fn a_pipe_is_loaded_and_leaves_nothing() {
     let said = load_from_a_pipe(directory.path(), b"id|day\n1|31/12/2020\n2|01/01/2021\n");
     assert!(said.starts_with("standard input: 2 rows\n"), "{said}");
     assert!(said.contains("all values are dates written DD/MM/YYYY"), "{said}");
-    assert_eq!(fine(directory.path(), ["export", "t"]), "id,day\n1,2020-12-31\n2,2021-01-01\n");
+    assert_eq!(fine(directory.path(), ["export", "t"]), "id,day\n1,31/12/2020\n2,01/01/2021\n");
     assert_eq!(names(directory.path()), ["plumb.db"]);
     let said = load_from_a_pipe(directory.path(), b"");
     assert!(said.contains("standard input is empty") || said.contains("exists already"), "{said}");

@@ -303,7 +303,7 @@ fn an_interrupted_run_ends_and_leaves_nothing() {
         let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
         assert!(killed.expect("kill is there").success());
         let ended = end_of(child);
-        assert_eq!(ended.status.code(), Some(1));
+        assert_eq!(ended.status.code(), Some(if signal == "INT" { 130 } else { 143 }));
         let stderr = String::from_utf8_lossy(&ended.stderr);
         assert!(stderr.starts_with("plumb: interrupted: "), "{stderr}");
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
@@ -404,7 +404,7 @@ fn an_interrupted_first_load_leaves_no_database() {
             println!("it was loaded before {after_ms} ms had passed");
             return;
         }
-        assert_eq!(ended.status.code(), Some(1), "{stderr}");
+        assert_eq!(ended.status.code(), Some(130), "{stderr}");
         assert!(stderr.starts_with("plumb: interrupted: "), "{stderr}");
         assert_eq!(names(directory.path()), ["t.csv"], "{stderr}");
     }

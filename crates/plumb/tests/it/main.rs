@@ -20,6 +20,7 @@
 //! - `trace`: every request of a run, printed from its bundle.
 //! - `backup`: backups there and back.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
+//! - `memory_files`: overlayfs and tmpfs, whose page cache says nothing of a device.
 //! - `limits`: fewer threads, rings and less memory than asked for.
 //! - `texts`: help, lists and every error message, as snapshots.
 
@@ -35,6 +36,7 @@ mod faults;
 mod foreign_text;
 mod large_sort;
 mod limits;
+mod memory_files;
 mod orphans;
 mod own_data;
 mod periods;

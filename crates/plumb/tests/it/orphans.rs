@@ -262,7 +262,7 @@ fn the_end_of_the_terminal_is_as_ctrl_c_unless_nohup_ignores_it() {
     let (child, home) = started(directory.path(), &RUN);
     signal("HUP", child.id());
     let ended = end_of(child);
-    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(ended.status.code(), Some(129));
     let stderr = String::from_utf8_lossy(&ended.stderr);
     assert!(stderr.starts_with("plumb: interrupted: "), "{stderr}");
     assert!(!home.exists());
@@ -324,4 +324,54 @@ fn a_limit_on_the_size_of_files_is_an_error_that_names_it() {
         );
         assert_eq!(names(directory.path()), ["t.csv"], "{arguments}");
     }
+}
+
+#[test]
+fn a_file_that_was_removed_while_it_was_open_is_no_stray() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::create_dir(here.join("plumb-run-1")).expect("a directory");
+    for (name, text) in
+        [("plumb-owner", "plumb 4194305 started 1\n"), (".fuse_hidden000a", ""), (".nfs01", "")]
+    {
+        fs::write(here.join("plumb-run-1").join(name), text).expect("a file");
+    }
+    fine(here, ["clean"]);
+    assert_eq!(names(here), Vec::<String>::new());
+}
+
+/// In a directory such as `/tmp` anybody may lay a journal or a mark beside a file of root's.
+#[test]
+fn what_another_user_says_of_a_file_is_not_acted_on() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let nobody = Some(65_534);
+    let laid = |name: &str, text: &str| {
+        fs::write(here.join(name), text).expect("a file");
+        std::os::unix::fs::chown(here.join(name), nobody, nobody)
+    };
+    let dead = "plumb 4194305 started 1\n";
+    if laid("probe", "").is_err() {
+        println!("skipped: files are given away by root alone");
+        return;
+    }
+    fs::remove_file(here.join("probe")).expect("a file");
+    for name in ["x.conf", "out.unfinished"] {
+        fs::write(here.join(name), "root's").expect("a file");
+    }
+    fs::create_dir(here.join("plumb-run-1")).expect("a directory");
+    fs::write(here.join("plumb-run-1/control.json"), "root's").expect("a file");
+    for mark in ["x.conf.plumb-owner", "out.unfinished.plumb-owner", "plumb-run-1/plumb-owner"] {
+        laid(mark, dead).expect("root gives it away");
+    }
+    laid("x.conf.plumb-absent", "").expect("root gives it away");
+    let before = (names(here), names(&here.join("plumb-run-1")));
+    assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n");
+    assert_eq!((names(here), names(&here.join("plumb-run-1"))), before);
+    // A mark that is root's, and a journal that is not.
+    fs::write(here.join("x.conf.plumb-owner"), dead).expect("a file");
+    std::os::unix::fs::chown(here.join("x.conf.plumb-owner"), Some(0), Some(0)).expect("taken");
+    let (_, line) = refused(here, &["clean"]);
+    assert!(line.contains("x.conf.plumb-absent is of user 65534"), "{line}");
+    assert_eq!(fs::read_to_string(here.join("x.conf")).expect("read"), "root's");
 }

@@ -113,6 +113,38 @@ fn gzip_other_delimiters_null_texts_and_given_types_work() {
 }
 
 #[test]
+fn a_file_without_a_header_and_odd_names_are_loaded_as_they_are_named() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    write(here, "rows.csv", "101,Ulm,-6.08\n102,Bonn,7.1\n");
+    let (_, line) = refused(here, ["load", "rows.csv", "--table", "t"]);
+    assert!(
+        line.contains("2 of 2 are values as those below them; say --no-header or --names A,B,..."),
+        "{line}"
+    );
+    let named = ["load", "rows.csv", "--table", "t", "--names", "id,\"price, EUR\",a=b"];
+    assert!(fine(here, named).starts_with("rows.csv: 2 rows\n"));
+    assert_eq!(fine(here, ["export", "t"]), "id,\"price, EUR\",a=b\n101,Ulm,-6.08\n102,Bonn,7.1\n");
+    let (_, line) = refused(here, ["index", "t", "price"]);
+    assert!(line.contains("id, \"price, EUR\", \"a=b\""), "{line}");
+    fine(here, ["index", "t", "\"price, EUR\" desc,a=b"]);
+    let types = ["load", "rows.csv", "--table", "u", "--no-header", "--types", "\"column_3\"=NUMBER(9,3)"];
+    fine(here, types);
+    assert_eq!(fine(here, ["export", "u"]), "column_1,column_2,column_3\n101,Ulm,-6.080\n102,Bonn,7.100\n");
+    write(here, "quotes.tsv", "id\ttitle (\")\n1\t\"Open\n2\tshut\"\n");
+    let said = fine(here, ["load", "quotes.tsv", "--table", "swallowed"]);
+    let expected = "1 row has a field of several lines: on lines 2 to 3; if quotes are text in this file, load again with \
+                    --quote none\n";
+    assert!(said.contains(expected), "{said}");
+    assert!(
+        fine(here, ["load", "quotes.tsv", "--table", "q", "--quote", "none"])
+            .starts_with("quotes.tsv: 2 rows\n")
+    );
+    assert!(fine(here, ["check"]).ends_with("passed: 4 tables and their indexes are right\n"));
+    assert!(fine(here, ["check", "t"]).ends_with("passed: the table and its indexes are right\n"));
+}
+
+#[test]
 fn a_blank_line_is_a_null_in_one_column_and_skipped_and_said_in_several() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     write(directory.path(), "one.csv", "a\n1\n\n3\n");

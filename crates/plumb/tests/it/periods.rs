@@ -123,6 +123,12 @@ fn a_line_a_run_has_the_figures_of_awr_info_and_what_an_operation_cost() {
     for name in ["ELAPSED", "DB Tm", "LIO", "REDO_MBS", "LFPW_LAT", "CPU_US/OP", "CS/OP", "WKB/OP"] {
         assert!(field(name).parse::<f64>().is_ok_and(|value| value > 0.0), "{name}: {lines}");
     }
-    let ended = plumb(directory.path(), ["info", "nowhere"]);
+    fs::create_dir(directory.path().join("measured")).expect("a directory");
+    fs::write(directory.path().join("measured/calibration.json"), "{}").expect("a file");
+    let ended = plumb(directory.path(), ["info", "nowhere", "measured", "run"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert_eq!(ended.stdout.lines().count(), 2, "what can be read is shown: {}", ended.stdout);
+    let said: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(said[0], "measured is a calibration and no run; `plumb report measured` shows it");
+    assert!(said.len() == 2 && said[1].starts_with("plumb: cannot read nowhere"), "{said:?}");
 }

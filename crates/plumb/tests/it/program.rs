@@ -18,7 +18,8 @@ pub struct Ended {
 /// The program, to be run in a directory.
 pub fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.current_dir(directory).stdin(Stdio::null());
+    // Pages are as wide as the lines, whatever the terminal of the tests.
+    command.current_dir(directory).stdin(Stdio::null()).env_remove("COLUMNS");
     command
 }
 

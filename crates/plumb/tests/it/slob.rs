@@ -183,7 +183,7 @@ fn what_a_slob_conf_contradicts_is_told_with_file_and_line() {
     check(b"SCALE=4000000P\n", &[], "a size (a number with K, M, G, T or P after it, as in 64K or 5T)");
     check(b"\nSCALE=1000P\n", &[], " (SCALE, slob.conf:2)");
     check(b"\nSCALE=9000000000000000000\n", &[], " (SCALE, slob.conf:2)");
-    check(b"UPDATE_PCT=2\xb2\n", &[], "is not a count (a number with K, M, G or T after it, as in 10M)");
+    check(b"UPDATE_PCT=2\xb2\n", &[], "expected a whole number from 0 to 100");
 }
 
 #[test]
@@ -197,8 +197,8 @@ fn what_cannot_be_is_refused_in_one_line_before_anything_is_made() {
             &["--conf", "slob.conf"],
             "slob.conf:1: a shell would expand this line: the file is read, and nothing in it is run; write the value itself",
         ),
-        (&["--conf", "high.conf"], "high.conf:2: UPDATE_PCT=120: expected a number from 0 to 100"),
-        (&["--update-pct", "101"], "--update-pct 101: expected a number from 0 to 100"),
+        (&["--conf", "high.conf"], "high.conf:2: UPDATE_PCT=120: expected a whole number from 0 to 100"),
+        (&["--update-pct", "101"], "--update-pct 101: expected a whole number from 0 to 100"),
         (&["--work-unit", "1"], "--work-unit 1: expected a count of 2 or more"),
         (
             &["--work-unit", "600", "--scale", "1000"],

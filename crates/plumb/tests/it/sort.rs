@@ -116,6 +116,8 @@ fn what_cannot_be_sorted_is_refused_and_leaves_nothing() {
         &["sort", "in.txt", "there.txt"][..],
         &["sort", "missing.txt", "out.txt"],
         &["sort", ".", "out.txt"],
+        &["sort", "in.txt", "-"],
+        &["sort", "-", "out.txt"],
         &["sort", "in.txt", "missing/out.txt"],
         &["sort", "long.txt", "out.txt"],
         &["sort", "in.txt", "out.txt", "--record", "100"],

@@ -1,6 +1,6 @@
 //! What the program says: help, lists and errors, as snapshots.
 
-use crate::program::{fine, plumb};
+use crate::program::{command, fine, plumb};
 use std::fs;
 use std::path::Path;
 
@@ -34,6 +34,18 @@ fn help_is_plain_and_complete() {
     printed!("help_list", "list", "--help");
     printed!("help_report", "report", "--help");
     printed!("help_compare", "compare", "--help");
+}
+
+#[test]
+fn columns_make_pages_as_narrow_as_they_say_and_a_pipe_has_no_colour() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for arguments in [&["load", "--help"][..], &["study", "--help"], &["--help"], &["list", "studies"]] {
+        let ended = command(directory.path()).args(arguments).env("COLUMNS", "80").output().expect("it ends");
+        let text = String::from_utf8(ended.stdout).expect("UTF-8");
+        let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(wide, Vec::<&str>::new(), "{arguments:?}");
+        assert!(!text.contains('\u{1b}'), "{arguments:?}");
+    }
 }
 
 #[test]

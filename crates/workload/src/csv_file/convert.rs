@@ -169,5 +169,7 @@ pub(super) fn check_field_count(
         let missing = name(found).unwrap_or_default();
         return Err(CsvError::TooFewFields { path, line, found, expected, last, missing });
     }
-    Err(CsvError::TooManyFields { path, line, found, expected, surplus: excerpt(records.field(expected)) })
+    let says_nothing = (expected..found).all(|index| records.field(index).is_empty());
+    let surplus = (!says_nothing).then(|| excerpt(records.field(expected)));
+    Err(CsvError::TooManyFields { path, line, found, expected, surplus })
 }

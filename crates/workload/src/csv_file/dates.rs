@@ -11,8 +11,13 @@
 //!
 //! A DATE has no zone. Times of one zone are kept as they are written and the zone is left out, which is said; times of two
 //! zones would come out in another order than they happened in, so they stay text.
+//!
+//! Dates come back as they were written: with zeros before one digit or without, with a blank or a
+//! T before the time, with seconds or without, with a zone's text behind it. A [`Spelling`] is what
+//! all values of a column share of that; where they share none the column stays text, as with
+//! numbers.
 
-use plumb_types::{DateError, DateTime};
+use plumb_types::{DateError, DateText, DateTime};
 use std::fmt;
 
 /// A way to write dates.
@@ -170,9 +175,96 @@ impl Forms {
     }
 }
 
+/// The way the dates of a column are written, besides their form; unknown parts are those that no
+/// value shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spelling {
+    /// True if a number of one digit has a zero before it, of the two that are no year, in their
+    /// order.
+    padded: [Option<bool>; 2],
+    /// True if midnight is written, false if the day stands alone.
+    midnight: Option<bool>,
+    clock: Option<Clock>,
+}
+
+/// The way the times of a column are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Clock {
+    /// A blank or a T.
+    before: u8,
+    seconds: bool,
+    /// The bytes behind the time, and their number.
+    behind: ([u8; CLOCK_BEHIND_MAX], usize),
+}
+
+/// ` +02:00`
+const CLOCK_BEHIND_MAX: usize = 7;
+
+impl Spelling {
+    /// The spelling of a text that is a date of some form.
+    #[inline]
+    pub(super) fn of(text: &[u8]) -> Option<Spelling> {
+        // Most dates are of this form, and this is the fast way to read them.
+        if let &[_, _, _, _, b'-', month, _, b'-', day, _] = text {
+            let padded = [month, day].map(|tens| (tens == b'0').then_some(true));
+            return Some(Spelling { padded, midnight: Some(false), clock: None });
+        }
+        let parts = Parts::of(text)?;
+        let places = if parts.year_first { [1, 2] } else { [0, 1] };
+        let padded = places.map(|place| (parts.numbers[place] < 10).then_some(parts.digits[place] == 2));
+        let Some((before, clock)) = parts.rest.split_first() else {
+            return Some(Spelling { padded, midnight: Some(false), clock: None });
+        };
+        let seconds = clock.get(5) == Some(&b':');
+        let (time, behind) = clock.split_at_checked(if seconds { 8 } else { 5 })?;
+        let is_midnight = time.iter().all(|byte| matches!(byte, b'0' | b':'));
+        let mut kept = [0; CLOCK_BEHIND_MAX];
+        kept.get_mut(..behind.len())?.copy_from_slice(behind);
+        let clock = Clock { before: *before, seconds, behind: (kept, behind.len()) };
+        Some(Spelling { padded, midnight: is_midnight.then_some(true), clock: Some(clock) })
+    }
+
+    /// The parts that two have in common; none where one way of writing does not give both back.
+    #[inline]
+    pub(super) fn and(self, other: Spelling) -> Option<Spelling> {
+        fn both<T: PartialEq>(one: Option<T>, two: Option<T>) -> Option<Option<T>> {
+            match (one, two) {
+                (Some(one), Some(two)) if one != two => None,
+                (one, two) => Some(one.or(two)),
+            }
+        }
+        let padded = [both(self.padded[0], other.padded[0])?, both(self.padded[1], other.padded[1])?];
+        let (midnight, clock) = (both(self.midnight, other.midnight)?, both(self.clock, other.clock)?);
+        Some(Spelling { padded, midnight, clock })
+    }
+
+    /// The way to write dates of this form.
+    pub(super) fn text(self, form: DateForm) -> DateText {
+        let [first, second] = self.padded.map(|padded| padded != Some(false));
+        let (month, day) = if form.order == Order::Day { (second, first) } else { (first, second) };
+        let mut pattern = form.to_string();
+        for (padded, long, short) in [(month, "MM", "M"), (day, "DD", "D")] {
+            if !padded {
+                pattern = pattern.replace(long, short);
+            }
+        }
+        let time = self.clock.map_or_else(|| DateText::default().time, Clock::text);
+        DateText { day: pattern, time, midnight: self.midnight == Some(true) }
+    }
+}
+
+impl Clock {
+    fn text(self) -> String {
+        let (behind, length) = self.behind;
+        let time = if self.seconds { "HH:MI:SS" } else { "HH:MI" };
+        format!("{}{time}{}", self.before as char, String::from_utf8_lossy(&behind[..length]))
+    }
+}
+
 /// The numbers of a date, with what stands between them.
 struct Parts<'a> {
     numbers: [u16; 3],
+    digits: [usize; 3],
     /// Whether the first has four digits; otherwise the last has.
     year_first: bool,
     separator: u8,
@@ -192,7 +284,14 @@ impl<'a> Parts<'a> {
             true => second_digits <= 2 && third_digits <= 2,
             false => first_digits <= 2 && second_digits <= 2 && third_digits == 4,
         };
-        lengths.then_some(Parts { numbers: [first, second, third], year_first, separator: *separator, rest })
+        let digits = [first_digits, second_digits, third_digits];
+        lengths.then_some(Parts {
+            numbers: [first, second, third],
+            digits,
+            year_first,
+            separator: *separator,
+            rest,
+        })
     }
 
     /// The date by this form; none where it has another.
@@ -316,6 +415,37 @@ mod tests {
             (&["20-12-2020x"], "no dates"),
         ] {
             assert_eq!(shown(texts), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn dates_come_back_where_all_are_written_in_one_way() {
+        let comes_back = |texts: &[&str]| {
+            let DateStyle { form, .. } = style(texts)?.ok()?;
+            let mut spellings = texts.iter().map(|text| Spelling::of(text.as_bytes()));
+            let first = spellings.next()??;
+            let text = spellings.try_fold(first, |all, next| all.and(next?))?.text(form);
+            let zone = style(texts)?.ok()?.zone;
+            for original in texts {
+                let date = DateStyle { form, zone }.read(original.as_bytes()).expect("read");
+                assert_eq!(text.text(&date), *original);
+            }
+            Some(format!("{}{}", text.day, text.time))
+        };
+        for (texts, expected) in [
+            (&["2020-12-31", "2021-01-01 10:00:00"][..], Some("YYYY-MM-DD HH:MI:SS")),
+            (&["3/4/2020", "12/31/2020"], Some("M/D/YYYY HH:MI:SS")),
+            (&["31/1/2020", "05/12/2020"], Some("DD/M/YYYY HH:MI:SS")),
+            (&["31.12.2020 00:00", "1.2.2020 23:59"], Some("D.M.YYYY HH:MI")),
+            (&["2020-12-31T10:00:00Z", "2020-12-31T00:00:00Z"], Some("YYYY-MM-DDTHH:MI:SSZ")),
+            (&["2020-12-31 10:00 +0200", "2020-12-31 11:00 +0200"], Some("YYYY-MM-DD HH:MI +0200")),
+            (&["2020-12-31", "2021-01-01 00:00:00"], None),
+            (&["2020-1-31", "2021-01-31"], None),
+            (&["2020-01-31 10:00", "2021-01-31 10:00:01"], None),
+            (&["2020-01-31 10:00:00", "2021-01-31T10:00:00"], None),
+            (&["2020-01-31 10:00:00Z", "2021-01-31 10:00:00"], None),
+        ] {
+            assert_eq!(comes_back(texts).as_deref(), expected, "{texts:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Why a CSV file cannot be read, each in one line that says what to do.
 
-use super::dates::{DateStyle, zone_name};
+use super::dates::{DateForm, DateStyle, zone_name};
 use super::records::RecordError;
 use plumb_types::{ColumnType, DateError, NumberError};
 use std::io;
@@ -22,10 +22,17 @@ pub enum CsvError {
     Read { path: PathBuf, line: u64, source: io::Error },
     /// A compressed file that is not whole.
     #[error(
-        "{} is a damaged gzip file: {source} after {}; `gzip -t` finds the same: fetch or compress it anew",
+        "{} is a damaged gzip file: {source} after {}; fetch or compress it again",
         path.display(), lines(*line)
     )]
     DamagedGzip { path: PathBuf, line: u64, source: io::Error },
+    /// Something else behind whole gzip data.
+    #[error(
+        "{}: behind the whole gzip data stands something else, beginning {found:?}; if it is worth nothing, load what is \
+         before it: zcat {} | plumb load -",
+        path.display(), path.display()
+    )]
+    BehindGzip { path: PathBuf, found: String },
     /// The header does not tell what stands between two fields.
     #[error(
         "{}: the header has {found}, and the lines below it do not tell which of them stands between two fields: say so \
@@ -41,16 +48,33 @@ pub enum CsvError {
     Empty { path: PathBuf },
     /// The first row holds values or nothing.
     #[error(
-        "{}:{line}: found {found:?}, expected a header row with the column names; add one as the first line",
+        "{}:{line}: found {found:?}, expected a header row with the column names; say --no-header or --names A,B,... if it is a \
+         row, --header if these are the names",
         path.display()
     )]
     NoHeader { path: PathBuf, line: u64, found: String },
+    /// Names that are values of their own columns.
+    #[error(
+        "{}:{line}: found {found:?} where the names of columns are expected, and {values} of {known} are values as those \
+         below them; say --no-header or --names A,B,... if it is a row, --header if these are the names",
+        path.display()
+    )]
+    LooksLikeRow { path: PathBuf, line: u64, found: String, values: usize, known: usize },
+    /// Other names than columns.
+    #[error("{}:{line}: found {}, and --names has {given}; give as many", path.display(), fields(*found))]
+    OtherNames { path: PathBuf, line: u64, found: usize, given: usize },
+    /// A form that no date has.
+    #[error(
+        "{}: no column has dates written {form}{}; correct --date-format or leave it out",
+        path.display(), example.as_ref().map_or(String::new(), |example| format!(" ({example})"))
+    )]
+    NoSuchDates { path: PathBuf, form: DateForm, example: Option<String> },
     /// More columns than a row can have.
     #[error("{}: found {found} columns, expected at most 255; leave some out", path.display())]
     TooManyColumns { path: PathBuf, found: usize },
     /// Two-byte characters.
-    #[error("{} is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8", path.display())]
-    Utf16 { path: PathBuf },
+    #[error("{} is {form}, expected UTF-8; convert it: iconv -f {form} -t UTF-8", path.display())]
+    Utf16 { path: PathBuf, form: &'static str },
     /// Bytes that are no UTF-8.
     #[error(
         "{}:{line}: column {column}: found {found:?} with the byte {byte:#04x} in place {place}, expected UTF-8; \
@@ -60,18 +84,17 @@ pub enum CsvError {
     InvalidUtf8 { path: PathBuf, line: u64, column: String, found: String, byte: u8, place: usize },
     /// A row ends early.
     #[error(
-        "{}:{line}: found {found} fields, the last {last:?}, expected {expected} as in the header; \
+        "{}:{line}: found {}, the last {last:?}, expected {expected} as in the first row; \
          column {missing} is the first without a value: complete the row or take it out",
-        path.display()
+        path.display(), fields(*found)
     )]
     TooFewFields { path: PathBuf, line: u64, found: usize, expected: usize, last: String, missing: String },
     /// A row goes on.
     #[error(
-        "{}:{line}: found {found} fields, expected {expected} as in the header; the first surplus one is \
-         {surplus:?}: put quotes around a value that contains the delimiter",
-        path.display()
+        "{}:{line}: found {}, expected {expected} as in the first row; {}",
+        path.display(), fields(*found), surplus_cure(surplus.as_deref())
     )]
-    TooManyFields { path: PathBuf, line: u64, found: usize, expected: usize, surplus: String },
+    TooManyFields { path: PathBuf, line: u64, found: usize, expected: usize, surplus: Option<String> },
     /// A value of a NUMBER column that is none.
     #[error("{}:{line}: column {column}: found {found:?}, expected {expected}; {}", path.display(), number_cure(source))]
     BadNumber {
@@ -115,20 +138,20 @@ pub enum CsvError {
     /// The file ends within quotes.
     #[error(
         "{}:{line}: the quote opened on line {quote_line} is not closed by the end of the file; \
-         close it, or double it if it belongs to the text",
+         close it, double it if it belongs to the text, or say --quote none if no quote of the file means anything",
         path.display()
     )]
     UnclosedQuote { path: PathBuf, line: u64, quote_line: u64 },
     /// A closing quote within a field.
     #[error(
         "{}:{line}: column {column}: found {found:?}, expected a delimiter after the closing quote; \
-         double each quote that belongs to the text",
+         double each quote that belongs to the text, or say --quote none if no quote of the file means anything",
         path.display()
     )]
     TextAfterQuote { path: PathBuf, line: u64, column: String, found: String },
     /// A row longer than the reader's bound.
     #[error(
-        "{}:{line}: the row is longer than 16 MiB; most likely a quote in it is not closed: close or double it",
+        "{}:{line}: the row is longer than 16 MiB; most likely a quote in it is not closed: close or double it, or say --quote none",
         path.display()
     )]
     RowTooLong { path: PathBuf, line: u64 },
@@ -159,7 +182,7 @@ impl CsvError {
         let path = path.to_owned();
         match error {
             RecordError::Read { line, source } if is_of_gzip(&source) => {
-                CsvError::DamagedGzip { path, line, source }
+                CsvError::of_gzip(path, line, source)
             }
             RecordError::Read { line, source } => CsvError::Read { path, line, source },
             RecordError::UnclosedQuote { line, quote_line } => {
@@ -170,6 +193,14 @@ impl CsvError {
                 let column = name(field).unwrap_or_else(|| (field + 1).to_string());
                 CsvError::TextAfterQuote { path, line, column, found: excerpt(found.as_bytes()) }
             }
+        }
+    }
+
+    /// Of a file that cannot be decompressed, or not to its end.
+    pub(super) fn of_gzip(path: PathBuf, line: u64, source: io::Error) -> Self {
+        match source.get_ref().and_then(|error| error.downcast_ref::<BehindGzip>()) {
+            Some(behind) => CsvError::BehindGzip { path, found: excerpt(&behind.0) },
+            None => CsvError::DamagedGzip { path, line, source },
         }
     }
 
@@ -206,6 +237,29 @@ fn lines(line: u64) -> String {
     match line.saturating_sub(1) {
         1 => "1 line".to_string(),
         before => format!("{before} lines"),
+    }
+}
+
+/// Bytes that follow whole gzip data.
+#[derive(Debug, thiserror::Error)]
+#[error("other data follows")]
+pub(super) struct BehindGzip(pub(super) Vec<u8>);
+
+fn fields(count: usize) -> String {
+    if count == 1 { "1 field".to_string() } else { format!("{count} fields") }
+}
+
+/// The cure for fields that the first row does not have; none are given where all of them are
+/// empty.
+fn surplus_cure(surplus: Option<&str>) -> String {
+    match surplus {
+        Some(surplus) => {
+            format!(
+                "the first surplus one is {surplus:?}: put quotes around a value that contains the delimiter"
+            )
+        }
+        None => "nothing stands behind the last delimiter: take it out, or have the first row end in one too"
+            .to_string(),
     }
 }
 

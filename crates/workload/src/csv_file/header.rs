@@ -1,11 +1,33 @@
-//! The first row: names, and the types given for them.
+//! The first row: names, or a row where the file has none; and the types given for columns.
+//!
+//! A file without a header would lose its first row to the names, silently. So a first row whose
+//! fields are values of their own columns is refused with a question. Names that are years (`1990`,
+//! `1991`) or go up in equal steps are those of a table with a column for each, and are taken for
+//! names.
 
 use super::error::excerpt;
 use super::pieces::Pieces;
 use super::records::Records;
 use super::{CsvError, inference};
-use plumb_types::{COLUMN_COUNT_MAX, ColumnType};
+use plumb_types::{COLUMN_COUNT_MAX, Column, ColumnType, listed_names};
 use std::path::Path;
+
+/// The meaning of the first row.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Header {
+    /// The names of the columns, unless it looks like a row: then it is refused.
+    #[default]
+    Expected,
+    /// The names, whatever they look like.
+    Names,
+    /// A row; the columns are called `column_1` and so on.
+    Missing,
+    /// A row; these are the names of the columns.
+    Given(Vec<String>),
+}
+
+/// Years that names of columns are taken for.
+const YEARS: std::ops::RangeInclusive<f64> = 1800.0..=2199.0;
 
 /// The name of a column.
 pub(super) struct ColumnName {
@@ -23,11 +45,17 @@ pub(super) fn read(
     path: &Path,
     pieces: &mut Pieces,
     records: &mut Records,
+    header: &Header,
 ) -> Result<Vec<ColumnName>, CsvError> {
     let here = || path.to_owned();
+    records.begin_at(pieces.first_line());
     let more = records.advance_in(pieces).map_err(|error| CsvError::from_record(path, error, |_| None))?;
     if !more {
         return Err(CsvError::Empty { path: here() });
+    }
+    if let Some(names) = names_of_row(path, records, header)? {
+        records.step_back();
+        return Ok(unique(names));
     }
     let mut headers = Vec::new();
     for (index, field) in records.fields().enumerate() {
@@ -39,7 +67,9 @@ pub(super) fn read(
             }
         }
     }
-    if headers.iter().all(|header| header.is_empty() || inference::is_value(header.as_bytes())) {
+    if *header == Header::Expected
+        && headers.iter().all(|header| header.is_empty() || inference::is_value(header.as_bytes()))
+    {
         let found = excerpt(headers.join(",").as_bytes());
         return Err(CsvError::NoHeader { path: here(), line: records.line(), found });
     }
@@ -47,6 +77,54 @@ pub(super) fn read(
         return Err(CsvError::TooManyColumns { path: here(), found: headers.len() });
     }
     Ok(unique(headers))
+}
+
+/// The names of columns whose file has no header; none where the first row has them.
+fn names_of_row(path: &Path, records: &Records, header: &Header) -> Result<Option<Vec<String>>, CsvError> {
+    let found = records.field_count();
+    if found > COLUMN_COUNT_MAX {
+        return Err(CsvError::TooManyColumns { path: path.to_owned(), found });
+    }
+    match header {
+        Header::Expected | Header::Names => Ok(None),
+        Header::Missing => Ok(Some((1..=found).map(|place| format!("column_{place}")).collect())),
+        Header::Given(names) if names.len() == found => Ok(Some(names.clone())),
+        Header::Given(names) => {
+            let (path, line, given) = (path.to_owned(), records.line(), names.len());
+            Err(CsvError::OtherNames { path, line, found, given })
+        }
+    }
+}
+
+/// Refuses names that are values of their own columns.
+pub(super) fn require_names(
+    path: &Path,
+    names: &[ColumnName],
+    columns: &[Column],
+    line: u64,
+) -> Result<(), CsvError> {
+    let is_value = |(name, column): (&ColumnName, &Column)| match column.column_type {
+        ColumnType::Number { .. } => Some(inference::is_number(name.header.as_bytes())),
+        ColumnType::Date => Some(inference::is_date(name.header.as_bytes())),
+        ColumnType::Text { .. } => None,
+    };
+    let known: Vec<bool> = names.iter().zip(columns).filter_map(is_value).collect();
+    let values = known.iter().filter(|is_value| **is_value).count();
+    let numbers: Vec<f64> = names.iter().filter_map(|name| name.header.parse().ok()).collect();
+    if values == 0 || 2 * values < known.len() || numbers.len() == values && is_series(&numbers) {
+        return Ok(());
+    }
+    let found: Vec<&str> = names.iter().map(|name| name.header.as_str()).collect();
+    let (path, found) = (path.to_owned(), excerpt(found.join(",").as_bytes()));
+    Err(CsvError::LooksLikeRow { path, line, found, values, known: known.len() })
+}
+
+/// True if numbers are years, or go up in equal steps.
+fn is_series(numbers: &[f64]) -> bool {
+    let are_years = numbers.iter().all(|number| YEARS.contains(number) && number.fract() == 0.0);
+    let steps: Vec<f64> = numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let equal = |step: &f64| *step > 0.0 && (step - steps[0]).abs() < 1e-9 * step.abs();
+    are_years || steps.len() > 1 && steps.iter().all(equal)
 }
 
 /// Names the columns: `column_3` for none, `_2` and on for one already used.
@@ -92,7 +170,7 @@ pub(super) fn given_types(
                     CsvError::UnknownColumn {
                         path: path.to_owned(),
                         name: name.clone(),
-                        names: names.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", "),
+                        names: listed_names(names.iter().map(|column| column.name.as_str())),
                     }
                 })?
             }

@@ -19,13 +19,13 @@
 //! a number at any time, by its type being given.
 
 use super::convert::{check_field_count, check_utf8, is_null, trim_blanks};
-use super::dates::{DateForm, DateStyle, Forms};
+use super::dates::{DateForm, DateStyle, Forms, Spelling as DateSpelling};
 use super::error::excerpt;
 use super::header::ColumnName;
 use super::pieces::{PieceError, Pieces};
 use super::records::{EmptyLines, RecordError, Records};
 use super::{CsvError, CsvOptions};
-use plumb_types::{ColumnType, DateError, NumberError, NumberForm, TEXT_BYTES_MAX, parse_number};
+use plumb_types::{ColumnType, DateError, DateText, NumberError, NumberForm, TEXT_BYTES_MAX, parse_number};
 use std::fmt;
 use std::num::NonZero;
 use std::path::Path;
@@ -73,7 +73,12 @@ pub enum ColumnBasis {
         written: NumberForm,
     },
     /// All its values are dates of one style.
-    Dates(DateStyle),
+    Dates {
+        /// The style.
+        style: DateStyle,
+        /// The way all of them are written.
+        written: DateText,
+    },
     /// It holds text.
     Text {
         /// Longest value in bytes.
@@ -88,7 +93,7 @@ impl ColumnBasis {
     pub(super) fn column_type(&self) -> ColumnType {
         match *self {
             ColumnBasis::Given | ColumnBasis::NoValues => ColumnType::Text { max_bytes: 1 },
-            ColumnBasis::Dates(_) => ColumnType::Date,
+            ColumnBasis::Dates { .. } => ColumnType::Date,
             ColumnBasis::Text { bytes_max, .. } => ColumnType::Text { max_bytes: bytes_max },
             ColumnBasis::Numbers { integer_digits, fraction_digits, .. } => {
                 let digits = (integer_digits + fraction_digits).max(1);
@@ -98,6 +103,14 @@ impl ColumnBasis {
                 let scale = (fraction_digits > 0).then_some(fraction_digits as i8);
                 ColumnType::Number { precision: Some(digits as u8), scale }
             }
+        }
+    }
+
+    /// The way dates of the column are written.
+    pub(super) fn dates(&self) -> DateText {
+        match self {
+            ColumnBasis::Dates { written, .. } => written.clone(),
+            _ => DateText::default(),
         }
     }
 
@@ -150,6 +163,8 @@ pub enum TextCause {
     OtherForm,
     /// It is a time of another zone than those above it.
     OtherZone,
+    /// It is a date with other zeros, seconds or marks than those above it.
+    OtherSpelling,
     /// All are dates, and may be read with the day first or the month.
     DayOrMonth([DateForm; 2]),
 }
@@ -172,6 +187,9 @@ impl fmt::Display for TextReason {
             TextCause::BeyondNumber => "has more digits or another size than a NUMBER keeps",
             TextCause::FractionalSeconds => "has fractional seconds that a DATE would lose",
             TextCause::OtherForm => "is written in another order or with other marks than the dates above it",
+            TextCause::OtherSpelling => {
+                "has other zeros, seconds or marks than the dates above it, which a DATE would lose"
+            }
             TextCause::OtherZone => "has another time zone than the times above it, which a DATE would lose",
             TextCause::DayOrMonth([one, two]) => {
                 return write!(
@@ -199,10 +217,48 @@ pub(super) struct Inferred {
     pub(super) findings: Vec<ColumnFinding>,
     pub(super) rows: u64,
     pub(super) skipped_lines: u64,
+    pub(super) several_lines: SeveralLines,
+}
+
+/// Rows of which a field runs over several lines: a quote that is text swallows what follows up to
+/// the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SeveralLines {
+    /// The number of such rows.
+    pub rows: u64,
+    /// The line that the first starts on.
+    pub first: u64,
+    /// The lines of the first.
+    pub lines: u64,
+}
+
+impl SeveralLines {
+    /// Takes in a row with so many line breaks in its fields.
+    fn note(&mut self, line: u64, breaks: u64) {
+        if self.rows == 0 {
+            (self.first, self.lines) = (line, breaks + 1);
+        }
+        self.rows += 1;
+    }
+
+    /// Takes in what a piece behind so many lines has.
+    fn merge(&mut self, piece: SeveralLines, lines_before: u64) {
+        if self.rows == 0 && piece.rows > 0 {
+            (self.first, self.lines) = (lines_before + piece.first, piece.lines);
+        }
+        self.rows += piece.rows;
+    }
 }
 
 /// Rows of a piece and what its columns seem to hold.
-type Found = Result<(u64, Vec<Guess>), CsvError>;
+type Found = Result<(Seen, Vec<Guess>), CsvError>;
+
+/// Figures of the rows of a piece.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    rows: u64,
+    several_lines: SeveralLines,
+}
 
 /// Pieces that a thread looks at while the next ones are read: some milliseconds of work,
 /// so that starting the thread is little beside it.
@@ -214,6 +270,7 @@ pub(super) fn infer(columns: Columns<'_>, pieces: &mut Pieces, first: Records) -
     let all = columns.inferred();
     let mut guesses = columns.guesses();
     let (mut rows, mut line, mut skipped_lines) = (0, first.next_line(), 0);
+    let mut several_lines = SeveralLines::default();
     // Looked at, and read meanwhile; of the second so many are pieces.
     let (mut now, mut next) = (vec![first], Vec::new());
     let (mut count, mut failed) = (1, None);
@@ -247,7 +304,9 @@ pub(super) fn infer(columns: Columns<'_>, pieces: &mut Pieces, first: Records) -
             if !again.is_empty() {
                 columns.observe(piece, line, &again, &mut guesses)?;
             }
-            rows += found?.0;
+            let seen = found?.0;
+            rows += seen.rows;
+            several_lines.merge(seen.several_lines, line - 1);
             skipped_lines += piece.skipped_lines();
             line += lines;
         }
@@ -256,7 +315,7 @@ pub(super) fn infer(columns: Columns<'_>, pieces: &mut Pieces, first: Records) -
     if let Some(error) = failed {
         return Err(columns.error(error.at(line)));
     }
-    Ok(Inferred { findings: columns.findings(guesses), rows, skipped_lines })
+    Ok(Inferred { findings: columns.findings(guesses), rows, skipped_lines, several_lines })
 }
 
 impl Columns<'_> {
@@ -294,7 +353,7 @@ impl Columns<'_> {
         let mut count = 0;
         while count < most && failed.is_none() {
             if count == records.len() {
-                records.push(Records::new(pieces.delimiter(), EmptyLines::of(self.names.len())));
+                records.push(Records::new(pieces.dialect(), EmptyLines::of(self.names.len())));
             }
             match records[count].refill(pieces) {
                 Ok(true) => count += 1,
@@ -308,24 +367,28 @@ impl Columns<'_> {
     /// What a piece holds, as if it were the first, and its rows.
     fn look(&self, piece: &mut Records) -> Found {
         let mut guesses = self.guesses();
-        let rows = self.observe(piece, 1, &self.inferred(), &mut guesses)?;
-        Ok((rows, guesses))
+        let seen = self.observe(piece, 1, &self.inferred(), &mut guesses)?;
+        Ok((seen, guesses))
     }
 
-    /// Takes in the values that a piece, which starts on this line, has in some columns; says its rows.
+    /// Takes in the values that a piece, which starts on this line, has in some columns; returns
+    /// what was seen of its rows.
     fn observe(
         &self,
         piece: &mut Records,
         line: u64,
         columns: &[usize],
         guesses: &mut [Guess],
-    ) -> Result<u64, CsvError> {
-        let mut rows = 0;
+    ) -> Result<Seen, CsvError> {
+        let mut seen = Seen::default();
         let mut scratch = Vec::new();
         piece.rewind(line);
         while piece.advance().map_err(|error| self.error(error))? {
             check_field_count(self.path, piece, self.names.len(), |index| self.name(index))?;
-            rows += 1;
+            seen.rows += 1;
+            if piece.lines_within() > 0 {
+                seen.several_lines.note(piece.line(), piece.lines_within());
+            }
             for &index in columns {
                 let value = piece.field(index);
                 if is_null(value, &self.options.null_text) {
@@ -338,7 +401,7 @@ impl Columns<'_> {
                 })?;
             }
         }
-        Ok(rows)
+        Ok(seen)
     }
 
     fn name(&self, index: usize) -> Option<String> {
@@ -352,7 +415,15 @@ impl Columns<'_> {
 
 /// Whether a field is a number or a date and so hardly a name.
 pub(super) fn is_value(field: &[u8]) -> bool {
-    parse_number(field, &mut Vec::new()).is_ok() || Forms::of(field, None).is_ok()
+    is_number(field) || is_date(field)
+}
+
+pub(super) fn is_number(field: &[u8]) -> bool {
+    parse_number(field, &mut Vec::new()).is_ok()
+}
+
+pub(super) fn is_date(field: &[u8]) -> bool {
+    Forms::of(field, None).is_ok()
 }
 
 /// What a column seems to hold.
@@ -375,6 +446,7 @@ enum Kind {
 /// The forms that all values may have, and the first of them.
 struct Dates {
     forms: Forms,
+    spelling: DateSpelling,
     line: u64,
     value: String,
 }
@@ -462,7 +534,7 @@ impl Guess {
     fn merge(&mut self, next: &Guess) -> bool {
         let merged = match (&mut self.kind, &next.kind) {
             (_, Kind::Nothing) => true,
-            (Kind::Dates(dates), Kind::Dates(found)) => dates.take(found.forms).is_ok(),
+            (Kind::Dates(dates), Kind::Dates(found)) => dates.take((found.forms, found.spelling)).is_ok(),
             (Kind::Numbers(numbers), Kind::Numbers(found)) => numbers.take(b"", found).is_ok(),
             (Kind::Text(_), _) => next.bytes_max <= TEXT_BYTES_MAX as usize,
             _ => false,
@@ -487,9 +559,10 @@ impl Guess {
 impl Dates {
     /// Takes in a further value; fails where no form is left.
     #[inline]
-    fn take(&mut self, found: Forms) -> Result<(), TextCause> {
+    fn take(&mut self, (found, spelling): (Forms, DateSpelling)) -> Result<(), TextCause> {
         match self.forms.and(found) {
             Some(forms) => {
+                self.spelling = self.spelling.and(spelling).ok_or(TextCause::OtherSpelling)?;
                 self.forms = forms;
                 Ok(())
             }
@@ -500,7 +573,7 @@ impl Dates {
 
     fn basis(self, bytes_max: u32) -> ColumnBasis {
         match self.forms.style() {
-            Ok(style) => ColumnBasis::Dates(style),
+            Ok(style) => ColumnBasis::Dates { style, written: self.spelling.text(style.form) },
             Err(forms) => {
                 let reason =
                     TextReason { line: self.line, value: self.value, cause: TextCause::DayOrMonth(forms) };
@@ -608,7 +681,7 @@ fn first_value(
         Err(cause) => cause,
     };
     match (read_date(value, meant), number) {
-        (Ok(forms), _) => Ok(Kind::Dates(Dates { forms, line, value: excerpt(value) })),
+        (Ok((forms, spelling)), _) => Ok(Kind::Dates(Dates { forms, spelling, line, value: excerpt(value) })),
         (Err(TextCause::FractionalSeconds), _) => Err(TextCause::FractionalSeconds),
         (Err(_), TextCause::NotANumber) => Err(TextCause::NeitherNumberNorDate),
         (Err(_), cause) => Err(cause),
@@ -630,9 +703,9 @@ fn read_number(value: &[u8], scratch: &mut Vec<u8>) -> Result<Numbers, TextCause
     }
 }
 
-fn read_date(value: &[u8], meant: Option<DateForm>) -> Result<Forms, TextCause> {
+fn read_date(value: &[u8], meant: Option<DateForm>) -> Result<(Forms, DateSpelling), TextCause> {
     match Forms::of(value, meant) {
-        Ok(forms) => Ok(forms),
+        Ok(forms) => DateSpelling::of(value).map(|spelling| (forms, spelling)).ok_or(TextCause::NotADate),
         Err(DateError::FractionalSeconds { .. }) => Err(TextCause::FractionalSeconds),
         Err(_) => Err(TextCause::NotADate),
     }

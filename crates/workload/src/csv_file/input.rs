@@ -1,18 +1,24 @@
 //! Opens a file, plain or compressed.
 
 use super::CsvError;
-use super::error::is_of_gzip;
-use flate2::read::MultiGzDecoder;
+use super::error::{BehindGzip, is_of_gzip};
+use flate2::bufread::GzDecoder;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 const GZIP_MAGIC: [u8; 2] = [0x1F, 0x8B];
 const UTF8_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 const UTF16_MARKS: [[u8; 2]; 2] = [[0xFF, 0xFE], [0xFE, 0xFF]];
+/// Bytes of the text that are looked at for its encoding.
+const HEAD_BYTES: usize = 8;
+/// Compressed bytes that are read at a time.
+const READ_BYTES: usize = 64 * 1024;
+/// Bytes behind gzip data that a message shows.
+const SHOWN_BYTES: usize = 40;
 
-/// The text of a file whose bytes lie here, decompressed where it is gzip, without a byte order
-/// mark.
+/// The text of a file whose bytes lie here, decompressed where it is gzip, without byte order
+/// marks.
 ///
 /// Fails where it cannot be read and where it is UTF-16.
 pub(super) fn open(path: &Path, bytes: &Path) -> Result<Box<dyn Read + Send>, CsvError> {
@@ -24,18 +30,32 @@ pub(super) fn open(path: &Path, bytes: &Path) -> Result<Box<dyn Read + Send>, Cs
     let head = head(&mut file, GZIP_MAGIC.len()).map_err(unreadable)?;
     let whole = Cursor::new(head.clone()).chain(file);
     let mut text: Box<dyn Read + Send> =
-        if head == GZIP_MAGIC { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-    let mut head = self::head(&mut text, UTF8_MARK.len()).map_err(|source| match is_of_gzip(&source) {
-        true => CsvError::DamagedGzip { path: path.to_owned(), line: 1, source },
+        if head == GZIP_MAGIC { Box::new(Members::new(whole)) } else { Box::new(whole) };
+    let mut head = self::head(&mut text, HEAD_BYTES).map_err(|source| match is_of_gzip(&source) {
+        true => CsvError::of_gzip(path.to_owned(), 1, source),
         false => unreadable(source),
     })?;
-    if UTF16_MARKS.iter().any(|mark| head.starts_with(mark)) {
-        return Err(CsvError::Utf16 { path: path.to_owned() });
+    if let Some(form) = utf16(&head) {
+        return Err(CsvError::Utf16 { path: path.to_owned(), form });
     }
-    if head == UTF8_MARK {
-        head.clear();
+    // Files that were put together by programs that each write one have two.
+    while head.starts_with(&UTF8_MARK) {
+        head.drain(..UTF8_MARK.len());
+        let missing = HEAD_BYTES - head.len();
+        head.extend(self::head(&mut text, missing).map_err(unreadable)?);
     }
     Ok(Box::new(Cursor::new(head).chain(text)))
+}
+
+/// The name of UTF-16 that a text begins in: by its mark, or by a zero in every second byte of a
+/// header in ASCII.
+fn utf16(head: &[u8]) -> Option<&'static str> {
+    if UTF16_MARKS.iter().any(|mark| head.starts_with(mark)) {
+        return Some("UTF-16");
+    }
+    let (pairs, _) = head.as_chunks::<2>();
+    let all = |low: usize| pairs.len() > 1 && pairs.iter().all(|pair| pair[low] != 0 && pair[1 - low] == 0);
+    if all(0) { Some("UTF-16LE") } else { all(1).then_some("UTF-16BE") }
 }
 
 /// The first `count` bytes, or fewer where there are no more.
@@ -43,4 +63,57 @@ fn head(input: &mut impl Read, count: usize) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(count);
     input.take(count as u64).read_to_end(&mut head)?;
     Ok(head)
+}
+
+/// The text of gzip members one behind the other, with zeros behind them: tapes and block devices
+/// pad files so.
+///
+/// Why not `MultiGzDecoder`: it takes padding for a damaged member.
+struct Members<R: Read> {
+    /// None behind the last one.
+    member: Option<GzDecoder<BufReader<R>>>,
+}
+
+impl<R: Read> Members<R> {
+    fn new(input: R) -> Members<R> {
+        Members { member: Some(GzDecoder::new(BufReader::with_capacity(READ_BYTES, input))) }
+    }
+}
+
+impl<R: Read> Read for Members<R> {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let count = member.read(target)?;
+            if count > 0 || target.is_empty() {
+                return Ok(count);
+            }
+            let Some(ended) = self.member.take() else { break };
+            let mut input = ended.into_inner();
+            match first_nonzero(&mut input)? {
+                None => {}
+                Some(byte) if byte == GZIP_MAGIC[0] => self.member = Some(GzDecoder::new(input)),
+                Some(_) => {
+                    let behind = head(&mut input, SHOWN_BYTES)?;
+                    return Err(io::Error::new(ErrorKind::InvalidData, BehindGzip(behind)));
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Passes zeros; returns what stands behind them, which is not passed.
+fn first_nonzero(input: &mut impl BufRead) -> io::Result<Option<u8>> {
+    loop {
+        let bytes = input.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        let next = bytes.get(zeros).copied();
+        input.consume(zeros);
+        if next.is_some() {
+            return Ok(next);
+        }
+    }
 }

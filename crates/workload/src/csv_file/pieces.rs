@@ -1,13 +1,14 @@
 //! Cuts the text of a file into pieces of whole records, which threads then read side by side.
 //!
 //! Where records end can be told without their fields: a line break ends one unless it
-//! stands in quotes, and quotes count only at the start of a field. So a piece is read
-//! up to its size, quotes are looked for (most files have few), and what lies behind the
-//! last line break outside them is kept for the next piece. That, and the checksum of what
-//! was read, is all that one thread does for the others.
+//! stands in quotes, and quotes count only at the start of a field ([`dialect`](super::dialect)).
+//! So a piece is read up to its size, quotes are looked for (most files have few), and what lies
+//! behind the last line break outside them is kept for the next piece. That, and the checksum of
+//! what was read, is all that one thread does for the others.
 //!
 //! Limits: a record of more than 16 MiB ends the reading.
 
+use super::dialect::{Ambiguous, Dialect, LineEnd, Quote, named_delimiter};
 use flate2::Crc;
 use std::io::{self, Read};
 
@@ -30,7 +31,9 @@ pub(super) enum PieceError {
 /// The pieces of an input, from the first to the last.
 pub(super) struct Pieces {
     input: Box<dyn Read + Send>,
-    delimiter: u8,
+    dialect: Dialect,
+    /// Lines before the first record: one that names the delimiter.
+    lines_before: u64,
     piece_bytes: usize,
     /// Read, and behind the last piece.
     rest: Vec<u8>,
@@ -47,12 +50,13 @@ impl Pieces {
     /// Pieces of about so many bytes; without a delimiter, takes it from the first, and fails where that does not tell.
     pub(super) fn new(
         input: Box<dyn Read + Send>,
-        delimiter: Option<u8>,
+        (delimiter, quote): (Option<u8>, Quote),
         piece_bytes: usize,
     ) -> Result<Pieces, Ambiguous> {
         let mut pieces = Pieces {
             input,
-            delimiter: b',',
+            dialect: Dialect { delimiter: b',', quote, line_end: LineEnd::Lf },
+            lines_before: 0,
             piece_bytes,
             rest: Vec::new(),
             ended: false,
@@ -62,14 +66,31 @@ impl Pieces {
         };
         let mut first = Vec::new();
         pieces.read(&mut first, piece_bytes);
-        pieces.delimiter = delimiter.map_or_else(|| detect_delimiter(&first), Ok)?;
+        let named = named_delimiter(&first);
+        if let Some((_, line_bytes)) = named {
+            first.drain(..line_bytes);
+            pieces.lines_before = 1;
+        }
+        let delimiter = delimiter.or(named.map(|(delimiter, _)| delimiter));
+        pieces.dialect = Dialect::of(&first, delimiter, quote)?;
         pieces.rest = first;
         Ok(pieces)
     }
 
-    /// What stands between two fields.
-    pub(super) fn delimiter(&self) -> u8 {
-        self.delimiter
+    /// The dialect of the file.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// As if the first bytes had said so.
+    #[cfg(test)]
+    pub(super) fn take_for(&mut self, dialect: Dialect) {
+        self.dialect = dialect;
+    }
+
+    /// The line that the first record may be on, the first of the file being 1.
+    pub(super) fn first_line(&self) -> u64 {
+        1 + self.lines_before
     }
 
     /// How many bytes were read so far, and their CRC-32.
@@ -84,7 +105,7 @@ impl Pieces {
         let mut wanted = self.piece_bytes;
         while !self.ended {
             self.read(piece, wanted);
-            match last_record_end(piece, self.delimiter) {
+            match last_record_end(piece, self.dialect) {
                 _ if self.ended => {}
                 Some(end) => {
                     self.rest.extend_from_slice(&piece[end..]);
@@ -96,7 +117,7 @@ impl Pieces {
             }
         }
         if self.failed.is_some() {
-            piece.truncate(last_record_end(piece, self.delimiter).unwrap_or(0));
+            piece.truncate(last_record_end(piece, self.dialect).unwrap_or(0));
         }
         match self.failed.take_if(|_| piece.is_empty()) {
             Some(error) => Err(PieceError::Read(error)),
@@ -120,22 +141,26 @@ impl Pieces {
 
 impl std::fmt::Debug for Pieces {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pieces").field("delimiter", &self.delimiter).finish_non_exhaustive()
+        f.debug_struct("Pieces").field("dialect", &self.dialect).finish_non_exhaustive()
     }
 }
 
 /// Where the last record ends that surely does; `bytes` start with a record.
-fn last_record_end(bytes: &[u8], delimiter: u8) -> Option<usize> {
+fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
+    let Dialect { delimiter, quote, line_end } = dialect;
+    if quote == Quote::None {
+        return last_break(bytes, (0, bytes.len()), line_end);
+    }
     let mut end = None;
     // From here on there was no quoted field.
     let mut plain = 0;
     let mut at = 0;
     while let Some(quote) = find(bytes, at, b'"') {
         at = quote + 1;
-        if quote > 0 && ![delimiter, b'\n', b'\r'].contains(&bytes[quote - 1]) {
+        if quote > 0 && ![delimiter, line_end.byte()].contains(&bytes[quote - 1]) {
             continue;
         }
-        end = last_break(bytes, plain, quote).or(end);
+        end = last_break(bytes, (plain, quote), line_end).or(end);
         loop {
             let closing = find(bytes, at, b'"');
             // Of a quote behind all others it cannot be told whether it is doubled.
@@ -149,14 +174,12 @@ fn last_record_end(bytes: &[u8], delimiter: u8) -> Option<usize> {
         }
         plain = at;
     }
-    last_break(bytes, plain, bytes.len()).or(end)
+    last_break(bytes, (plain, bytes.len()), line_end).or(end)
 }
 
-/// The end of the last line break in a part of the bytes. A CR behind all else may be
-/// the first half of one.
-fn last_break(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
-    let to = to - usize::from(to == bytes.len() && bytes.ends_with(b"\r"));
-    let last = bytes[from..to.max(from)].iter().rposition(|byte| matches!(byte, b'\n' | b'\r'))?;
+/// The end of the last line break in a part of the bytes.
+fn last_break(bytes: &[u8], (from, to): (usize, usize), line_end: LineEnd) -> Option<usize> {
+    let last = bytes[from..to].iter().rposition(|byte| *byte == line_end.byte())?;
     Some(from + last + 1)
 }
 
@@ -171,88 +194,9 @@ fn find(bytes: &[u8], from: usize, wanted: u8) -> Option<usize> {
     Some(from + passed + place)
 }
 
-/// What a header may have between two fields, unless it is given.
-const CANDIDATES: [(u8, &str); 4] = [(b',', "comma"), (b';', "semicolon"), (b'\t', "tab"), (b'|', "|")];
-/// Lines below the header that are looked at when it has several of them.
-const LINES_LOOKED_AT: usize = 20;
-
-/// A header that has several delimiters, and what it has.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Ambiguous(pub(super) String);
-
-/// The only candidate of the header, or the only one that the lines below it have as often.
-fn detect_delimiter(bytes: &[u8]) -> Result<u8, Ambiguous> {
-    let mut lines = counted_lines(bytes);
-    let Some(header) = lines.next() else { return Ok(b',') };
-    let found: Vec<usize> = (0..CANDIDATES.len()).filter(|index| header[*index] > 0).collect();
-    if let [] | [_] = found[..] {
-        return Ok(found.first().map_or(b',', |index| CANDIDATES[*index].0));
-    }
-    let below: Vec<_> = lines.take(LINES_LOOKED_AT).collect();
-    let agree = |index: &usize| !below.is_empty() && below.iter().all(|line| line[*index] == header[*index]);
-    let agreeing: Vec<usize> = found.iter().copied().filter(agree).collect();
-    if let [only] = agreeing[..] {
-        return Ok(CANDIDATES[only].0);
-    }
-    let counts = found.iter().map(|index| {
-        let (name, count) = (CANDIDATES[*index].1, header[*index]);
-        format!("{count} {name}{}", if count > 1 && name.len() > 1 { "s" } else { "" })
-    });
-    Err(Ambiguous(counts.collect::<Vec<_>>().join(" and ")))
-}
-
-/// How often each line has each candidate outside quotes; empty lines, and one that does not end, are left out.
-fn counted_lines(bytes: &[u8]) -> impl Iterator<Item = [usize; CANDIDATES.len()]> {
-    let mut rest = bytes.iter();
-    std::iter::from_fn(move || {
-        let (mut counts, mut quoted, mut empty) = ([0; CANDIDATES.len()], false, true);
-        loop {
-            let byte = rest.next();
-            match byte {
-                None | Some(b'\n' | b'\r') if !quoted => {
-                    if !empty {
-                        return Some(counts);
-                    }
-                    byte?;
-                }
-                None => return None,
-                Some(byte) => {
-                    empty = false;
-                    quoted ^= *byte == b'"';
-                    let candidate = CANDIDATES.iter().position(|(candidate, _)| candidate == byte);
-                    if let Some(index) = candidate.filter(|_| !quoted) {
-                        counts[index] += 1;
-                    }
-                }
-            }
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_delimiter_is_found_in_the_header() {
-        let found = |text: &str| detect_delimiter(text.as_bytes());
-        for (text, delimiter) in [
-            ("a;b", b';'),
-            ("a\tb\n", b'\t'),
-            ("id|name\n1|x", b'|'),
-            ("\"a,b,c\";d", b';'),
-            ("\na;b;c,d\n1;2;3,4\n1;2;3\n", b';'),
-            ("name, first\tage\nx\t1\n", b'\t'),
-            ("a", b','),
-            ("", b','),
-        ] {
-            assert_eq!(found(text), Ok(delimiter), "{text:?}");
-        }
-        let unclear = |text: &str| found(text).expect_err("unclear").0;
-        assert_eq!(unclear("a,b;c,d\n;;;;;"), "2 commas and 1 semicolon");
-        assert_eq!(unclear("a|b,c"), "1 comma and 1 |");
-        assert_eq!(unclear("a;b,c\n1;2,3\n"), "1 comma and 1 semicolon");
-    }
 
     #[test]
     fn records_end_at_line_breaks_outside_quotes() {
@@ -262,8 +206,8 @@ mod tests {
             ("a\nb", Some(2)),
             ("a\r", None),
             ("a\r\n", Some(3)),
-            ("a\rb", Some(2)),
-            ("a\rb\r", Some(2)),
+            ("a\rb", None),
+            ("a\rb\n\r", Some(4)),
             ("a\n\"b\nc", Some(2)),
             ("a\n\"b\nc\"", Some(2)),
             ("a\n\"b\nc\"\n", Some(8)),
@@ -272,7 +216,12 @@ mod tests {
             ("5\" pipe\n6\"\n", Some(11)),
             ("\"\n", None),
         ] {
-            assert_eq!(last_record_end(text.as_bytes(), b','), end, "{text:?}");
+            let dialect = Dialect { delimiter: b',', quote: Quote::Double, line_end: LineEnd::Lf };
+            assert_eq!(last_record_end(text.as_bytes(), dialect), end, "{text:?}");
         }
+        let cr = Dialect { delimiter: b',', quote: Quote::Double, line_end: LineEnd::Cr };
+        assert_eq!(last_record_end(b"a\r\"b\rc\"\r1", cr), Some(8));
+        let bare = Dialect { delimiter: b',', quote: Quote::None, line_end: LineEnd::Lf };
+        assert_eq!(last_record_end(b"a\n\"b\nc", bare), Some(5));
     }
 }

@@ -5,8 +5,10 @@
 //! as it was read: a piece may be gone over again.
 //!
 //! Quotes count only at the start of a field, as in `"a ""b"", c"`. Elsewhere
-//! they are text: `5" pipe` is five characters of it and needs no care.
+//! they are text: `5" pipe` is five characters of it and needs no care. Files without quoting have
+//! none at all.
 
+use super::dialect::{Dialect, LineEnd, Quote};
 use super::pieces::{PieceError, Pieces};
 use std::io;
 
@@ -26,7 +28,7 @@ pub(super) enum RecordError {
 /// The records of a piece, one at a time.
 #[derive(Debug)]
 pub(super) struct Records {
-    delimiter: u8,
+    dialect: Dialect,
     /// What an empty line is.
     empty_lines: EmptyLines,
 
@@ -36,6 +38,8 @@ pub(super) struct Records {
     begin: usize,
     start: usize,
     end: usize,
+    /// The place where the current record begins.
+    record_start: usize,
     /// The line that `start` is on.
     next_line: u64,
     /// Empty lines passed over.
@@ -43,6 +47,8 @@ pub(super) struct Records {
 
     /// The line the current record started on.
     line: u64,
+    /// Line breaks within its fields.
+    lines_within: u64,
     /// Where its fields are in `buffer`.
     fields: Vec<Field>,
     /// Indices of fields that hold doubled quotes.
@@ -83,20 +89,37 @@ impl PieceError {
 
 impl Records {
     /// Without a piece; the first has the first line.
-    pub(super) fn new(delimiter: u8, empty_lines: EmptyLines) -> Records {
+    pub(super) fn new(dialect: Dialect, empty_lines: EmptyLines) -> Records {
         Records {
-            delimiter,
+            dialect,
             empty_lines,
             buffer: Vec::new(),
             begin: 0,
             start: 0,
             end: 0,
+            record_start: 0,
             next_line: 1,
             skipped: 0,
             line: 1,
+            lines_within: 0,
             fields: Vec::new(),
             escaped: Vec::new(),
         }
+    }
+
+    /// The records of these bytes.
+    pub(super) fn of(bytes: &[u8], dialect: Dialect, empty_lines: EmptyLines) -> Records {
+        Records { buffer: bytes.to_vec(), end: bytes.len(), ..Records::new(dialect, empty_lines) }
+    }
+
+    /// The next record is on this line.
+    pub(super) fn begin_at(&mut self, line: u64) {
+        self.next_line = line;
+    }
+
+    /// Goes back to the current record, as if it had not been read.
+    pub(super) fn step_back(&mut self) {
+        (self.start, self.next_line) = (self.record_start, self.line);
     }
 
     /// Takes the next piece; false when there is none. Lines go on from those before.
@@ -154,12 +177,10 @@ impl Records {
         let mut lines = 0;
         let end = self.scan(&mut lines)?;
         // Past the line break, if that is what ended the record.
-        self.start = match self.buffer[end..] {
-            [] => end,
-            [b'\r', b'\n', ..] => end + 2,
-            _ => end + 1,
-        };
-        self.next_line = self.line + lines + u64::from(end < self.end);
+        let breaks = usize::from(end < self.end);
+        (self.record_start, self.start) = (self.start, end + breaks);
+        self.next_line = self.line + lines + breaks as u64;
+        self.lines_within = lines;
         self.reduce_quotes();
         Ok(true)
     }
@@ -167,6 +188,11 @@ impl Records {
     /// The line the current record starts on, the first being 1.
     pub(super) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// Line breaks within fields of the current record.
+    pub(super) fn lines_within(&self) -> u64 {
+        self.lines_within
     }
 
     /// How many fields the current record has.
@@ -192,8 +218,9 @@ impl Records {
     fn find_record(&mut self) -> bool {
         while self.empty_lines == EmptyLines::Skipped
             && let Some(b'\n' | b'\r') = self.buffer.get(self.start)
+            && let Some(end) = self.break_at(self.start)
         {
-            self.start += 1 + usize::from(self.buffer[self.start..].starts_with(b"\r\n"));
+            self.start = self.end.min(end + 1);
             self.next_line += 1;
             self.skipped += 1;
         }
@@ -201,23 +228,52 @@ impl Records {
         self.start < self.end
     }
 
+    /// Returns the place of the line break that ends a field or line at `at`, the end of the piece
+    /// included; none where something else stands there.
+    #[inline]
+    fn break_at(&self, at: usize) -> Option<usize> {
+        let crs = match self.dialect.line_end {
+            LineEnd::Lf => self.buffer[at..].iter().take_while(|byte| **byte == b'\r').count(),
+            LineEnd::Cr => 0,
+        };
+        let found = self.buffer.get(at + crs);
+        found.is_none_or(|byte| *byte == self.dialect.line_end.byte()).then_some(at + crs)
+    }
+
     /// Marks the fields of the record at `start`, adding to `lines` the line breaks in
-    /// them; gives back where the last one ends.
+    /// them; gives back where the last one ends: at a line break or the end of the piece.
     #[inline]
     fn scan(&mut self, lines: &mut u64) -> Result<usize, RecordError> {
+        let Dialect { delimiter, quote, line_end } = self.dialect;
         let mut at = self.start;
         loop {
-            at = if self.buffer.get(at) == Some(&b'"') {
+            at = if self.buffer.get(at) == Some(&b'"') && quote == Quote::Double {
                 self.scan_quoted(at, lines)?
             } else {
-                let length = plain_length(&self.buffer[at..], self.delimiter);
-                self.fields.push(Field { start: at, end: at + length });
-                at + length
+                let end = at + plain_length(&self.buffer[at..], [delimiter, line_end.byte()]);
+                self.fields.push(Field { start: at, end });
+                end
             };
-            if self.buffer.get(at) != Some(&self.delimiter) {
+            if self.buffer.get(at) != Some(&delimiter) {
+                self.trim_line_end();
                 return Ok(at);
             }
             at += 1;
+        }
+    }
+
+    /// Takes CRs before the line break off the last field, where no quote ends it.
+    #[inline]
+    fn trim_line_end(&mut self) {
+        let Some(last) = self.fields.last_mut().filter(|_| self.dialect.line_end == LineEnd::Lf) else {
+            return;
+        };
+        // A quoted field may end in a CR of its own.
+        if self.buffer.get(last.end) == Some(&b'"') && self.dialect.quote == Quote::Double {
+            return;
+        }
+        while last.end > last.start && self.buffer[last.end - 1] == b'\r' {
+            last.end -= 1;
         }
     }
 
@@ -239,20 +295,21 @@ impl Records {
             }
             at += 1;
         }
-        let next = self.buffer.get(at + 1).copied();
-        if next.is_some_and(|byte| byte != self.delimiter && byte != b'\n' && byte != b'\r') {
+        let is_delimiter = self.buffer.get(at + 1) == Some(&self.dialect.delimiter);
+        let end = if is_delimiter { Some(at + 1) } else { self.break_at(at + 1) };
+        let Some(end) = end else {
             let found = &self.buffer[quote..self.end.min(quote + 200)];
             return Err(RecordError::TextAfterQuote {
                 line: self.line,
                 field: self.fields.len(),
                 found: String::from_utf8_lossy(found).into_owned(),
             });
-        }
+        };
         if escaped {
             self.escaped.push(self.fields.len());
         }
         self.fields.push(Field { start: quote + 1, end: at });
-        Ok(at + 1)
+        Ok(end)
     }
 
     /// Makes one quote of each two within the fields that hold them.
@@ -272,25 +329,25 @@ impl Records {
     }
 }
 
-/// Bytes up to the first delimiter or line break or the end, eight at a time: fields are
+/// Bytes up to the first of two or the end, eight at a time: fields are
 /// short and of all lengths, and a branch for each byte would be guessed wrong
 /// once a field.
 #[inline]
-fn plain_length(bytes: &[u8], delimiter: u8) -> usize {
+fn plain_length(bytes: &[u8], ends: [u8; 2]) -> usize {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     // Marks the first byte that is zero; above it marks may be false.
     let zeros = |word: u64| word.wrapping_sub(EACH) & !word & HIGH;
-    let delimiters = EACH * u64::from(delimiter);
+    let [one, two] = ends.map(|end| EACH * u64::from(end));
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        let found = zeros(word ^ delimiters) | zeros(word ^ (EACH * 0x0A)) | zeros(word ^ (EACH * 0x0D));
+        let found = zeros(word ^ one) | zeros(word ^ two);
         if found != 0 {
             return 8 * index + found.trailing_zeros() as usize / 8;
         }
     }
-    let length = rest.iter().position(|byte| *byte == delimiter || *byte == b'\n' || *byte == b'\r');
+    let length = rest.iter().position(|byte| ends.contains(byte));
     8 * words.len() + length.unwrap_or(rest.len())
 }
 

@@ -204,7 +204,7 @@ fn a_quoted_line_break_counts_as_a_line() {
     check_error(
         b"a,b\r\n\"x\r\ny\",1\r\n\r\n\"p\r\nq\"\r\n",
         CsvOptions::default(),
-        "rows.csv:5: found 1 fields, the last \"p\\r\\nq\", expected 2 as in the header; \
+        "rows.csv:5: found 1 field, the last \"p\\r\\nq\", expected 2 as in the first row; \
          column b is the first without a value: complete the row or take it out",
     );
 }
@@ -293,12 +293,157 @@ fn gzip_is_told_by_content_and_may_have_members() {
     let error = given.text(given.open(CsvOptions::default()).unwrap_err());
     // How many lines come out before, and what lies between, are the decompressor's.
     assert!(error.starts_with("rows.csv is a damaged gzip file: ") && error.contains(" after "), "{error}");
-    assert!(error.ends_with(" lines; `gzip -t` finds the same: fetch or compress it anew"), "{error}");
+    assert!(error.ends_with(" lines; fetch or compress it again"), "{error}");
     let mut broken = gzip(b"a,b\n1,2\n");
     broken[10..14].fill(0xFF);
     let given = Given::new(&broken);
     let error = given.text(given.open(CsvOptions::default()).unwrap_err());
     assert!(error.starts_with("rows.csv is a damaged gzip file: "), "{error}");
+}
+
+#[test]
+fn what_stands_behind_gzip_data_is_padding_or_named() {
+    let whole = gzip(b"a,b\n1,x\n");
+    let padded = [&whole[..], &vec![0; 100_000], &gzip(b"2,y\n"), &[0; 7]].concat();
+    check(&padded, "a NUMBER(1) NOT NULL, b VARCHAR2(1) NOT NULL", "1|x\n2|y");
+    let garbage = [&whole[..], &[0; 3], b"garbage"].concat();
+    let given = Given::new(&garbage);
+    let error = given.text(given.open(CsvOptions::default()).unwrap_err());
+    assert_eq!(
+        error,
+        "rows.csv: behind the whole gzip data stands something else, beginning \"garbage\"; if it is worth nothing, load \
+         what is before it: zcat rows.csv | plumb load -"
+    );
+}
+
+#[test]
+fn a_first_line_that_names_the_delimiter_is_no_header() {
+    check(b"sep=;\nid;name\n1;x, y\n", "id NUMBER(1) NOT NULL, name VARCHAR2(4) NOT NULL", "1|x, y");
+    check(b"\xEF\xBB\xBF\"sep=|\"\r\na\r\n1\r\n", "a NUMBER(1) NOT NULL", "1");
+    check_error(
+        b"sep=;\na;b\n1\n",
+        CsvOptions::default(),
+        "rows.csv:3: found 1 field, the last \"1\", expected 2 as in the first row; column b is the first without a value: \
+         complete the row or take it out",
+    );
+}
+
+#[test]
+fn quotes_that_are_text_are_read_where_that_is_said() {
+    let text = b"id\tsize (\")\ttitle\n1\t5\t\"Open\n2\t6\t\"Whole\" song\n3\t7\tshut\"\n";
+    let given = Given::new(text);
+    let file = given.open(CsvOptions { quote: Quote::None, ..CsvOptions::default() }).unwrap();
+    assert_eq!(
+        schema_of(&file),
+        "id NUMBER(1) NOT NULL, size (\") NUMBER(1) NOT NULL, title VARCHAR2(12) NOT NULL"
+    );
+    assert_eq!(shown(&file).unwrap(), "1|5|\"Open\n2|6|\"Whole\" song\n3|7|shut\"");
+    check(b"id\tsize (\")\n1\t5\n", "id NUMBER(1) NOT NULL, size (\") NUMBER(1) NOT NULL", "1|5");
+
+    let swallowed = Given::new(b"id,title\n1,x\n2,\"a\n3,b\n4,c\"\n5,\"d\ne\"\n");
+    let several_lines = swallowed.open(CsvOptions::default()).unwrap().several_lines();
+    assert_eq!(several_lines, SeveralLines { rows: 2, first: 3, lines: 3 });
+}
+
+#[test]
+fn a_file_without_a_header_is_asked_about_and_read_as_it_is_said() {
+    let rows = b"101,Goroka,-6.08,2019-03-01\n102,Madang,-5.2,2019-03-02\n";
+    check_error(
+        rows,
+        CsvOptions::default(),
+        "rows.csv:1: found \"101,Goroka,-6.08,2019-03-01\" where the names of columns are expected, and 3 of 3 are values as \
+         those below them; say --no-header or --names A,B,... if it is a row, --header if these are the names",
+    );
+    let with = |header| Given::new(rows).open(CsvOptions { header, ..CsvOptions::default() });
+    let file = with(Header::Missing).unwrap();
+    assert_eq!(file.schema().names(), "column_1, column_2, column_3, column_4");
+    assert_eq!(file.row_count(), Some(2));
+    let given = Given::new(rows);
+    let names = ["id", "place", "lat", "day"].map(String::from).to_vec();
+    let file = given.open(CsvOptions { header: Header::Given(names), ..CsvOptions::default() }).unwrap();
+    assert_eq!(file.schema().names(), "id, place, lat, day");
+    assert_eq!(shown(&file).unwrap(), "101|Goroka|-6.08|2019-03-01\n102|Madang|-5.2|2019-03-02");
+    let file = with(Header::Names).unwrap();
+    assert_eq!(
+        (file.schema().names().as_str(), file.row_count()),
+        ("101, Goroka, -6.08, 2019-03-01", Some(1))
+    );
+    check_error(
+        rows,
+        CsvOptions { header: Header::Given(vec!["id".to_string()]), ..CsvOptions::default() },
+        "rows.csv:1: found 4 fields, and --names has 1; give as many",
+    );
+    // Types that are given say the same of the names, and a column for each year has its year for a
+    // name.
+    check_error(
+        b"5,x\n6,y\n",
+        typed(&["int", "text"]),
+        "rows.csv:1: found \"5,x\" where the names of columns are expected, and 1 of 1 are values as those below them; say \
+         --no-header or --names A,B,... if it is a row, --header if these are the names",
+    );
+    check(
+        b"land,1990,1991\nx,1,2\n",
+        "land VARCHAR2(1) NOT NULL, 1990 NUMBER(1) NOT NULL, 1991 NUMBER(1) NOT NULL",
+        "x|1|2",
+    );
+    check(
+        b"k,1,2,3\nx,1,2,3\n",
+        "k VARCHAR2(1) NOT NULL, 1 NUMBER(1) NOT NULL, 2 NUMBER(1) NOT NULL, 3 NUMBER(1) NOT NULL",
+        "x|1|2|3",
+    );
+}
+
+#[test]
+fn utf_16_without_a_mark_is_named_and_a_second_mark_is_passed_over() {
+    let wide = |text: &str, big: bool| -> Vec<u8> {
+        text.encode_utf16()
+            .flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() })
+            .collect()
+    };
+    for (big, form) in [(false, "UTF-16LE"), (true, "UTF-16BE")] {
+        let expected = format!("rows.csv is {form}, expected UTF-8; convert it: iconv -f {form} -t UTF-8");
+        check_error(&wide("id,name\n1,x\n", big), CsvOptions::default(), &expected);
+    }
+    check(
+        b"\xEF\xBB\xBF\xEF\xBB\xBFid,b\n1,\xEF\xBB\xBF\n",
+        "id NUMBER(1) NOT NULL, b VARCHAR2(3) NOT NULL",
+        "1|\u{feff}",
+    );
+    check(b"a\0b\n1\n", "a\0b NUMBER(1) NOT NULL", "1");
+}
+
+#[test]
+fn a_delimiter_at_the_end_of_rows_is_named() {
+    check_error(
+        b"a,b\n1,2,\n",
+        CsvOptions::default(),
+        "rows.csv:2: found 3 fields, expected 2 as in the first row; nothing stands behind the last delimiter: take it out, \
+         or have the first row end in one too",
+    );
+}
+
+#[test]
+fn a_form_of_dates_that_no_column_has_is_refused() {
+    let with = |text: &str, form: &str| {
+        let given = Given::new(text.as_bytes());
+        let date_form = Some(DateForm::parse(form).unwrap());
+        let opened = given.open(CsvOptions { date_form, ..CsvOptions::default() });
+        opened.map(|_| String::new()).unwrap_or_else(|error| given.text(error))
+    };
+    assert_eq!(
+        with("a,d\n1,31/12/2020\n", "MM/DD/YYYY"),
+        "rows.csv: no column has dates written MM/DD/YYYY (d has \"31/12/2020\" on line 2); correct --date-format or leave it out"
+    );
+    assert_eq!(
+        with("a\n1\n", "YYYY-MM-DD"),
+        "rows.csv: no column has dates written YYYY-MM-DD; correct --date-format or leave it out"
+    );
+    assert_eq!(
+        with("d\n2020-12-31\n", "DD/MM/YYYY"),
+        "rows.csv: no column has dates written DD/MM/YYYY (d is written YYYY-MM-DD); correct --date-format or leave it out"
+    );
+    assert_eq!(with("d\n31/12/2020\n", "DD/MM/YYYY"), "");
+    assert_eq!(with("d\n", "DD/MM/YYYY"), "");
 }
 
 #[test]
@@ -457,19 +602,19 @@ fn rows_of_another_length_than_the_header_are_errors() {
     check_error(
         b"a,b,c\n1,2,3\n4,5\n",
         CsvOptions::default(),
-        "rows.csv:3: found 2 fields, the last \"5\", expected 3 as in the header; \
+        "rows.csv:3: found 2 fields, the last \"5\", expected 3 as in the first row; \
          column c is the first without a value: complete the row or take it out",
     );
     check_error(
         b"a,b\n1,2\n4,5,6,7\n",
         CsvOptions::default(),
-        "rows.csv:3: found 4 fields, expected 2 as in the header; the first surplus one is \"6\": \
+        "rows.csv:3: found 4 fields, expected 2 as in the first row; the first surplus one is \"6\": \
          put quotes around a value that contains the delimiter",
     );
     check_error(
         b"a,b\n1\n",
         typed(&["int", "int"]),
-        "rows.csv:2: found 1 fields, the last \"1\", expected 2 as in the header; \
+        "rows.csv:2: found 1 field, the last \"1\", expected 2 as in the first row; \
          column b is the first without a value: complete the row or take it out",
     );
 }
@@ -480,20 +625,20 @@ fn broken_quotes_are_errors() {
         b"a,b\n1,2\n3,\"4\n5,6\n",
         CsvOptions::default(),
         "rows.csv:3: the quote opened on line 3 is not closed by the end of the file; \
-         close it, or double it if it belongs to the text",
+         close it, double it if it belongs to the text, or say --quote none if no quote of the file means anything",
     );
     check_error(
         b"a,b\n1,\"say \"hi\" twice\"\n",
         CsvOptions::default(),
         "rows.csv:2: column b: found \"\\\"say \\\"hi\\\" twice\\\"\\n\", expected a delimiter after the closing quote; \
-         double each quote that belongs to the text",
+         double each quote that belongs to the text, or say --quote none if no quote of the file means anything",
     );
     let mut endless = b"a,b\n1,\"".to_vec();
     endless.resize(17 * 1024 * 1024, b'x');
     check_error(
         &endless,
         CsvOptions::default(),
-        "rows.csv:2: the row is longer than 16 MiB; most likely a quote in it is not closed: close or double it",
+        "rows.csv:2: the row is longer than 16 MiB; most likely a quote in it is not closed: close or double it, or say --quote none",
     );
 }
 
@@ -509,7 +654,8 @@ fn files_without_a_header_are_errors() {
     check_error(
         b"1,2024-01-31\n2,2024-02-01\n",
         CsvOptions::default(),
-        "rows.csv:1: found \"1,2024-01-31\", expected a header row with the column names; add one as the first line",
+        "rows.csv:1: found \"1,2024-01-31\", expected a header row with the column names; say --no-header or \
+         --names A,B,... if it is a row, --header if these are the names",
     );
     let header = vec!["x"; 256].join(",");
     check_error(
@@ -638,7 +784,7 @@ fn types_of_a_long_file_are_those_that_one_thread_finds() {
 #[test]
 fn the_first_error_of_a_long_file_is_told_in_both_passes() {
     let given = long_file(|number| [300_000, 300_001, 330_000, 399_000].contains(&number).then_some("1,2"));
-    let expected = "rows.csv:300001: found 2 fields, the last \"2\", expected 3 as in the header; \
+    let expected = "rows.csv:300001: found 2 fields, the last \"2\", expected 3 as in the first row; \
                     column c is the first without a value: complete the row or take it out";
     assert_eq!(given.text(given.open(CsvOptions::default()).unwrap_err()), expected);
     let file = given.open(typed(&["NUMBER", "DATE", "VARCHAR2(20)"])).unwrap();

@@ -137,6 +137,10 @@ fn parameters_that_contradict_each_other_are_refused_with_the_cure() {
         refused(&[("scale", "1000"), ("hotspot", "all"), ("hotspot-offset", "16M")]),
         "hotspot-offset=2048 blocks and scale=1000 blocks: the hot spot begins behind the last key; give a smaller offset or a larger scale"
     );
+    assert_eq!(
+        refused(&[("scale", "1000"), ("hotspot", "all"), ("hotspot-offset", "0"), ("hotspot-size", "64M")]),
+        "hotspot-size=8192 blocks and scale=1000 blocks: the hot spot ends behind the last key; give a smaller size or offset, or a larger scale"
+    );
 }
 
 #[test]

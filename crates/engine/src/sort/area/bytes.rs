@@ -18,8 +18,8 @@
 //! How a batch is sorted: an entry of 16 bytes for each record holds 8 bytes of
 //! its key, as a number, and its place. Entries are sorted by these bytes, then
 //! each group with equal bytes by the 8 after them, until groups have few members
-//! or one key, which leaves the row ids. Bytes that all keys of a group share are
-//! skipped, so `https://www.` costs a look each and no comparison.
+//! or one key but for zeros at its end, which leaves lengths and row ids. Bytes that all keys of a
+//! group share are skipped, so `https://www.` costs a look each and no comparison.
 //!
 //! Input in some order: while records come in order, or in reverse, the comparison
 //! that finds this out also says what a key shares with its neighbour, so a batch
@@ -547,9 +547,10 @@ fn sort_rows(records: &[u8], entries: &mut [Entry]) {
 fn sort_entries(records: &[u8], entries: &mut [Entry], mut skip: usize) {
     if entries.len() <= SMALL_GROUP {
         let tail = |entry: &Entry| entry.key(records).get(skip..).unwrap_or(&[]);
-        let row = |entry: &Entry| row_of(entry.record(records));
+        // Of keys that end before `skip`, one may have more zeros than another.
+        let rank = |entry: &Entry| (entry.key_bytes, row_of(entry.record(records)));
         return entries
-            .sort_unstable_by(|one, two| tail(one).cmp(tail(two)).then_with(|| row(one).cmp(&row(two))));
+            .sort_unstable_by(|one, two| tail(one).cmp(tail(two)).then_with(|| rank(one).cmp(&rank(two))));
     }
     loop {
         let first = entries[0].prefix_at(records, skip);
@@ -561,9 +562,9 @@ fn sort_entries(records: &[u8], entries: &mut [Entry], mut skip: usize) {
         }
         let shared = differing.leading_zeros() as usize / 8;
         if shared == PREFIX_BYTES && longest <= skip + PREFIX_BYTES {
-            // Keys end in no zero byte: they are one and the same.
+            // They differ in nothing but the zeros at their ends, and the shorter one comes first.
             entries.iter_mut().for_each(|entry| entry.prefix = row_of(entry.record(records)).0);
-            return entries.sort_unstable_by_key(|entry| entry.prefix);
+            return entries.sort_unstable_by_key(|entry| (entry.key_bytes, entry.prefix));
         }
         if shared < PREFIX_BYTES / 2 {
             break;

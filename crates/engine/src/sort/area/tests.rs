@@ -112,6 +112,15 @@ proptest! {
     }
 
     #[test]
+    fn texts_that_end_in_zero_bytes_come_out_in_order_too(
+        keys in proptest::collection::vec((r"(www[.])?a{0,9}\x00{0,20}b?", 0u64..5), 0..300),
+        bytes in 1024usize..16384, strips in 1usize..5,
+    ) {
+        let records = keys.iter().map(|(key, row)| bytes_record(key.as_bytes(), *row));
+        check::<BytesKey>(bytes, strips, records.collect());
+    }
+
+    #[test]
     fn texts_in_order_but_for_a_few(
         mut keys in proptest::collection::vec((prop_oneof![9 => "www[.][a-d]{0,6}", 1 => "a{200,600}"], 0u64..5), 0..900),
         strangers in proptest::collection::vec((any::<prop::sample::Index>(), "[ax]{1,9}"), 0..4),

@@ -106,7 +106,8 @@ fn room_is_waited_for_while_a_device_does_not_answer() {
         filling.join().expect("no panic").expect("nobody gave up");
     });
     let period = instance.recorder.snapshot().since(&before);
-    // For the header of the slow file, in which a checkpoint notes itself, or for the end of the oldest.
+    // For the header of the slow file, in which a checkpoint notes itself, or for the end of the
+    // oldest.
     let waits = [Event::ControlFileSequentialRead, Event::LogFileSwitchCheckpoint];
     let kinds = [SessionKind::Foreground, SessionKind::Background];
     let time: u64 = waits.iter().flat_map(|wait| kinds.map(|kind| period.event(*wait, kind).time.0)).sum();

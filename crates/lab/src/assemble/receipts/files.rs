@@ -10,16 +10,6 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Role, Statistic};
 use plumb_units::{BlockSize, Bytes};
 
-/// A setting that is fixed when a database is made: compared only if the run made the database or the user set it.
-fn fixed(seen: &Evidence, setting: Setting, agrees: bool, evidence: String) -> Option<Finding> {
-    match (agrees, seen.inside.settings.is_explicit(setting) || seen.asked.files_presized) {
-        (false, false) => {
-            Some(Finding::not_checked(format!("{evidence}; it was fixed when the database was made")))
-        }
-        (agrees, _) => Some(Finding::that(agrees, evidence)),
-    }
-}
-
 /// The headers of the data files that the database was made with: tablespaces of other block sizes have others.
 fn first_headers(seen: &Evidence) -> impl Iterator<Item = &FileShape> {
     let first = |path| {
@@ -42,12 +32,7 @@ pub(super) fn block_size(seen: &Evidence) -> Option<Finding> {
     let asked = seen.inside.settings.number(Setting::DbBlockSize);
     let (sizes, shown) = in_headers(seen, |header| header.block_bytes);
     let files = counted(first_headers(seen).count() as u64, "data file");
-    fixed(
-        seen,
-        Setting::DbBlockSize,
-        sizes == [asked],
-        format!("read back from disk: {files} of {shown} blocks"),
-    )
+    Some(Finding::that(sizes == [asked], format!("read back from disk: {files} of {shown} blocks")))
 }
 
 pub(super) fn extent_size(seen: &Evidence) -> Option<Finding> {
@@ -59,12 +44,7 @@ pub(super) fn extent_size(seen: &Evidence) -> Option<Finding> {
     let asked = settings.number(Setting::ExtentSize).max(8 * block).next_power_of_two();
     let (sizes, shown) = in_headers(seen, |header| header.extent_bytes);
     let files = counted(first_headers(seen).count() as u64, "data file");
-    fixed(
-        seen,
-        Setting::ExtentSize,
-        sizes == [asked],
-        format!("read back from disk: {files} of {shown} extents"),
-    )
+    Some(Finding::that(sizes == [asked], format!("read back from disk: {files} of {shown} extents")))
 }
 
 /// Extents of the table by data file.
@@ -104,7 +84,7 @@ pub(super) fn striping(seen: &Evidence) -> Option<Finding> {
     let most = by_file.iter().max().copied().unwrap_or(0);
     let slack = u64::from(users.extent_blocks) * (seen.inside.degree as u64 + 1);
     let even = !seen.asked.files_presized || most - least <= slack;
-    fixed(seen, Setting::DataFiles, even && by_file.len() as u64 == asked, evidence)
+    Some(Finding::that(even && by_file.len() as u64 == asked, evidence))
 }
 
 /// No file may grow while it is measured.

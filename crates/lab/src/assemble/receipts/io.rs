@@ -1,7 +1,7 @@
 //! How requests reached the files: direct or not, by which method, how many at once, how large.
 
 use super::super::Evidence;
-use super::{Finding, counted};
+use super::{Finding, counted, pages_untold};
 use crate::evidence::{FileEvidence, FileRole};
 use plumb_engine::Setting;
 use plumb_engine::storage::tablespace::Purpose;
@@ -56,6 +56,9 @@ pub(super) fn page_cache(seen: &Evidence) -> Option<Finding> {
     let used: Vec<&FileEvidence> = but_log(seen).filter(|file| file.reads.1 + file.writes.1 > 0).collect();
     if used.is_empty() {
         return None;
+    }
+    if let Some(why) = pages_untold(used.iter().copied()) {
+        return Some(Finding::not_checked(why));
     }
     let sum =
         |pages: fn(&FileEvidence) -> Option<u64>| used.iter().map(|file| pages(file)).sum::<Option<u64>>();
@@ -144,6 +147,8 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
         IoStream::ArchiveWrites,
         IoStream::BackupReads,
         IoStream::BackupWrites,
+        IoStream::HeaderReads,
+        IoStream::HeaderWrites,
     ];
     let apart = apart.map(|stream| period.stream(stream).count);
     // Those of CKPT and of ARC may have been under way at the last reading.

@@ -1,7 +1,7 @@
 //! The log: its files, the way to them, its buffer and its copies.
 
 use super::super::Evidence;
-use super::{Finding, counted};
+use super::{Finding, counted, pages_untold};
 use crate::evidence::{FileEvidence, FileRole, LogDone};
 use crate::record::Receipt;
 use crate::vocabulary::Seen;
@@ -9,6 +9,7 @@ use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_io::{DirectIo, Durability, priority};
 use plumb_units::{Bytes, Nanos, RowCount};
+use std::path::{Path, PathBuf};
 
 /// What a redo write may take beside its request: to hand it over and to take it in.
 const TRACE_APART: Nanos = Nanos(20_000);
@@ -80,10 +81,33 @@ pub(super) fn members(seen: &Evidence) -> Option<Finding> {
     }
     let asked = seen.inside.settings.number(Setting::LogFileMembers);
     let first = files(seen).count();
-    let names = files(seen).filter_map(|file| Some((file.path.parent()?, file.path.file_name()?)));
-    let second = names.filter(|(directory, name)| directory.join("mirror").join(name).is_file()).count();
-    let evidence = format!("{} and {second} of them once more in mirror", counted(first as u64, "log file"));
+    let second = done(seen)?.second_members.iter().filter(|member| member.is_file()).count();
+    let evidence = format!("{} and {second} second members", counted(first as u64, "log file"));
     Some(Finding::that(second == if asked == 2 { first } else { 0 }, evidence))
+}
+
+/// The directory of the log files.
+pub(super) fn path(seen: &Evidence) -> Option<Finding> {
+    let first = files(seen).map(|file| file.path.as_path()).collect::<Vec<_>>();
+    directory(seen, Setting::LogPath, &first)
+}
+
+/// The directory of their second members.
+pub(super) fn mirror_path(seen: &Evidence) -> Option<Finding> {
+    let second = done(seen)?.second_members.iter().map(PathBuf::as_path).collect::<Vec<_>>();
+    directory(seen, Setting::LogMirrorPath, &second)
+}
+
+fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Finding> {
+    let settings = &seen.inside.settings;
+    if !settings.is_explicit(setting) || files.is_empty() {
+        return None;
+    }
+    let asked = Path::new(settings.word(setting));
+    let lies = |file: &&&Path| file.is_file() && file.parent().is_some_and(|parent| parent.ends_with(asked));
+    let found = files.iter().filter(lies).count();
+    let evidence = format!("{found} of {} in {}", counted(files.len() as u64, "log file"), asked.display());
+    Some(Finding::that(found == files.len(), evidence))
 }
 
 /// The nice value of LGWR, as the scheduler has it.
@@ -161,7 +185,9 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
     let before = pages(|file| Some(file.cached_before?.resident_pages));
     let after = pages(|file| Some(file.cached_after?.resident_pages));
     let written = files(seen).map(|file| file.writes.1).sum::<u64>();
-    let said = before.zip(after).map_or(String::new(), |(before, after)| {
+    let untold = pages_untold(files(seen));
+    let counts = before.zip(after).filter(|_| untold.is_none());
+    let said = counts.map_or(untold.map_or(String::new(), |why| format!("; {why}")), |(before, after)| {
         let (before, after) = (RowCount(before), RowCount(after));
         format!(
             "; page cache: {before} pages of them before the work and {after} after it, {} written",
@@ -174,8 +200,7 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
     );
     let by_flags = direct == if expected == DirectIo::Required { flags.len() } else { 0 };
     // A direct write leaves no page; what a buffered one leaves, memory pressure may take.
-    let by_pages =
-        expected == DirectIo::Off || before.zip(after).is_none_or(|(before, after)| after <= before);
+    let by_pages = expected == DirectIo::Off || counts.is_none_or(|(before, after)| after <= before);
     Some(Finding::that(done.direct == expected && by_flags && by_pages, evidence))
 }
 

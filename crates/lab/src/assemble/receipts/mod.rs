@@ -28,6 +28,7 @@ mod tests;
 pub(super) use sort::given_cost;
 
 use super::{Evidence, memory};
+use crate::evidence::FileEvidence;
 use crate::record::{Held, Receipt};
 use crate::settings;
 use crate::vocabulary::Seen;
@@ -100,6 +101,8 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::LogFileSize, Seen::Outside, log::file_size),
     (Setting::LogFileGroups, Seen::Outside, log::groups),
     (Setting::LogFileMembers, Seen::Outside, log::members),
+    (Setting::LogPath, Seen::Outside, log::path),
+    (Setting::LogMirrorPath, Seen::Outside, log::mirror_path),
     (Setting::LogBuffer, Seen::Inside, log::buffer),
     (Setting::SnapshotInterval, Seen::Inside, statistics::snapshots),
     (Setting::LogSyncMethod, Seen::Outside, log::sync_method),
@@ -201,6 +204,12 @@ const BEYOND_MEMORY: &str = "it is more than the memory of this machine: no run 
 /// Whether a size is beyond the memory that the process may use.
 fn beyond_memory(bytes: u64) -> bool {
     limits::memory().is_some_and(|memory| bytes > memory.total.0)
+}
+
+/// Why the page cache of these files cannot be judged by; none where it can.
+fn pages_untold<'f>(files: impl IntoIterator<Item = &'f FileEvidence>) -> Option<String> {
+    let why = files.into_iter().find_map(|file| file.pages_untold)?;
+    Some(format!("page cache: {why}"))
 }
 
 /// `1 run`, `2 runs`.

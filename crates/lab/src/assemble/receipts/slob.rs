@@ -244,8 +244,9 @@ mod tests {
     fn the_mix_is_told_by_where_updates_come_as_far_as_their_share_lets_it() {
         let held = |(percent, mix): (&str, &str), early, updates| {
             let mut work = Work::of(&SLOB);
-            [("update-pct", percent), ("mix", mix)]
-                .map(|(name, text)| work.set(name, text).expect("in range"));
+            for (name, text) in [("update-pct", percent), ("mix", mix)] {
+                work.set(name, text).expect("in range");
+            }
             let mut done = SlobDone::of(&SlobSpec::of(&work, 8192).expect("consistent"));
             (0..updates).for_each(|_| done.responses[Kind::Update as usize].add(Nanos(1)));
             done.early_updates = early;

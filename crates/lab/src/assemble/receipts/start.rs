@@ -1,10 +1,11 @@
 //! The state that a run on the log began in: receipts of what was done before it, which no setting asks for.
 
 use super::super::Evidence;
-use super::Finding;
-use crate::evidence::LogStart;
+use super::{Finding, pages_untold};
+use crate::evidence::{FileRole, LogStart};
 use crate::record::Receipt;
 use crate::vocabulary::Seen;
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_io::receipt::Residency;
 use plumb_units::{Bytes, RowCount};
 
@@ -19,6 +20,8 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     let Some(start) = seen.measured.outcome.log.as_ref().and_then(|log| log.start.as_ref()) else {
         return Vec::new();
     };
+    let of = |role: FileRole| seen.measured.files.iter().filter(move |file| file.role == role);
+    let data_untold = Purpose::ALL.iter().find_map(|purpose| pages_untold(of(FileRole::Data(*purpose))));
     let receipt = |setting: &str, asked: &str, seen: Seen, finding: Finding| Receipt {
         setting: setting.to_string(),
         asked: asked.to_string(),
@@ -29,8 +32,18 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     vec![
         receipt("start: log switch", "a new log file", Seen::Inside, switched(start)),
         receipt("start: checkpoint", "DBWR at rest", Seen::Inside, at_rest(start)),
-        receipt("start: log files", "not cached", Seen::Outside, cold(start.cached.as_ref())),
-        receipt("start: data files", "not cached", Seen::Outside, cold(start.data_cached.as_ref())),
+        receipt(
+            "start: log files",
+            "not cached",
+            Seen::Outside,
+            cold(start.cached.as_ref(), pages_untold(of(FileRole::Log))),
+        ),
+        receipt(
+            "start: data files",
+            "not cached",
+            Seen::Outside,
+            cold(start.data_cached.as_ref(), data_untold),
+        ),
     ]
 }
 
@@ -46,7 +59,10 @@ fn at_rest(start: &LogStart) -> Finding {
     Finding::that(start.blocks_written && start.to_recover.0 <= LOG_BEGUN_MAX, evidence)
 }
 
-fn cold(cached: Option<&Residency>) -> Finding {
+fn cold(cached: Option<&Residency>, untold: Option<String>) -> Finding {
+    if let Some(why) = untold {
+        return Finding::not_checked(why);
+    }
     let Some(cached) = cached else {
         return Finding::not_checked("the kernel does not tell which pages of the files it has");
     };
@@ -81,8 +97,9 @@ mod tests {
         file.set_len(1 << 20).expect("a length");
         let residency = plumb_io::receipt::drop_cache(std::os::fd::AsFd::as_fd(&file)).expect("told");
         let with = |pages| Residency { resident_pages: pages, total_pages: 256, ..residency };
-        assert_eq!(cold(Some(&with(2))).held, Held::Held);
-        assert_eq!(cold(Some(&with(3))).held, Held::Contradicted);
-        assert_eq!(cold(None).held, Held::NotChecked);
+        assert_eq!(cold(Some(&with(2)), None).held, Held::Held);
+        assert_eq!(cold(Some(&with(3)), None).held, Held::Contradicted);
+        assert_eq!(cold(Some(&with(3)), Some("tmpfs".to_string())).held, Held::NotChecked);
+        assert_eq!(cold(None, None).held, Held::NotChecked);
     }
 }

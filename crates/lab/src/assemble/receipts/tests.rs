@@ -293,8 +293,15 @@ fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
     let method = SyncMethod::ALL.into_iter().find(|method| method.name() == word).expect("a method");
     let sync = SyncChoice { method, reason: String::new() };
     let direct = DirectIo::Required;
-    seen.measured.outcome.log =
-        Some(LogDone { sync, direct, lgwr_nice: Some(0), read_back: Bytes(0), start: None });
+    seen.measured.outcome.log = Some(LogDone {
+        second_members: Vec::new(),
+        sync,
+        direct,
+        lgwr_nice: Some(0),
+        read_back: Bytes(0),
+        files: (3, Bytes(64 * Bytes::M)),
+        start: None,
+    });
     for file in seen.measured.files.iter_mut().filter(|file| file.role == FileRole::Log) {
         if let Some(flags) = &mut file.flags {
             (flags.direct, flags.dsync, flags.sync) = (true, dsync, false);

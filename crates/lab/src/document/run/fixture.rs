@@ -18,6 +18,7 @@ pub(crate) fn large_sort() -> Record {
     let db_cpu_ns = foreground.clone().map(|row| row.cpu_ns).sum();
     let db_time_ns = foreground.map(|row| row.cpu_ns + row.wait_ns).sum();
     Record {
+        stopped_ns: None,
         measures: Vec::new(),
         command: None,
         schema_version: SCHEMA_VERSION,

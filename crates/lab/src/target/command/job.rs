@@ -7,6 +7,7 @@
 //! What is timed is from before the start to the end of the command's first process; what that leaves behind is ended
 //! and said. A thread looks at its processes at once and then in growing steps up to ten times a second.
 
+use super::secret::HIDDEN;
 use super::{figure, receipt};
 use crate::calendar::Moment;
 use crate::hex::hex;
@@ -15,6 +16,7 @@ use crate::record::{
     Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
     SessionTime, SettingRow,
 };
+use crate::sampler::lost;
 use crate::target::Failure;
 use crate::vocabulary::Assignment;
 use crate::written::{self, Written};
@@ -48,6 +50,8 @@ pub struct Job {
     pub(super) run: Vec<String>,
     pub(super) prepare: Option<Vec<String>>,
     pub(super) conclude: Option<Vec<String>>,
+    /// Codes that the run may end with; 0 where there are none.
+    pub(super) exit_codes: Vec<u8>,
     pub(super) verify: Option<Vec<String>>,
     pub(super) environment: Vec<(String, String)>,
     /// As [`plumb_units::path_text`] has it.
@@ -67,10 +71,11 @@ pub struct Job {
     pub(super) command_line: String,
 }
 
-/// What a command printed.
+/// What a command printed, and how long it could not because everything was stopped.
 struct Printed {
     output: String,
     errors: String,
+    stopped: Nanos,
 }
 
 impl Job {
@@ -112,17 +117,17 @@ impl Job {
         let began = SystemTime::UNIX_EPOCH + wall;
         let before = (CpuTimes::read(), self.disks());
         let (mut run, ended, printed) = self.started(&self.run)?;
+        let stopped_ns = Some(printed.stopped.0).filter(|stopped| *stopped > 0);
         let after = (CpuTimes::read(), self.disks());
         let concluded = self.beside("conclude", self.conclude.as_deref());
-        let printed = self.require("the command", &ended, printed)?;
+        let printed = self.require_code(&ended, printed)?;
         concluded?;
         let checks = self.verified()?;
         let figures = self.figures(&printed, directory, began)?;
         self.count(&mut run, &ended, (&before.1, &after.1));
         run.files = self.files(directory)?;
         run.treatment = self.treatment(&run);
-        (run.output, run.errors) =
-            (self.without_secrets(&printed.output), self.without_secrets(&printed.errors));
+        (run.output, run.errors) = (printed.output.clone(), printed.errors.clone());
         let (user, system) = (ended.usage.user, ended.usage.system);
         let own = [("cpu", user + system, "s"), ("user cpu", user, "s"), ("system cpu", system, "s")];
         let own = own.map(|(name, time, unit)| measured(name, time.seconds(), unit)).into_iter();
@@ -137,11 +142,13 @@ impl Job {
                 .zip(before.0)
                 .map(|(later, earlier)| later.since(&earlier, host::load_average(), host::load_average())),
             settings: self.words.iter().map(setting).collect(),
+            stopped_ns,
             ..Record::of(header)
         };
         record.memory.peak_rss_bytes = Some(self.peak(&run, &ended));
         record.receipts = self.receipts(&run);
         record.command = Some(run);
+        self.redact(&mut record);
         Ok(record)
     }
 
@@ -156,9 +163,11 @@ impl Job {
         let mut started = process::start(&mut command).map_err(|error| wrong("start", error))?;
         let (output, errors) = (kept(started.child.stdout.take()), kept(started.child.stderr.take()));
         let (pid, over, late) = (started.pid(), AtomicBool::new(false), AtomicBool::new(false));
-        let (ended, looks) = thread::scope(|scope| {
+        let (ended, (looks, stopped)) = thread::scope(|scope| {
             let watch = scope.spawn(|| {
                 let (begin, mut pause, mut looks) = (clock::now(), LOOKS.0, Looks::default());
+                let read = || (clock::now(), clock::suspended());
+                let (mut last, mut stopped) = (read(), Nanos(0));
                 while !over.load(Relaxed) {
                     looks.look(pid);
                     if clock::now().saturating_sub(begin).0 > self.timeout_ns {
@@ -167,17 +176,19 @@ impl Job {
                         break;
                     }
                     thread::park_timeout(pause);
-                    pause = (pause * 2).min(LOOKS.1);
+                    let now = read();
+                    stopped = stopped + lost(last, now, Nanos(pause.as_nanos() as u64));
+                    (last, pause) = (now, (pause * 2).min(LOOKS.1));
                 }
-                looks
+                (looks, stopped)
             });
             let ended = started.wait();
             over.store(true, Relaxed);
             watch.thread().unpark();
             (ended, watch.join().unwrap_or_default())
         });
-        let printed =
-            Printed { output: output.join().unwrap_or_default(), errors: errors.join().unwrap_or_default() };
+        let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
+        let printed = Printed { output, errors, stopped };
         let ended = ended.map_err(|error| wrong("wait for", error))?;
         if late.load(Relaxed) {
             let limit = Nanos(self.timeout_ns);
@@ -231,6 +242,25 @@ impl Job {
         Err(Failure { why, said: Some(said(&printed)), errors: printed.errors })
     }
 
+    /// The same for the command that is measured, which may have other codes.
+    fn require_code(&self, ended: &Ended, printed: Printed) -> Result<Printed, Failure> {
+        let is_accepted = |code| u8::try_from(code).is_ok_and(|code| self.exit_codes.contains(&code));
+        match ended.status.code() {
+            Some(code) if is_accepted(code) => Ok(printed),
+            // What is done once for all arms has none of its own.
+            Some(code) if !self.exit_codes.is_empty() => {
+                let codes: Vec<String> = self.exit_codes.iter().map(u8::to_string).collect();
+                let why = format!(
+                    "the command ended with {}, which --exit-codes {},{code} would accept",
+                    shown(ended.status),
+                    codes.join(",")
+                );
+                Err(Failure { why, said: Some(said(&printed)), errors: printed.errors })
+            }
+            _ => self.require("the command", ended, printed),
+        }
+    }
+
     fn figures(
         &self,
         printed: &Printed,
@@ -258,7 +288,7 @@ impl Job {
         let programs: std::collections::BTreeSet<PathBuf> =
             looks.executables.iter().cloned().chain(self.program(&arguments[0])).collect();
         CommandRun {
-            arguments: arguments.iter().map(|argument| self.without_secrets(argument)).collect(),
+            arguments: arguments.to_vec(),
             environment: self.environment.iter().map(|(name, value)| self.variable(name, value)).collect(),
             padding_bytes: padding,
             executables: programs.iter().map(|path| hashed(path)).collect(),
@@ -341,7 +371,11 @@ impl Job {
             add("executable", file.sha256.as_deref().unwrap_or(&file.path));
         }
         self.run[1..].iter().for_each(|argument| add("argument", argument));
-        self.environment.iter().for_each(|(name, value)| add("variable", &format!("{name}={value}")));
+        // A hash of a value that is to be kept nowhere would let it be guessed.
+        self.environment.iter().for_each(|(name, value)| {
+            let is_secret = self.secrets.contains(name);
+            add("variable", &format!("{name}={}", if is_secret { HIDDEN } else { value }));
+        });
         run.files.iter().for_each(|file| add("file", file.sha256.as_deref().unwrap_or_default()));
         hex(&hash.finalize())
     }
@@ -375,7 +409,7 @@ impl Job {
             elapsed_ns: elapsed.0,
             db_time_ns: cpu.0,
             db_cpu_ns: cpu.0,
-            command_line: self.without_secrets(&self.command_line),
+            command_line: self.command_line.clone(),
             seed: 0,
             settings_hash: String::new(),
             clock_source: host::clock_source(),
@@ -385,10 +419,28 @@ impl Job {
 
     fn variable(&self, name: &str, value: &str) -> String {
         if self.secrets.iter().any(|secret| secret == name) {
-            format!("{name}=***")
+            format!("{name}={HIDDEN}")
         } else {
-            format!("{name}={value}")
+            format!("{name}={}", self.without_secrets(value))
         }
+    }
+
+    /// Takes the values of secrets out of all text of a record that the study, the command or its
+    /// processes gave.
+    fn redact(&self, record: &mut Record) {
+        let without = |text: &mut String| *text = self.without_secrets(text);
+        without(&mut record.header.command_line);
+        record.checks.iter_mut().for_each(|check| without(&mut check.detail));
+        record.settings.iter_mut().for_each(|row| without(&mut row.value));
+        for receipt in &mut record.receipts {
+            without(&mut receipt.asked);
+            without(&mut receipt.evidence);
+        }
+        let Some(run) = &mut record.command else { return };
+        run.arguments.iter_mut().chain(&mut run.libraries).for_each(without);
+        run.opened.iter_mut().for_each(|file| without(&mut file.path));
+        run.executables.iter_mut().chain(&mut run.files).for_each(|file| without(&mut file.path));
+        [&mut run.output, &mut run.errors].into_iter().for_each(without);
     }
 
     /// A text in which the values of secrets do not stand.
@@ -398,7 +450,7 @@ impl Job {
                 self.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
             given.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
         };
-        self.secrets.iter().filter_map(set).fold(text.to_string(), |text, value| text.replace(&value, "***"))
+        self.secrets.iter().filter_map(set).fold(text.to_string(), |text, value| text.replace(&value, HIDDEN))
     }
 }
 

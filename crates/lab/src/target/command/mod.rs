@@ -7,7 +7,10 @@
 //! ```
 //!
 //! Words are the settings of such a study: a name in braces in a template. Nothing else is varied, so that what two
-//! arms differ in can be read from the study. Without a shell nothing expands or hides a process.
+//! arms differ in can be read from the study. Without a shell nothing expands or hides a process,
+//! and words that only a shell carries out are refused (`shell`). All templates are listed once
+//! (`templates`), so that a word is known where it is filled in; one without a value
+//! is an error (`template`).
 //!
 //! What is known of a run comes from outside: its processes as /proc shows them (`io/process`), what it printed, and
 //! receipts that the study declares. What was only asked for is said to be no more than that. Two arms that give the
@@ -23,6 +26,8 @@
 mod figure;
 mod job;
 mod receipt;
+mod secret;
+mod shell;
 mod template;
 
 pub use job::Job;
@@ -48,12 +53,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Stdio;
-use template::{Template, Values};
+use template::{PATH, Template, Values};
 use toml::Spanned;
 use toml::de::Deserializer;
 
-/// The word that is the study's path, wherever it stands.
-const PATH: &str = "path";
 /// How long a run may take where the study does not say.
 const TIMEOUT: &str = "10m";
 /// Starts of a command that does nothing, to learn what a start costs.
@@ -95,20 +98,23 @@ struct Sections {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawCommand {
-    run: String,
+    run: Spanned<String>,
     /// Once before the first run, and once after the last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    setup: Option<String>,
+    setup: Option<Spanned<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cleanup: Option<String>,
+    cleanup: Option<Spanned<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    prepare: Option<String>,
+    prepare: Option<Spanned<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    conclude: Option<String>,
+    conclude: Option<Spanned<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    verify: Option<String>,
+    verify: Option<Spanned<String>>,
     #[serde(default)]
     shell: bool,
+    /// Codes that `run` may end with.
+    #[serde(default = "success", skip_serializing_if = "is_success")]
+    exit_codes: Vec<u8>,
     #[serde(default = "timeout")]
     timeout: String,
     /// Files whose content is part of what is run.
@@ -121,6 +127,30 @@ struct RawCommand {
     secrets: Vec<String>,
     #[serde(default)]
     environment: BTreeMap<String, String>,
+}
+
+impl RawCommand {
+    /// The commands, each by its key.
+    fn steps(&self) -> impl Iterator<Item = (&'static str, &Spanned<String>)> {
+        let beside = [
+            ("setup", &self.setup),
+            ("cleanup", &self.cleanup),
+            ("prepare", &self.prepare),
+            ("conclude", &self.conclude),
+            ("verify", &self.verify),
+        ];
+        let beside = beside.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        std::iter::once(("run", &self.run)).chain(beside)
+    }
+}
+
+fn success() -> Vec<u8> {
+    vec![0]
+}
+
+// Studies that were kept before there was the key have the same hash.
+fn is_success(codes: &[u8]) -> bool {
+    codes == [0]
 }
 
 fn timeout() -> String {
@@ -150,6 +180,15 @@ impl Specification {
             |what: String| Refusal { place: sections.command.span(), what: format!("[command] {what}") };
         let timeout = plumb_units::parse_duration(&command.timeout)
             .map_err(|why| wrong(format!("timeout = {:?}: {why}", command.timeout)))?;
+        if command.exit_codes.is_empty() {
+            return Err(wrong(
+                "exit_codes = []: expected the codes that run may end with, as in [0, 1]".to_string(),
+            ));
+        }
+        for (name, step) in command.steps().filter(|_| !command.shell) {
+            let refused = |why| Refusal { place: step.span(), what: format!("{name}: {why}") };
+            template::split(step.get_ref()).map_err(refused)?;
+        }
         for pattern in &command.drop {
             glob::Pattern::new(pattern).map_err(|why| wrong(format!("drop = {pattern:?}: {why}")))?;
         }
@@ -164,6 +203,7 @@ impl Specification {
             let refused = |why| Refusal { place: receipt.span(), what: format!("[[receipt]] {why}") };
             receipt.get_ref().check().map_err(refused)?;
         }
+        secret::require_text(command).map_err(wrong)?;
         let words = words_of(&sections);
         for receipt in &sections.receipt {
             if let Some(word) = receipt.get_ref().when.keys().find(|word| !words.contains_key(*word)) {
@@ -181,97 +221,96 @@ impl Specification {
         self.sections.command.get_ref()
     }
 
-    /// Whether the study names a path.
-    fn has_path(&self) -> bool {
-        self.words.contains_key(PATH)
+    /// True if a template or one of these values has the path in it.
+    fn has_path<'s>(&self, mut sets: impl Iterator<Item = &'s Assignment>) -> bool {
+        let has = |text: &str| Template::new(text).words().any(|word| word == PATH);
+        self.words.contains_key(PATH) || sets.any(|set| has(&set.value))
     }
 
     /// A command with these values as arguments.
-    fn arguments(&self, command: &str, values: &Values<'_>) -> Result<Vec<String>, String> {
-        match self.command().shell {
-            true => Ok(vec!["/bin/sh".to_string(), "-c".to_string(), Template::new(command).fill(values)]),
+    fn arguments(&self, name: &str, command: &str, values: &Values<'_>) -> Result<Vec<String>, String> {
+        let filled = match self.command().shell {
+            true => Template::new(command)
+                .fill_for_shell(values)
+                .map(|text| vec!["/bin/sh".to_string(), "-c".to_string(), text]),
             false => template::arguments(command, values),
-        }
+        };
+        filled.map_err(|why| format!("{name}: {why}"))
     }
 
     /// What a run with these words does.
-    fn job(&self, words: &[Assignment], path: &str) -> Result<Job, String> {
-        let owned = with_path(words, path);
-        let values = values_of(&owned, path);
+    fn job(&self, words: &[Assignment], path: Option<&str>) -> Result<Job, String> {
+        let values = values_of(words, path);
         let command = self.command();
         let fill = |text: &String| Template::new(text).fill(&values);
-        let optional = |command: &Option<String>| {
-            command.as_ref().map(|command| self.arguments(command, &values)).transpose()
+        let optional = |name: &str, step: &Option<Spanned<String>>| {
+            step.as_ref().map(|step| self.arguments(name, step.get_ref(), &values)).transpose()
         };
+        let file = |(name, file): (&String, &RawFile)| Ok((fill(name)?, fill(&file.text)?));
         let measure = |(name, measure): (&String, &Spanned<figure::Declared>)| {
-            (name.clone(), filled(measure.get_ref(), fill))
+            Ok((name.clone(), measure.get_ref().filled(fill)?))
+        };
+        let receipt = |receipt: &Spanned<receipt::Declared>| {
+            receipt.get_ref().filled(|path| Template::new(path).fill_pattern(&values))
         };
         Ok(Job {
-            prepare: optional(&command.prepare)?,
-            conclude: optional(&command.conclude)?,
-            verify: optional(&command.verify)?,
-            written: self.sections.file.iter().map(|(name, file)| (fill(name), fill(&file.text))).collect(),
-            named: command.files.iter().map(fill).collect(),
-            measures: self.sections.measure.iter().map(measure).collect(),
-            receipts: self.sections.receipt.iter().map(|receipt| receipt.get_ref().clone()).collect(),
-            ..self.job_of(&command.run, words, &values)?
+            prepare: optional("prepare", &command.prepare)?,
+            conclude: optional("conclude", &command.conclude)?,
+            verify: optional("verify", &command.verify)?,
+            written: self.sections.file.iter().map(file).collect::<Result<_, String>>()?,
+            exit_codes: command.exit_codes.clone(),
+            named: command.files.iter().map(fill).collect::<Result<_, _>>()?,
+            measures: self.sections.measure.iter().map(measure).collect::<Result<_, String>>()?,
+            receipts: self.sections.receipt.iter().map(receipt).collect::<Result<_, _>>()?,
+            ..self.job_of("run", command.run.get_ref(), words, &values)?
         })
     }
 
     /// A run of one command alone, its places filled with these values.
-    fn job_of(&self, command: &str, words: &[Assignment], values: &Values<'_>) -> Result<Job, String> {
-        let is_set = |text: &String| Template::new(text).words().all(|word| values.contains_key(word));
+    fn job_of(
+        &self,
+        name: &str,
+        command: &str,
+        words: &[Assignment],
+        values: &Values<'_>,
+    ) -> Result<Job, String> {
         // What is done once for all arms has no variable that differs between them.
-        let variables = self.command().environment.iter().filter(|(_, text)| is_set(text));
+        let variables = self.command().environment.iter();
+        let variables = variables.filter(|(_, text)| values.fill_all(&Template::new(text)));
         Ok(Job {
-            run: self.arguments(command, values)?,
+            run: self.arguments(name, command, values)?,
             environment: variables
-                .map(|(name, text)| (name.clone(), Template::new(text).fill(values)))
-                .collect(),
+                .map(|(name, text)| Ok((name.clone(), secret::value(self.command(), name, text, values)?)))
+                .collect::<Result<_, String>>()?,
             directory: std::env::current_dir().map(|found| path_text(&found)).unwrap_or_default(),
             timeout_ns: self.timeout_ns,
             secrets: self.command().secrets.clone(),
             words: words.to_vec(),
-            command_line: Template::new(command).fill(values),
+            command_line: Template::new(command).fill(values)?,
             ..Job::default()
         })
     }
 }
 
-/// The words with the path in their values.
-fn with_path(words: &[Assignment], path: &str) -> Vec<Assignment> {
-    let values = Values::from([(PATH, path)]);
-    let filled = |set: &Assignment| Assignment {
-        name: set.name.clone(),
-        value: Template::new(&set.value).fill(&values),
-    };
-    words.iter().map(filled).collect()
-}
-
-fn values_of<'a>(words: &'a [Assignment], path: &'a str) -> Values<'a> {
-    words.iter().map(|set| (set.name.as_str(), set.value.as_str())).chain([(PATH, path)]).collect()
-}
-
-/// A measure whose files have the values of words in their names.
-fn filled(measure: &figure::Declared, fill: impl Fn(&String) -> String) -> figure::Declared {
-    figure::Declared {
-        size: measure.size.as_ref().map(&fill),
-        from: measure.from.as_ref().map(&fill),
-        ..measure.clone()
-    }
+fn values_of<'a>(words: &'a [Assignment], path: Option<&'a str>) -> Values<'a> {
+    Values::new(words.iter().map(|set| (set.name.as_str(), set.value.as_str())), path)
 }
 
 /// The words of all templates, each with the first template that has it.
 fn words_of(sections: &Sections) -> BTreeMap<String, String> {
+    let mut words = BTreeMap::new();
+    for (place, text) in templates(sections) {
+        for word in Template::new(text).words() {
+            words.entry(word.to_string()).or_insert_with(|| place.clone());
+        }
+    }
+    words
+}
+
+/// Every text that words are filled into, with its place.
+fn templates(sections: &Sections) -> impl Iterator<Item = (String, &String)> {
     let command = sections.command.get_ref();
-    let optional = [
-        ("setup", &command.setup),
-        ("cleanup", &command.cleanup),
-        ("prepare", &command.prepare),
-        ("conclude", &command.conclude),
-        ("verify", &command.verify),
-    ];
-    let optional = optional.into_iter().filter_map(|(name, text)| Some((name.to_string(), text.as_ref()?)));
+    let steps = command.steps().map(|(name, step)| (name.to_string(), step.get_ref()));
     let environment = command.environment.iter().map(|(name, text)| (format!("environment {name}"), text));
     let files = command.files.iter().chain(&command.drop).map(|text| ("a file's name".to_string(), text));
     let written = sections
@@ -279,19 +318,13 @@ fn words_of(sections: &Sections) -> BTreeMap<String, String> {
         .iter()
         .flat_map(|(name, file)| [("a file's name".to_string(), name), (format!("file {name}"), &file.text)]);
     let measures = sections.measure.iter().flat_map(|(name, measure)| {
-        let measure = measure.get_ref();
-        let files = [&measure.from, &measure.size].into_iter().flatten();
-        files.map(move |text| (format!("measure {name}"), text))
+        measure.get_ref().templates().map(move |text| (format!("measure {name}"), text))
     });
-    let texts = std::iter::once(("run".to_string(), &command.run));
-    let texts = texts.chain(optional).chain(environment).chain(files).chain(written).chain(measures);
-    let mut words = BTreeMap::new();
-    for (place, text) in texts {
-        for word in Template::new(text).words() {
-            words.entry(word.to_string()).or_insert_with(|| place.clone());
-        }
-    }
-    words
+    let receipts = sections
+        .receipt
+        .iter()
+        .filter_map(|receipt| Some(("the path of a receipt".to_string(), receipt.get_ref().path.as_ref()?)));
+    steps.chain(environment).chain(files).chain(written).chain(measures).chain(receipts)
 }
 
 /// The measures that every command has, with their units.
@@ -337,7 +370,8 @@ impl Words for Specification {
                 known.join(", ")
             ));
         }
-        self.job(settings, "").map(|_| ())
+        // Which directory it is does not matter to what can be filled in.
+        self.job(settings, Some("/")).map(|_| ())
     }
 
     fn settings(&self) -> String {
@@ -376,10 +410,10 @@ impl Words for Specification {
 
     fn sections(&self) -> String {
         // What was read can be written.
-        format!("\n{}", toml::to_string(&self.sections).unwrap_or_default())
+        format!("\n{}", toml::to_string(&secret::left_out(&self.sections)).unwrap_or_default())
     }
 
-    fn between_runs(&self) -> String {
+    fn between_runs(&self, values: &[&Assignment]) -> String {
         let command = self.command();
         let own =
             [("conclude", &command.conclude), ("verify", &command.verify), ("prepare", &command.prepare)];
@@ -390,7 +424,7 @@ impl Words for Specification {
             (!self.sections.file.is_empty()).then(|| "its files were put back and written again".to_string());
         let dropped = (!command.drop.is_empty())
             .then(|| format!("the pages of {} left the page cache", command.drop.join(", ")));
-        let device = self.has_path().then(|| {
+        let device = self.has_path(values.iter().copied()).then(|| {
             "the block device under the path was waited for until nothing moved on it, for 2 s at most"
                 .to_string()
         });
@@ -430,12 +464,14 @@ pub struct CommandTarget<'a> {
     name: String,
     /// What lies under the study's path, where it names one.
     device: Option<DeviceDescription>,
-    /// As [`path_text`] has it.
-    path: String,
+    /// As [`path_text`] has it; none where no template and no value names it.
+    path: Option<String>,
     /// The words that all arms share, once they are known.
     shared: Vec<Assignment>,
     /// Whether arms are meant to be one treatment.
     expects_same: bool,
+    /// `setup` has begun: only then is there something for `cleanup` to undo.
+    has_begun: bool,
 }
 
 impl<'a> CommandTarget<'a> {
@@ -449,14 +485,16 @@ impl<'a> CommandTarget<'a> {
             study: study.name.clone(),
             why: format!("its target is {}, and no command", study.vocabulary.target()),
         })?;
-        let device = match specification.has_path() {
+        secret::require(specification.command(), &study.to_toml())
+            .map_err(|why| LabError::Plan { study: study.name.clone(), why })?;
+        let device = match specification.has_path(study.all_settings()) {
             true => {
                 let places = Places::in_one(opening.path);
                 places.describe()?.into_iter().next()
             }
             false => None,
         };
-        let path = device.as_ref().map_or_else(String::new, |device| path_text(&device.path));
+        let path = device.as_ref().map(|device| path_text(&device.path));
         Ok(CommandTarget {
             opening,
             specification,
@@ -465,6 +503,7 @@ impl<'a> CommandTarget<'a> {
             path,
             shared: Vec::new(),
             expects_same: study.expects_same,
+            has_begun: false,
         })
     }
 
@@ -479,20 +518,18 @@ impl<'a> CommandTarget<'a> {
 
     /// What a command does that belongs to the whole study.
     fn job_of_all(&self, what: &str, command: &str) -> Result<Job, LabError> {
-        let words = with_path(&self.shared, &self.path);
-        let values = values_of(&words, &self.path);
-        if let Some(word) = Template::new(command).words().find(|word| !values.contains_key(word)) {
+        let values = values_of(&self.shared, self.path.as_deref());
+        if let Some(word) = values.missing(&Template::new(command)) {
             return Err(self.wrong(format!(
                 "{what}: {{{word}}} differs between arms, and {what} is run once for all; move it to prepare or conclude"
             )));
         }
-        let job = self.specification.job_of(command, &self.shared, &values);
-        job.map_err(|why| self.wrong(format!("{what}: {why}")))
+        self.specification.job_of(what, command, &self.shared, &values).map_err(|why| self.wrong(why))
     }
 
     /// Runs a command that belongs to the whole study.
-    fn once(&self, what: &str, command: Option<&String>) -> Result<(), LabError> {
-        let Some(command) = command else { return Ok(()) };
+    fn once(&self, what: &str, command: Option<&Spanned<String>>) -> Result<(), LabError> {
+        let Some(command) = command.map(Spanned::get_ref) else { return Ok(()) };
         let job = self.job_of_all(what, command)?;
         match child::run(&self.opening.program, &Request::Command(Box::new(job)), &Cancel::default(), &|_| {})
         {
@@ -501,19 +538,22 @@ impl<'a> CommandTarget<'a> {
         }
     }
 
-    /// Files whose pages are dropped.
-    fn dropped(&self) -> Vec<PathBuf> {
-        let values = Values::from([(PATH, self.path.as_str())]);
-        let patterns = self.specification.command().drop.iter().map(|text| Template::new(text).fill(&values));
-        patterns
-            .flat_map(|pattern| glob::glob(&pattern).into_iter().flatten().flatten())
-            .filter(|path| path.is_file())
-            .collect()
+    /// Files whose pages are dropped before a run with these words.
+    fn dropped(&self, words: &[Assignment]) -> Result<Vec<PathBuf>, String> {
+        let values = values_of(words, self.path.as_deref());
+        let patterns = self.specification.command().drop.iter();
+        let patterns: Vec<String> =
+            patterns.map(|text| Template::new(text).fill_pattern(&values)).collect::<Result<_, _>>()?;
+        let found = patterns.iter().flat_map(|pattern| glob::glob(pattern).into_iter().flatten().flatten());
+        Ok(found.filter(|path| path.is_file()).collect())
     }
 }
 
 impl Drop for CommandTarget<'_> {
     fn drop(&mut self) {
+        if !self.has_begun {
+            return;
+        }
         // What it cannot remove stays; the study's result stands.
         let _ = self.once("cleanup", self.specification.command().cleanup.as_ref());
     }
@@ -540,15 +580,16 @@ impl Target for CommandTarget<'_> {
             .filter(|found| self.device.as_ref().is_some_and(|device| found.matches(device)));
         let device = |device| assemble::device(device, "by the command", "it opens its files itself");
         let devices = self.device.iter().map(device).collect();
-        let run = &self.specification.command().run;
+        let run = self.specification.command().run.get_ref();
         let target = match Template::new(run).alone() {
             Some(word) => format!("whole commands, those of {word} under Factors"),
             None if self.specification.words.is_empty() => format!("the command {run}"),
             None => format!("the command {run}, each word in braces as the arm has it"),
         };
+        let command_line = secret::without(self.specification.command(), &self.opening.command_line);
         Ok(Environment {
             spawn_ns: spawn_cost(),
-            ..Environment::now(target, devices, calibration, &self.opening.command_line)
+            ..Environment::now(target, devices, calibration, &command_line)
         })
     }
 
@@ -558,7 +599,7 @@ impl Target for CommandTarget<'_> {
         self.opening.observer.begins();
         let mut known: BTreeSet<String> = BTreeSet::new();
         for arm in preparation.arms {
-            let job = self.specification.job(arm, &self.path).map_err(|why| self.wrong(why))?;
+            let job = self.specification.job(arm, self.path.as_deref()).map_err(|why| self.wrong(why))?;
             let given = format!("{:?}{:?}{:?}{:?}", job.run, job.environment, job.written, job.named);
             if !known.insert(given) && !self.expects_same {
                 let shown = job.run.join(" ");
@@ -571,17 +612,21 @@ impl Target for CommandTarget<'_> {
         self.shared = preparation.arms.first().into_iter().flatten().filter(of_all).cloned().collect();
         let RawCommand { setup, cleanup, .. } = self.specification.command();
         // It is run when nobody listens any more.
-        cleanup.iter().try_for_each(|cleanup| self.job_of_all("cleanup", cleanup).map(|_| ()))?;
+        cleanup.iter().try_for_each(|cleanup| self.job_of_all("cleanup", cleanup.get_ref()).map(|_| ()))?;
+        self.has_begun = true;
         self.once("setup", setup.as_ref())
     }
 
-    fn ready(&mut self, _: &[Assignment]) -> Result<Settled, LabError> {
-        Ok(settle::settle(&self.dropped(), &self.disks()))
+    fn ready(&mut self, settings: &[Assignment]) -> Result<Settled, LabError> {
+        let dropped = self.dropped(settings).map_err(|why| self.wrong(format!("drop: {why}")))?;
+        Ok(settle::settle(&dropped, &self.disks()))
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, RunError> {
-        let mut job =
-            self.specification.job(settings, &self.path).map_err(|why| RunError::Failed(why.into()))?;
+        let mut job = self
+            .specification
+            .job(settings, self.path.as_deref())
+            .map_err(|why| RunError::Failed(why.into()))?;
         job.disks = self.disks();
         child::run(&self.opening.program, &Request::Command(Box::new(job)), cancel, &|_| {})
     }

@@ -96,6 +96,17 @@ impl Declared {
         Ok(())
     }
 
+    /// The receipt with words filled into its path.
+    ///
+    /// # Errors
+    /// When a word has no value.
+    pub(super) fn filled(
+        &self,
+        fill: impl Fn(&String) -> Result<String, String>,
+    ) -> Result<Declared, String> {
+        Ok(Declared { path: self.path.as_ref().map(fill).transpose()?, ..self.clone() })
+    }
+
     /// What a run in which it must or must not hold says.
     pub(super) fn judge(&self, run: &CommandRun, value: impl Fn(&str) -> String) -> Vec<Receipt> {
         let expected = self.when.iter().all(|(word, at)| value(word) == *at);

@@ -1,6 +1,7 @@
 //! The splitter of records against the csv crate.
 
 use super::*;
+use crate::csv_file::dialect::Quote;
 use crate::csv_file::pieces::RECORD_BYTES_MAX;
 use proptest::prelude::*;
 use std::io::Read;
@@ -26,9 +27,15 @@ type Split = (u64, Vec<Vec<u8>>);
 
 /// Records with their lines, in pieces of `buffer` bytes or whole records.
 fn split(bytes: &[u8], buffer: usize) -> Result<Vec<Split>, RecordError> {
+    split_by(bytes, buffer, Quote::Double)
+}
+
+fn split_by(bytes: &[u8], buffer: usize, quote: Quote) -> Result<Vec<Split>, RecordError> {
     let input = Box::new(Slow { bytes: bytes.to_vec(), at: 0, step: 3 });
-    let mut pieces = Pieces::new(input, Some(b','), buffer).unwrap();
-    let mut records = Records::new(b',', EmptyLines::Skipped);
+    let mut pieces = Pieces::new(input, (Some(b','), quote), buffer).unwrap();
+    // A first piece as short as these does not tell.
+    pieces.take_for(Dialect::of(bytes, Some(b','), quote).unwrap());
+    let mut records = Records::new(pieces.dialect(), EmptyLines::Skipped);
     let mut found = Vec::new();
     while records.advance_in(&mut pieces)? {
         assert_eq!(records.field_count(), records.fields().count());
@@ -66,6 +73,26 @@ fn lines_end_in_three_ways() {
 }
 
 #[test]
+fn a_cr_is_text_unless_lines_end_in_it() {
+    check("a,b\n1,x\ry\n2,z\n", "1:a|b 2:1|x\ry 3:2|z");
+    check("a\rb,c\r\n1,2\r\n", "1:a\rb|c 2:1|2");
+    check("a,b\r\r\n1,2\r\r\n\r\r\n3,\"4\"\r\r\n", "1:a|b 2:1|2 4:3|4");
+    check("a,\"b\r\"\r\n1,\r\n", "1:a|b\r 2:1|");
+    check("a,\"b\nc\"\r1,2\r\r3,4", "1:a|b\nc 3:1|2 5:3|4");
+    let error = split(b"a\n\"x\"\ry\n", 1000).unwrap_err();
+    assert!(matches!(error, RecordError::TextAfterQuote { line: 2, field: 0, .. }), "{error:?}");
+}
+
+#[test]
+fn without_quoting_quotes_are_text() {
+    for buffer in [1, 5, 1000] {
+        let found = split_by(b"\"a,b\n\"\"\"c\" d,e\"\n", buffer, Quote::None).unwrap();
+        let fields = |line: [&str; 2]| line.map(|field| field.as_bytes().to_vec()).to_vec();
+        assert_eq!(found, [(1, fields(["\"a", "b"])), (2, fields(["\"\"\"c\" d", "e\""]))]);
+    }
+}
+
+#[test]
 fn empty_fields_count_and_empty_lines_do_not() {
     check("a,\n\n\r\n,\nb", "1:a| 4:| 5:b");
     check(",,", "1:||");
@@ -75,11 +102,12 @@ fn empty_fields_count_and_empty_lines_do_not() {
 #[test]
 fn empty_lines_are_counted_or_are_records() {
     let piece = |text: &'static str| {
-        let mut records = Records::new(b',', EmptyLines::Skipped);
-        records.refill(&mut Pieces::new(Box::new(io::Cursor::new(text)), None, 1000).unwrap()).unwrap();
+        let mut pieces = Pieces::new(Box::new(io::Cursor::new(text)), (None, Quote::Double), 1000).unwrap();
+        let mut records = Records::new(pieces.dialect(), EmptyLines::Skipped);
+        records.refill(&mut pieces).unwrap();
         records
     };
-    let mut records = piece("\n\nh\n\r\n1\r\r\n2\n\n");
+    let mut records = piece("\n\nh\n\r\n1\r\n\n2\n\n");
     assert!(records.advance().unwrap());
     records.begin_here(EmptyLines::Skipped);
     assert!(records.advance().unwrap() && records.advance().unwrap());
@@ -87,7 +115,7 @@ fn empty_lines_are_counted_or_are_records() {
     assert!(!records.advance().unwrap());
     assert_eq!(records.skipped_lines(), 3);
 
-    let mut records = piece("h\n\n1\r\n\r\n\r2\n\n");
+    let mut records = piece("h\n\n1\r\n\r\n\n2\n\n");
     assert!(records.advance().unwrap());
     records.begin_here(EmptyLines::Records);
     let mut found = Vec::new();
@@ -120,8 +148,8 @@ fn broken_quotes_are_errors() {
 fn a_record_has_an_end() {
     let mut bytes = vec![b'x'; RECORD_BYTES_MAX + 10];
     bytes[..4].copy_from_slice(b"a\n\"b");
-    let mut pieces = Pieces::new(Box::new(io::Cursor::new(bytes)), None, 1000).unwrap();
-    let mut records = Records::new(b',', EmptyLines::Skipped);
+    let mut pieces = Pieces::new(Box::new(io::Cursor::new(bytes)), (None, Quote::Double), 1000).unwrap();
+    let mut records = Records::new(pieces.dialect(), EmptyLines::Skipped);
     assert!(records.advance_in(&mut pieces).unwrap());
     let error = records.advance_in(&mut pieces).unwrap_err();
     assert!(matches!(error, RecordError::TooLong { line: 2 }), "{error:?}");
@@ -149,7 +177,12 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_as_the_csv_crate_reads_it_or_refused(text in "[ab,\"\r\n]{0,30}", buffer in 1_usize..20) {
+    fn any_text_is_read_as_the_csv_crate_reads_it_or_refused(
+        text in "[ab,\"\n]{0,30}", line_end in prop_oneof![Just("\n"), Just("\r\n"), Just("\r")],
+        buffer in 1_usize..20,
+    ) {
+        // A CR among LFs is text here, and a line end there.
+        let text = text.replace('\n', line_end);
         let mut reader = csv::ReaderBuilder::new();
         let mut reader = reader.has_headers(false).flexible(true).from_reader(text.as_bytes());
         let expected: Vec<Vec<Vec<u8>>> =
