@@ -14,7 +14,6 @@ use super::{
     WaitEvent,
 };
 use crate::calendar::Moment;
-use plumb_units::total_of;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -352,7 +351,7 @@ mod tests {
         let whole = record.period(1, 5).expect("all of it");
         assert_eq!(whole.header.elapsed_ns, 200);
         let halves = [record.period(1, 3), record.period(3, 5)].map(|half| half.expect("it is there"));
-        let sum = total_of(halves.iter().map(|half| half.header.db_time_ns));
+        let sum: u64 = halves.iter().map(|half| half.header.db_time_ns).sum();
         assert_eq!(sum, whole.header.db_time_ns);
     }
 
