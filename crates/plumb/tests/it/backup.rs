@@ -114,7 +114,9 @@ fn an_interrupted_restore_leaves_nothing_and_says_so() {
     let open = format!("/proc/{}/fd", child.id());
     let reads = || {
         let files = fs::read_dir(&open).into_iter().flatten().flatten();
-        files.filter_map(|file| fs::read_link(file.path()).ok()).any(|file| file.ends_with("copy/users01.dbf"))
+        files
+            .filter_map(|file| fs::read_link(file.path()).ok())
+            .any(|file| file.ends_with("copy/users01.dbf"))
     };
     while !reads() {
         std::thread::sleep(std::time::Duration::from_millis(2));
