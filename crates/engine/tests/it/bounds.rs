@@ -19,7 +19,6 @@ use std::sync::Arc;
 
 const BLOCK: usize = 2048;
 const ROWS: u8 = 7;
-const LEAF: u8 = 4;
 const SEGMENT: u8 = 6;
 
 fn crc(bytes: &[u8]) -> [u8; 4] {
