@@ -4,7 +4,7 @@
 //! with a script from this same data.
 
 use crate::strip::Strip;
-use plumb_units::Bytes;
+use plumb_units::{Bytes, total_of};
 use serde::Serialize;
 
 /// The profile of a run.
@@ -81,8 +81,7 @@ impl Stream {
     /// All its bytes.
     #[must_use]
     pub fn total(&self) -> u64 {
-        // A record may say anything.
-        self.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes))
+        total_of(self.bytes.iter().copied())
     }
 
     /// Its largest bucket, MB/s.

@@ -30,3 +30,9 @@ impl FromStr for RowCount {
         parse_count(text).map(RowCount)
     }
 }
+
+/// Sums figures of a stored record, which may say anything: what is more than a word holds is the
+/// most that it holds.
+pub fn total_of(figures: impl Iterator<Item = u64>) -> u64 {
+    figures.fold(0, u64::saturating_add)
+}

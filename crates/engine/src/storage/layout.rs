@@ -130,3 +130,48 @@ fn rows(block: &[u8], content: Content) -> Option<Misfit> {
         expected: format!("at most the {} in use", content.used),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A branch of three entries of 20 bytes each.
+    fn branch() -> (Vec<u8>, Content) {
+        let mut block = vec![0; 2048];
+        for (slot, at) in block.rchunks_exact_mut(2).zip([24_u16, 44, 64]) {
+            slot.copy_from_slice(&at.to_le_bytes());
+        }
+        (block, Content { entries: 3, used: 60 })
+    }
+
+    #[test]
+    fn entries_lie_one_behind_the_other_within_the_used_bytes() {
+        let (block, content) = branch();
+        let of = |block: &[u8], content| misfit(block, BlockKind::Branch, content).map(|misfit| misfit.what);
+        assert_eq!(of(&block, content), None);
+        assert_eq!(of(&block, Content { used: 54, ..content }), Some("an entry's place"));
+        assert_eq!(of(&block, Content { entries: 1000, ..content }), Some("size of the content"));
+        assert_eq!(of(&block, Content { entries: 0, ..content }), Some("bytes in use"));
+        for (slot, at) in [(0, 25_u16), (1, 24), (1, 30), (2, 58), (2, u16::MAX)] {
+            let (mut block, content) = branch();
+            let place = block.len() - 2 * (slot + 1);
+            block[place..place + 2].copy_from_slice(&at.to_le_bytes());
+            assert_eq!(of(&block, content), Some("an entry's place"), "slot {slot} at {at}");
+        }
+    }
+
+    #[test]
+    fn rows_take_no_more_than_the_bytes_in_use_together() {
+        let mut block = vec![0; 2048];
+        let mut put = |slot: usize, [offset, capacity]: [u16; 2]| {
+            let place = 2048 - 4 * (slot + 1);
+            block[place..place + 2].copy_from_slice(&offset.to_le_bytes());
+            block[place + 2..place + 4].copy_from_slice(&capacity.to_le_bytes());
+            misfit(&block, BlockKind::Rows, Content { entries: 2, used: 60 }).map(|misfit| misfit.what)
+        };
+        assert_eq!(put(0, [24, 40]), None, "the other slot is empty");
+        assert_eq!(put(1, [64, 20]), None);
+        assert_eq!(put(1, [50, 30]), Some("bytes of all rows"), "two rows in one place");
+        assert_eq!(put(1, [64, 8]), Some("a row's place"), "no room for a row");
+    }
+}

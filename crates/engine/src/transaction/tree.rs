@@ -251,8 +251,15 @@ impl<'a> Worker<'a> {
     /// Finds how high the tree is, and notes it.
     pub(super) fn find_height(&mut self, tree: &Tree) -> Result<u32, EngineError> {
         let (mut address, mut height) = (tree.root(), 1);
-        while self.reader.get(INDX, address, tree.segment.expected(BlockKind::Leaf)).is_err() {
-            let block = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch))?;
+        while let Err(no_leaf) = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Leaf)) {
+            let block = match self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch)) {
+                Ok(block) => block,
+                // A leaf that is damaged is no branch either: its own error says what is wrong.
+                Err(no_branch) => {
+                    let is_other = matches!(no_leaf, EngineError::CorruptBlock { what: "kind", .. });
+                    return Err(if is_other { no_branch } else { no_leaf });
+                }
+            };
             let first = BranchView::new(&block, content_of(&block)).and_then(|view| view.entry(0));
             self.require_end(tree, height, address)?;
             address = self.require_own(first.map(|first| first.child), address)?;

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 const BLOCK: usize = 2048;
 const ROWS: u8 = 7;
+const LEAF: u8 = 4;
 const SEGMENT: u8 = 6;
 
 fn crc(bytes: &[u8]) -> [u8; 4] {
@@ -202,6 +203,33 @@ fn block(disk: &Arc<MemoryDisk>, kind: u8, change: impl Fn(&mut [u8])) {
         }
     }
     panic!("there is no block of kind {kind}");
+}
+
+#[test]
+fn what_a_block_says_of_its_content_is_checked_before_it_is_used() {
+    let original = written();
+    let put = |at: usize, value: u16| {
+        move |block: &mut [u8]| block[at..at + 2].copy_from_slice(&value.to_le_bytes())
+    };
+    let last = BLOCK - 2;
+    let cases: [(u8, usize, u16, &str); 11] = [
+        (ROWS, 12, u16::MAX, "size of the content"),
+        (ROWS, 14, u16::MAX, "size of the content"),
+        (ROWS, BLOCK - 4, 2040, "a row's place: found slot 0 at byte 2040"),
+        (ROWS, BLOCK - 4, 3, "a row's place: found slot 0 at byte 3"),
+        (ROWS, last, 3, "a row's place"),
+        (LEAF, 12, u16::MAX, "size of the content"),
+        (LEAF, last, 2040, "an entry's place: found entry 0 at byte 2040"),
+        (LEAF, last - 2, 32, "an entry's place: found entry 1 at byte 32"),
+        (LEAF, 24, 99, "the block that it leads to: found file 99"),
+        (SEGMENT, 24, u16::MAX, "blocks in use: found 65535, expected 1 to"),
+        (SEGMENT, 24, 0, "blocks in use: found 0, expected 1 to"),
+    ];
+    for (kind, at, value, expected) in cases {
+        let disk = original.restart(Survivors::All);
+        block(&disk, kind, put(at, value));
+        refused(&disk, expected, &format!("kind {kind} byte {at} = {value}"));
+    }
 }
 
 /// A statement took a row of fewer columns for one of its table, and its caller counted on all of

@@ -5,6 +5,7 @@
 
 use crate::record::{HostCpu, IoFunction, IoTally, Record, SessionTime, WaitEvent};
 use plumb_events::SessionKind;
+use plumb_units::total_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -191,7 +192,7 @@ fn ratios(run: &Record) -> Vec<(String, f64)> {
     let mean = |name: &str| {
         let all =
             || run.foreground_events.iter().chain(&run.background_events).filter(|event| event.event == name);
-        let waits: u64 = all().map(|event| event.waits).sum();
+        let waits = total_of(all().map(|event| event.waits));
         (waits > 0).then(|| all().map(|event| event.time_ns).sum::<u64>() as f64 / waits as f64)
     };
     if let (Some(sync), Some(write)) = (mean("log file sync"), mean("log file parallel write")) {

@@ -29,6 +29,7 @@ pub use validity::{RunState, Validity};
 
 use plumb_engine::sort::summary::SortServerSummary;
 use plumb_events::{Direction, LatencyHistogram, SessionKind, Unit};
+use plumb_units::total_of;
 use serde::{Deserialize, Serialize};
 
 /// The record's file in the bundle of a run.
@@ -145,7 +146,7 @@ impl Record {
     pub fn transactions(&self) -> Option<u64> {
         let ended = ["user commits", "user rollbacks"];
         let ended = self.statistics.iter().filter(|statistic| ended.contains(&statistic.name.as_str()));
-        Some(ended.map(|statistic| statistic.total).sum()).filter(|count| *count > 0)
+        Some(total_of(ended.map(|statistic| statistic.total))).filter(|count| *count > 0)
     }
 }
 
@@ -610,7 +611,7 @@ impl Memory {
     /// All areas, bytes.
     #[must_use]
     pub fn declared_bytes(&self) -> u64 {
-        self.areas.iter().map(|area| area.bytes).sum()
+        total_of(self.areas.iter().map(|area| area.bytes))
     }
 
     /// What the peak may come to: the areas and the program itself, bytes.

@@ -8,6 +8,7 @@ use plumb_report::format::{Average, Count, Percent, Reading, Seconds, SparsePerc
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, short_micros};
 use plumb_report::table::{Cell, Column, Table};
 use plumb_report::{Drawing, Section, cells};
+use plumb_units::total_of;
 
 /// Events whose histograms are laid over each other.
 const HISTOGRAMS: usize = 6;
@@ -142,7 +143,7 @@ pub(super) fn histograms(comparison: &Comparison) -> Option<Section> {
     let mut drawings = Vec::new();
     for (name, sides) in &shapes {
         for (index, (label, side)) in ["1st", "2nd"].into_iter().zip(sides).enumerate() {
-            let total: u64 = side.iter().sum();
+            let total = total_of(side.iter().copied());
             let mut cells = cells![if index == 0 { name.as_str() } else { "" }, label, Count(total)];
             cells.extend((first..=last).map(|entry| {
                 let share = Percent::of(side[entry], total);

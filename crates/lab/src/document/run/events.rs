@@ -4,6 +4,7 @@ use crate::record::{Record, WaitEvent};
 use plumb_report::format::{Average, Count, Figure, Percent, Seconds};
 use plumb_report::table::{Cell, Row, RowKind, Table};
 use plumb_report::{Section, cells};
+use plumb_units::total_of;
 use std::collections::BTreeMap;
 
 /// How many events the first page shows.
@@ -68,7 +69,7 @@ pub(super) fn top(record: &Record) -> Section {
 pub(super) fn wait_classes(record: &Record) -> Section {
     let header = &record.header;
     let busy = record.foreground_events.iter().filter(|event| !event.is_idle());
-    let captured: u64 = header.db_cpu_ns + busy.map(|event| event.time_ns).sum::<u64>();
+    let captured = header.db_cpu_ns.saturating_add(total_of(busy.map(|event| event.time_ns)));
     let captured_share = Percent::of(captured, header.db_time_ns);
     let mut table = Table::default().text(["Wait Class"]).numbers([
         "Waits",
@@ -147,7 +148,7 @@ pub(super) fn foreground(record: &Record) -> Section {
 /// Every event of the background processes.
 pub(super) fn background(record: &Record) -> Section {
     let busy = record.background_events.iter().filter(|event| !event.is_idle());
-    let base = ("% bg\ntime", busy.map(|event| event.time_ns).sum());
+    let base = ("% bg\ntime", total_of(busy.map(|event| event.time_ns)));
     Section::detail("background-events", "Background Wait Events")
         .note("ordered by wait time desc, waits desc (idle events last)")
         .note("% bg time is the share of the background's waits that are not idle")

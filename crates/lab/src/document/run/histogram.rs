@@ -11,6 +11,7 @@ use crate::record::{Record, WaitEvent};
 use plumb_report::Section;
 use plumb_report::format::{Count, Percent, SparsePercent};
 use plumb_report::table::{Cell, Column, RowKind, Table};
+use plumb_units::total_of;
 
 /// One part: entries `first..last` of the histogram get a column each, all above one more.
 struct Part {
@@ -83,7 +84,7 @@ fn section(part: &Part, events: &[WaitEvent]) -> Section {
 }
 
 fn waits_from(event: &WaitEvent, entry: usize) -> u64 {
-    event.histogram.iter().skip(entry).sum()
+    total_of(event.histogram.iter().skip(entry).copied())
 }
 
 /// The bound below which an entry's waits lie: 2^entry us, in the largest unit that leaves a whole number.

@@ -4,6 +4,7 @@ use crate::record::{HostCpu, Record};
 use plumb_report::format::{Count, Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
 use plumb_report::table::{Cell, RowKind, Table, Tone};
 use plumb_report::{Section, cells};
+use plumb_units::total_of;
 
 /// Memory that was declared against memory that was used.
 pub(super) fn cache_sizes(record: &Record) -> Section {
@@ -60,7 +61,7 @@ pub(super) fn load_profile(record: &Record) -> Section {
 pub(super) fn host_cpu(record: &Record) -> Option<Section> {
     let cpu = record.host_cpu.as_ref()?;
     let parts = parts(cpu);
-    let total: u64 = parts.iter().map(|(_, ns)| ns).sum();
+    let total = total_of(parts.iter().map(|(_, ns)| *ns));
     let mut table = Table::default().text(["State"]).numbers(["Time (s)", "% of CPU"]);
     for (name, ns) in parts {
         let share = Percent::of(ns, total);

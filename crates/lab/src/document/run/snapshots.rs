@@ -4,6 +4,7 @@ use crate::record::{Interval, Record, WaitEvent};
 use plumb_report::format::{Decimal, PerSecond, Percent, Seconds, Throughput};
 use plumb_report::table::Table;
 use plumb_report::{Section, cells};
+use plumb_units::total_of;
 
 /// Rows of the table at most; the record has all.
 const ROWS_MAX: usize = 60;
@@ -47,7 +48,7 @@ fn row(number: usize, interval: &Interval) -> Vec<plumb_report::table::Cell> {
     let elapsed_ns = interval.end_ns.saturating_sub(interval.begin_ns);
     let total = |names: &[&str]| {
         let own = interval.statistics.iter().filter(|row| names.contains(&row.name.as_str()));
-        own.map(|row| row.total).sum::<u64>()
+        total_of(own.map(|row| row.total))
     };
     let rate = |names: &[&str]| PerSecond { total: total(names) as f64, elapsed_ns };
     let bytes = |name: &str| Throughput { bytes: total(&[name]), elapsed_ns };

@@ -5,6 +5,7 @@ use plumb_engine::sort::summary::SortServerSummary;
 use plumb_report::format::{Count, Figure, Percent, Size};
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Section, cells};
+use plumb_units::total_of;
 
 /// The sort; none when the workload has none.
 pub(super) fn sort(record: &Record) -> Option<Section> {
@@ -71,7 +72,7 @@ fn servers(servers: &[SortServerSummary]) -> Table {
             "Merge\nwidth",
         ])
         .with_caption("Sort servers");
-    let rows = servers.iter().map(|server| server.row_count).sum();
+    let rows = total_of(servers.iter().map(|server| server.row_count));
     for server in servers {
         let share = Percent::of(server.row_count, rows);
         table.row(cells![

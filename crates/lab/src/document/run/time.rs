@@ -10,6 +10,7 @@ use plumb_events::SessionKind;
 use plumb_report::format::{Figure, Percent, Seconds, SignedSeconds};
 use plumb_report::table::{Cell, Column, RowKind, Table, Tone};
 use plumb_report::{Block, Part, Parts, Section, cells};
+use plumb_units::total_of;
 
 /// The largest share of elapsed time, either way, that may stay unaccounted without a mark.
 pub(crate) const UNACCOUNTED_SHARE_MAX: f64 = 0.05;
@@ -44,10 +45,10 @@ pub(super) fn time_model(record: &Record) -> Section {
 /// One bar: CPU, waits by class, the run queue and the rest of the time in which foreground sessions were not idle.
 pub(super) fn parts(record: &Record) -> Option<Section> {
     let foreground = || record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
-    let busy: u64 = foreground().map(|session| session.elapsed_ns.saturating_sub(session.idle_ns)).sum();
+    let busy = total_of(foreground().map(|session| session.elapsed_ns.saturating_sub(session.idle_ns)));
     let mut parts = events::class_times(record);
-    parts.push(("run queue", foreground().filter_map(|session| session.run_queue_ns).sum()));
-    let known: u64 = parts.iter().map(|(_, ns)| ns).sum();
+    parts.push(("run queue", total_of(foreground().filter_map(|session| session.run_queue_ns))));
+    let known = total_of(parts.iter().map(|(_, ns)| *ns));
     parts.push(("unaccounted", busy.saturating_sub(known)));
     // CPU that was used inside waits counts in both: then the parts are more than the whole.
     let whole = busy.max(known);
@@ -119,7 +120,7 @@ const TOTAL: &str = "Total";
 
 /// The sessions' sum. Its run queue is unknown as soon as no session knows its own.
 fn total(record: &Record) -> SessionTime {
-    let sum = |part: fn(&SessionTime) -> u64| record.sessions.iter().map(part).sum();
+    let sum = |part: fn(&SessionTime) -> u64| total_of(record.sessions.iter().map(part));
     let knows_queue = record.sessions.iter().any(|session| session.run_queue_ns.is_some());
     SessionTime {
         name: TOTAL.to_string(),
