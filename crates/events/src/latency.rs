@@ -183,7 +183,8 @@ mod tests {
     /// A stored histogram may have any counts.
     #[test]
     fn counts_that_no_run_has_are_taken_for_the_most() {
-        let most = Sparse { sum_ns: u64::MAX, max_ns: u64::MAX, buckets: vec![(1, u64::MAX), (1000, u64::MAX)] };
+        let most =
+            Sparse { sum_ns: u64::MAX, max_ns: u64::MAX, buckets: vec![(1, u64::MAX), (1000, u64::MAX)] };
         let mut histogram = LatencyHistogram::from(most);
         histogram.merge(&histogram.clone());
         assert_eq!((histogram.count(), histogram.quantile(1.0)), (u64::MAX, histogram.quantile(0.0)));

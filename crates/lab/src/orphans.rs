@@ -16,6 +16,7 @@
 //! told by its name, so that a database of the user's is never taken for one; a bundle of a killed study
 //! holds runs, and is to be resumed.
 
+use crate::bundle::source_of;
 use crate::{loops, written};
 use plumb_engine::backup::MANIFEST;
 use plumb_engine::redo::recovery;
@@ -95,10 +96,10 @@ impl Orphan {
             loops::release(&self.path)?;
             let mounted = own.join(loops::MOUNTED);
             if self.around.kind(&mounted).is_some() {
-                self.around.remove_directory(mounted).map_err(io::Error::other)?;
+                self.around.remove_directory(mounted).map_err(source_of)?;
             }
         }
-        self.remove_files().map_err(io::Error::other)?;
+        self.remove_files().map_err(source_of)?;
         Ok(None)
     }
 
@@ -175,9 +176,7 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
     }
     files.push(mark);
     let is_ours = |entry: &PathBuf| match is_of_loop(&own) {
-        true => {
-            [loops::IMAGE, loops::MOUNTED, MARK].iter().any(|name| entry.file_name() == Some(name.as_ref()))
-        }
+        true => is_of_loop_directory(entry),
         false => is_ours(entry) || is_our_directory(entry),
     };
     let stray = entries(&path)?.into_iter().find(|entry| !is_ours(entry));
@@ -193,6 +192,15 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
         end: End::Removed,
         _held: held,
     })
+}
+
+/// True if plumb makes a file or directory like this one in that of a loop device. No link.
+fn is_of_loop_directory(entry: &Path) -> bool {
+    let named = |name: &str| entry.file_name() == Some(name.as_ref());
+    let is_mounted = named(loops::MOUNTED);
+    let found = fs::symlink_metadata(entry);
+    let is_its_kind = found.is_ok_and(|found| if is_mounted { found.is_dir() } else { found.is_file() });
+    is_its_kind && (is_mounted || named(loops::IMAGE) || named(MARK))
 }
 
 /// The paths of all that a directory holds; none where that cannot be told.
@@ -225,11 +233,12 @@ fn written_over(around: &Rc<Directory>, mark: &Path) -> Option<Orphan> {
 
 /// Whether plumb makes plain files of this name in directories of its own.
 fn is_ours(entry: &Path) -> bool {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         MARK,
         "lock",
         "control.json",
         "control.json.new",
+        "control.json.reserve",
         "records.dat",
         "sorted.dat",
         "data",

@@ -12,6 +12,7 @@ use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Its file.
@@ -74,7 +75,9 @@ impl Manifest {
         if !path.exists() && directory.join(ORDER).is_file() {
             return Err(LabError::Tampered { path, why: "it is gone".to_string() });
         }
-        let text = outside::text(&path).map_err(|source| LabError::BundleRead {
+        let held = Directory::open(directory).and_then(|held| held.read_file(MANIFEST));
+        let text = held.map_err(source_of).and_then(|file| io::read_to_string(file.take(outside::TEXT_MOST)));
+        let text = text.map_err(|source| LabError::BundleRead {
             path: path.clone(),
             why: format!(
                 "{source}; {}",

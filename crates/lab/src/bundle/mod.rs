@@ -277,7 +277,7 @@ fn not_written(path: &Path, error: IoError) -> LabError {
 }
 
 /// What the kernel said, for an error that names the file itself.
-fn source_of(error: IoError) -> io::Error {
+pub(crate) fn source_of(error: IoError) -> io::Error {
     match error {
         IoError::Operation { source, .. } => source,
         error => io::Error::other(error),

@@ -8,9 +8,10 @@
 
 use super::{MANIFEST, ORDER, STUDY};
 use crate::LabError;
-use plumb_io::owner::{MARK, Owner};
+use plumb_io::owner::{self, MARK, Owner};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Directories of one default name; more in a second are a mistake.
@@ -50,6 +51,7 @@ impl Reservation {
     pub fn fresh(parent: &Path, name: &str) -> Result<Reservation, LabError> {
         let first = parent.join(name);
         require_outside(&first)?;
+        require_own(parent)?;
         let numbered = (2..NAMES_MAX).map(|number| parent.join(format!("{name}-{number}")));
         let mut reservation = Reservation { directory: first.clone(), owner: None, made: Vec::new() };
         for directory in std::iter::once(first.clone()).chain(numbered) {
@@ -142,6 +144,16 @@ fn require_empty(directory: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Refuses a link that another user has laid: anybody may lay one of a name that is known in a directory such as `/tmp`.
+fn require_own(parent: &Path) -> Result<(), LabError> {
+    match fs::symlink_metadata(parent) {
+        Ok(found) if found.is_symlink() && !owner::is_trusted(found.uid(), None) => {
+            Err(refused(parent, io::Error::other(format!("it is a link of user {}", found.uid()))))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses a place within the bundle of a study: `verify` finds there what no study wrote.
 fn require_outside(path: &Path) -> Result<(), LabError> {
     let there = path.ancestors().skip(1).find_map(|around| {
@@ -224,5 +236,21 @@ mod tests {
         write_new(&page, "one").expect("a new file");
         write_new(&page, "two").expect_err("it is there");
         assert_eq!(fs::read_to_string(&page).expect("the file"), "one");
+    }
+
+    #[test]
+    fn a_link_of_another_user_is_not_where_reports_go() {
+        let under = tempfile::tempdir().expect("a directory");
+        let (reports, elsewhere) = (under.path().join("plumb-reports"), under.path().join("elsewhere"));
+        fs::create_dir(&elsewhere).expect("a directory");
+        std::os::unix::fs::symlink(&elsewhere, &reports).expect("a link");
+        drop(Reservation::fresh(&reports, "run").expect("it is this user's own link"));
+        if std::os::unix::fs::lchown(&reports, Some(65_534), None).is_err() {
+            println!("skipped: links are given away by root alone");
+            return;
+        }
+        let error = Reservation::fresh(&reports, "run").expect_err("another user's").to_string();
+        assert!(error.contains("it is a link of user 65534"), "{error}");
+        assert_eq!(names(&elsewhere), Vec::<String>::new());
     }
 }

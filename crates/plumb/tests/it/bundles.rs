@@ -168,3 +168,21 @@ fn a_report_is_not_written_through_a_link() {
         assert!(fs::symlink_metadata(here.join("b").join(name)).expect("there").is_file(), "{name}");
     }
 }
+
+/// A pipe would hold whoever opens it until somebody writes to it.
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_and_waited_for_by_nobody() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::create_dir_all(here.join("plumb-reports/b")).expect("a directory");
+    let pipes = ["plumb-reports/b/record.json", "plumb-reports/b/manifest.sha256", "plumb-calibration.json"];
+    let made = Command::new("mkfifo").args(pipes).current_dir(here).status();
+    assert!(made.expect("mkfifo is there").success());
+    for arguments in [["report", "plumb-reports/b"], ["verify", "plumb-reports/b"]] {
+        let (_, line) = refused(here, &arguments);
+        assert!(line.contains("it is a pipe, expected a regular file"), "{line}");
+    }
+    fine(here, ["list", "bundles"]);
+    let said = fine(here, ["run", "redo", "--rows", "1000"]);
+    assert!(said.contains("./plumb-calibration.json does not hold"), "{said}");
+}

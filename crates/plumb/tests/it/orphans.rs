@@ -375,3 +375,15 @@ fn what_another_user_says_of_a_file_is_not_acted_on() {
     assert!(line.contains("x.conf.plumb-absent is of user 65534"), "{line}");
     assert_eq!(fs::read_to_string(here.join("x.conf")).expect("read"), "root's");
 }
+
+#[test]
+fn a_link_in_the_place_of_the_image_of_a_file_system_is_a_stray() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::create_dir(here.join("plumb-loop-x")).expect("a directory");
+    fs::write(here.join("plumb-loop-x/plumb-owner"), "plumb 4194305 started 1\n").expect("a mark");
+    symlink("/dev/null", here.join("plumb-loop-x/image")).expect("a link");
+    let said = fine(here, ["clean"]);
+    assert!(said.contains("stays: plumb did not make ./plumb-loop-x/image"), "{said}");
+    assert_eq!(names(&here.join("plumb-loop-x")), ["image", "plumb-owner"]);
+}
