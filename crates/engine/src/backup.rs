@@ -37,6 +37,7 @@ mod blocks;
 mod filling;
 mod manifest;
 
+pub use filling::is_left_over;
 pub use manifest::{CopiedFile, MANIFEST, Manifest, manifest};
 
 use crate::cancel::Cancel;

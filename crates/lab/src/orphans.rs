@@ -14,11 +14,12 @@
 //! directory for copies has the name that its user gave it, so it is told by what it holds; an empty one holds nothing to lose.
 //! A directory of runs is
 //! told by its name, so that a database of the user's is never taken for one; a bundle of a killed study
-//! holds runs, and is to be resumed.
+//! holds runs, and is to be resumed. The directory of a killed backup or restore has the name that its user gave it,
+//! and is told by what it holds: names that the engine makes, and not yet the file that makes it whole.
 
 use crate::bundle::source_of;
 use crate::{loops, written};
-use plumb_engine::backup::MANIFEST;
+use plumb_engine::backup::{MANIFEST, is_left_over};
 use plumb_engine::redo::recovery;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_io::owner::{self, MARK};
@@ -170,14 +171,15 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
     let name = own.to_string_lossy();
     // Anything in a bundle is worth more than the room it takes.
     let temporary = PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    let empty = || fs::read_dir(&path).is_ok_and(|entries| entries.count() == 1);
-    if !temporary && !empty() {
+    let is_filled_half = || is_filled_half(&path, &own, files.iter().chain(&directories));
+    if !temporary && !is_filled_half() {
         return None;
     }
     files.push(mark);
-    let is_ours = |entry: &PathBuf| match is_of_loop(&own) {
-        true => is_of_loop_directory(entry),
-        false => is_ours(entry) || is_our_directory(entry),
+    let is_ours = |entry: &PathBuf| match () {
+        () if is_of_loop(&own) => is_of_loop_directory(entry),
+        () if temporary => is_ours(entry) || is_our_directory(entry),
+        () => true,
     };
     let stray = entries(&path)?.into_iter().find(|entry| !is_ours(entry));
     let (around, own_directory) = (Rc::clone(around), Some(own));
@@ -192,6 +194,23 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
         end: End::Removed,
         _held: held,
     })
+}
+
+/// True for the directory of a killed backup or restore, and for one that was reserved and is empty.
+///
+/// Each entry is one of those named: a link, a pipe or a deeper directory is none of them.
+fn is_filled_half<'a>(path: &Path, own: &Path, mut named: impl Iterator<Item = &'a PathBuf>) -> bool {
+    let Some(found) = entries(path) else { return false };
+    let is_directory = |entry: &&PathBuf| fs::symlink_metadata(entry).is_ok_and(|found| found.is_dir());
+    let below =
+        found.iter().filter(is_directory).map(|entry| entries(entry).map_or(1, |inside| inside.len()));
+    let expected = found.len() + below.sum::<usize>();
+    let mut count = 1; // the mark
+    let is_left_over = named.all(|name| {
+        count += 1;
+        name.strip_prefix(own).is_ok_and(is_left_over)
+    });
+    is_left_over && count == expected
 }
 
 /// True if plumb makes a file or directory like this one in that of a loop device. No link.
@@ -250,6 +269,9 @@ fn is_ours(entry: &Path) -> bool {
         return true;
     }
     let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { return false };
+    if plain && is_log_apart(name) {
+        return true;
+    }
     // What FUSE and NFS make of a file that is removed while it is open.
     if plain && [".fuse_hidden", ".nfs"].iter().any(|prefix| name.starts_with(prefix)) {
         return true;
@@ -280,6 +302,17 @@ fn is_our_directory(entry: &Path) -> bool {
     };
     let is_plain = |file: &PathBuf| fs::symlink_metadata(file).is_ok_and(|found| found.is_file());
     inside.iter().all(|file| is_plain(file) && is_kept(file))
+}
+
+/// Whether it is the name of a log file outside of its database's directory: `redoNN_DATABASE.log`.
+fn is_log_apart(name: &str) -> bool {
+    let stem = name.strip_prefix("redo").and_then(|rest| rest.strip_suffix(".log"));
+    stem.and_then(|stem| stem.split_once('_')).is_some_and(|(number, database)| {
+        number.len() == 2
+            && number.bytes().all(|digit| digit.is_ascii_digit())
+            && database.len() == 8
+            && database.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
 }
 
 /// Whether it has the name of a copy of a filled log file, or of one that is being made: `redo_DATABASE_SEQUENCE.arc`.

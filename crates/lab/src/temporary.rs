@@ -40,7 +40,7 @@ impl Temporary {
     pub fn create(
         places: &Places<'_>,
         name: &str,
-        settings: Settings,
+        mut settings: Settings,
         Room { tablespaces: sizes, beside }: Room,
         cancel: Cancel,
         observer: &dyn Observer,
@@ -63,9 +63,38 @@ impl Temporary {
             observer.made(&directory);
             made.directories.push(directory);
         }
+        made.place_log(name, &mut settings, observer)?;
         observer.stage(&Stage::Files { directories: &made.directories, bytes: total(&sizes) });
         made.instance = Some(Instance::create(&places.layout(name), settings, sizes, cancel)?);
         Ok(made)
+    }
+
+    /// Puts log files that are asked for elsewhere into a directory of their own there, which goes with
+    /// the rest.
+    fn place_log(
+        &mut self,
+        name: &str,
+        settings: &mut Settings,
+        observer: &dyn Observer,
+    ) -> Result<(), LabError> {
+        for (setting, argument) in
+            [(Setting::LogPath, "--set log_path"), (Setting::LogMirrorPath, "--set log_mirror_path")]
+        {
+            let path = PathBuf::from(settings.word(setting));
+            let Some(origin) = settings.origin(setting).filter(|_| path.is_absolute()).map(str::to_string)
+            else {
+                continue;
+            };
+            let directory = path.join(name);
+            if !self.directories.contains(&directory) {
+                place::make_directory(argument, &path, &directory)?;
+                self.owners.push(place::own(argument, &path, &directory)?);
+                observer.made(&directory);
+                self.directories.push(directory.clone());
+            }
+            settings.set(setting.row().name, &directory.display().to_string(), &origin)?;
+        }
+        Ok(())
     }
 
     /// Files in memory: nothing is made on disk, and memory is what there must be room in.

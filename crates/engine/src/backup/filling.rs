@@ -142,8 +142,11 @@ fn inside(directory: &Directory) -> Result<Vec<PathBuf>, EngineError> {
     Ok(names)
 }
 
-/// True for what a backup or restore makes before its last file.
-fn is_left_over(name: &Path) -> bool {
+/// True for a name that a backup or a restore makes in its directory before its last file.
+///
+/// A directory with the mark of a dead process and such names only is what a killed one has left.
+#[must_use]
+pub fn is_left_over(name: &Path) -> bool {
     let text = name.to_str().unwrap_or_default();
     let is_last = text == CATALOG || text == MANIFEST;
     let directory = text == "mirror";

@@ -77,6 +77,65 @@ fn a_killed_run_with_a_log_is_removed_with_it() {
     assert_eq!(names(directory.path()), Vec::<String>::new());
 }
 
+/// A killed backup or restore leaves files of the engine's and its mark, in a directory of any name.
+#[test]
+fn what_a_killed_backup_or_restore_left_goes_and_a_whole_one_stays() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let left = |more: &[&str]| {
+        let _ = fs::remove_dir_all(here.join("copy"));
+        fs::create_dir_all(here.join("copy/mirror")).expect("a directory");
+        let ours = ["users01.dbf", "redo01.log", "mirror/redo01.log", "redo.ctl", "backup.json.new"];
+        for file in ours.iter().chain(more) {
+            fs::write(here.join("copy").join(file), vec![1; 10_000]).expect("a file");
+        }
+        fs::write(here.join("copy/plumb-owner"), "plumb 4194305 started 1\n").expect("a mark");
+    };
+    left(&[]);
+    let cleaned = fine(here, ["clean"]);
+    assert!(cleaned.contains("./copy") && !cleaned.contains("stays"), "{cleaned}");
+    assert_eq!(names(here), Vec::<String>::new(), "{cleaned}");
+    for whole in ["backup.json", "control.json", "notes.txt", "mirror/mine"] {
+        left(&[whole]);
+        assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n", "{whole}");
+        assert_eq!(names(&here.join("copy")).len(), if whole.contains('/') { 6 } else { 7 }, "{whole}");
+    }
+    left(&[]);
+    symlink(here, here.join("copy/users02.dbf")).expect("a link");
+    assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n");
+}
+
+#[test]
+fn log_files_of_a_run_that_lie_elsewhere_go_with_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    for name in ["log", "second"] {
+        fs::create_dir(here.join(name)).expect("a directory");
+    }
+    let (log, second) = (here.join("log"), here.join("second"));
+    let set = [
+        format!("log_path={}", log.display()),
+        format!("log_mirror_path={}", second.display()),
+        "log_file_members=2".to_string(),
+    ];
+    let mut arguments = vec!["run", "redo", "--rows", "2000", "--json"];
+    set.iter().for_each(|set| arguments.extend(["--set", set]));
+    let record: serde_json::Value = serde_json::from_str(&fine(here, &arguments)).expect("a record");
+    let receipts = record["receipts"].as_array().expect("receipts");
+    for setting in ["log_path", "log_mirror_path"] {
+        let found = receipts.iter().find(|receipt| receipt["setting"] == setting).expect("a receipt");
+        assert_eq!(found["held"], "held", "{found}");
+    }
+    assert_eq!((names(&log), names(&second)), (Vec::new(), Vec::new()));
+
+    // One that was killed.
+    fs::create_dir(log.join("plumb-run-7")).expect("a directory");
+    fs::write(log.join("plumb-run-7/redo01_0a1b2c3d.log"), "of a run").expect("a file");
+    fs::write(log.join("plumb-run-7/plumb-owner"), "plumb 4194305 started 1\n").expect("a mark");
+    fine(&log, ["clean"]);
+    assert_eq!(names(&log), Vec::<String>::new());
+}
+
 /// What a killed run of ctas with a log in two members, copies of it, and a backup leaves.
 #[test]
 fn a_killed_run_goes_with_its_other_block_sizes_its_copies_of_the_log_and_its_backup() {
