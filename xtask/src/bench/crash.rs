@@ -4,7 +4,7 @@
 //! The cycles are those that the engine's tests go through in small.
 
 #[path = "../../../crates/engine/tests/it/crash_cycle/mod.rs"]
-mod crash_cycle;
+pub(super) mod crash_cycle;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -51,16 +51,16 @@ pub struct Options {
     /// Is one of those, of this number.
     #[arg(long, hide = true)]
     share: Option<u64>,
-    /// Is a process that is killed: the database, and behind which transactions its sessions go on.
-    #[arg(long, hide = true, num_args = 2)]
-    child: Option<Vec<String>>,
+    /// Is a process that is killed, with this database.
+    #[arg(long, hide = true)]
+    child: Option<PathBuf>,
 }
 
 /// Runs the cycles; a cycle that fails ends them with its seed.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    if let Some([home, behind]) = options.child.as_deref() {
-        let behind = behind.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
-        return Ok(kill::child(&PathBuf::from(home), &behind)?);
+    if let Some(home) = &options.child {
+        return kill::child(home, kill::settings(&[]), &kill::to_stdout)
+            .map_err(|unfit| anyhow::anyhow!("{unfit}"));
     }
     if let Some(share) = options.share {
         take_share(options, share);
@@ -225,13 +225,12 @@ fn killed_with(options: &Options, members: &str, count: u64) -> anyhow::Result<(
     let directory = tempfile::Builder::new().prefix("plumb-crash-").tempdir_in(&options.path)?;
     let home = directory.path().join("db");
     std::fs::create_dir(&home)?;
-    kill::create(&home, members)?;
+    kill::create(&home, kill::settings(&[("log_file_members", members)]))?;
     let program = std::env::current_exe()?;
     let begin = plumb_events::now();
-    let make = |behind: &[u64]| {
-        let behind = behind.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let make = || {
         let mut child = Command::new(&program);
-        child.args(["bench", "crash", "--child"]).arg(&home).arg(behind);
+        child.args(["bench", "crash", "--child"]).arg(&home);
         child
     };
     let tally = kill::cycles(&home, options.seed, count, make);

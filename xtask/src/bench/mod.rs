@@ -13,6 +13,7 @@ mod lines;
 mod machine;
 mod memory_sweep;
 mod peers;
+mod power;
 mod proof;
 mod record_sort;
 mod redo;
@@ -53,6 +54,8 @@ pub enum Bench {
     MemorySweep(memory_sweep::Options),
     /// plumb and its peers on the same rows, memory and degree; needs network access.
     Peers(peers::Options),
+    /// Losses of power on FUSE, ext4, xfs and btrfs; needs root and /dev/fuse.
+    Power(power::Options),
     /// Error rates, coverage and power of the inference, on synthetic studies.
     Proof(proof::Options),
     /// Sorting a file of 100-byte records.
@@ -84,6 +87,7 @@ impl Bench {
             Bench::Load(options) => peers::load::run(&options),
             Bench::MemorySweep(options) => memory_sweep::run(&options),
             Bench::Peers(options) => peers::run(&options),
+            Bench::Power(options) => power::run(&options),
             Bench::Proof(options) => proof::run(&options),
             Bench::RecordSort(options) => record_sort::run(&options),
             Bench::Redo(options) => redo::run(&options),

@@ -127,28 +127,24 @@ fn disks_that_failed_and_were_not_survived() {
     faulty(&Base::new(LogKind::Mirrored), 4_002_894, Fault::Read, &mut FaultTally::default());
 }
 
-/// Where a child of the next test finds its database, and behind which transactions its sessions go on.
+/// Environment variable that gives a child of the next test its database.
 const CHILD: &str = "PLUMB_TEST_KILLED_CHILD";
 
 #[test]
 fn a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed() {
-    if let Some(given) = std::env::var_os(CHILD) {
-        let given = given.into_string().expect("a path that is text");
-        let (home, behind) = given.split_once('|').expect("home | transactions");
-        let behind: Vec<u64> = behind.split(',').map(|next| next.parse().expect("a number")).collect();
-        kill::child(Path::new(home), &behind).expect("killed before it ends");
+    if let Some(home) = std::env::var_os(CHILD) {
+        kill::child(Path::new(&home), kill::settings(&[]), &kill::to_stdout).expect("killed before it ends");
         return;
     }
     for members in kill::MEMBERS {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let home = directory.path().join("db");
         std::fs::create_dir(&home).expect("made");
-        kill::create(&home, members).expect("a database");
-        let make = |behind: &[u64]| {
-            let behind = behind.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        kill::create(&home, kill::settings(&[("log_file_members", members)])).expect("a database");
+        let make = || {
             let mut child = Command::new(std::env::current_exe().expect("this program"));
             let name = "crash::a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed";
-            child.args(["--exact", name, "--nocapture"]).env(CHILD, format!("{}|{behind}", home.display()));
+            child.args(["--exact", name, "--nocapture"]).env(CHILD, &home);
             child
         };
         let tally = kill::cycles(&home, 1, 8, make);

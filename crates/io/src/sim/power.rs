@@ -301,8 +301,9 @@ impl State {
 }
 
 impl Survivors {
-    /// Whether a sector of a change has reached the medium.
-    fn keeps(self, change: usize, sector: usize) -> bool {
+    /// True if a sector of a change has reached the medium.
+    #[must_use]
+    pub fn keeps(self, change: usize, sector: usize) -> bool {
         match self {
             Survivors::None => false,
             Survivors::All => true,
