@@ -143,8 +143,8 @@ pub enum EngineError {
         /// What was found and expected.
         why: String,
     },
-    /// A data file in the home that a copy of the home could reach too.
-    #[error("data file {}: {why}, so that a copy of the directory would write into the same file; put a plain file of its own in its place (cp --remove-destination), or link the whole directory instead", path.display())]
+    /// A file of the home that a copy of the home could reach too.
+    #[error("{}: {why}, so that a copy of the directory would write into the same file; put a plain file of its own in its place (cp --remove-destination), or link the whole directory instead", path.display())]
     LinkedFile {
         /// The file.
         path: PathBuf,

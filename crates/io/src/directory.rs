@@ -58,7 +58,9 @@ pub enum EntryKind {
     File,
     /// A directory.
     Directory,
-    /// A symbolic link, a pipe, a socket or a device.
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket or a device.
     Other,
 }
 
@@ -67,6 +69,7 @@ impl EntryKind {
         match kind {
             FileType::RegularFile => EntryKind::File,
             FileType::Directory => EntryKind::Directory,
+            FileType::Symlink => EntryKind::Link,
             _ => EntryKind::Other,
         }
     }

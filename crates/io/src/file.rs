@@ -593,9 +593,26 @@ impl File {
         .map_err(|errno| IoError::operation("truncate", &self.path, errno))
     }
 
+    /// Refuses to write `more` bytes behind the file's end where its file system has not so much left:
+    /// the writes would fill the disk first, and others would find none left meanwhile.
+    ///
+    /// # Errors
+    /// When the space is not there.
+    pub fn require_room(&self, more: u64) -> Result<(), IoError> {
+        match &self.backing {
+            Backing::Kernel(fd) => require_left(fd, more)
+                .map_err(|errno| IoError::operation("allocate space for", &self.path, errno)),
+            // A simulated disk fails where it is full.
+            Backing::Memory(_) => Ok(()),
+        }
+    }
+
     /// Gives the file blocks for `bytes` and at least that length (fallocate). They
     /// read as zeros and were never written: the first write to each also changes
     /// the file's map of blocks.
+    ///
+    /// Refused at once where the file system has not so much left: ext4 would first give all that it
+    /// has.
     ///
     /// ext2, NFS before 4.2 and many FUSE file systems cannot: there the file is lengthened by
     /// zeros, if so much is free. Rejected: to write the zeros, which is all bytes of a sort's
@@ -605,7 +622,9 @@ impl File {
     /// When the space is not there.
     pub fn allocate(&self, bytes: u64) -> Result<Space, IoError> {
         let allocated = match &self.backing {
-            Backing::Kernel(fd) => fallocate(fd, FallocateFlags::empty(), 0, bytes),
+            Backing::Kernel(fd) => not_there(fd, bytes)
+                .and_then(|more| require_left(fd, more))
+                .and_then(|()| fallocate(fd, FallocateFlags::empty(), 0, bytes)),
             Backing::Memory(file) => file.allocate(bytes),
         };
         let space = match allocated {
@@ -619,11 +638,8 @@ impl File {
     fn lengthen(&self, bytes: u64) -> Result<(), Errno> {
         match &self.backing {
             Backing::Kernel(fd) => {
-                let (there, free) = (fs::fstat(fd)?.st_size.cast_unsigned(), fs::fstatvfs(fd)?);
-                let more = bytes.saturating_sub(there);
-                if more > free.f_bavail.saturating_mul(free.f_frsize) {
-                    return Err(Errno::NOSPC);
-                }
+                let more = not_there(fd, bytes)?;
+                require_left(fd, more)?;
                 if more > 0 { ftruncate(fd, bytes) } else { Ok(()) }
             }
             Backing::Memory(file) => file.truncate(bytes.max(file.length())),
@@ -683,5 +699,20 @@ impl File {
             Backing::Kernel(fd) => pwritev2(fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC),
             Backing::Memory(file) => file.write_durable(from, offset),
         }
+    }
+}
+
+/// Bytes by which a file is shorter.
+fn not_there(fd: &OwnedFd, bytes: u64) -> Result<u64, Errno> {
+    Ok(bytes.saturating_sub(fs::fstat(fd)?.st_size.cast_unsigned()))
+}
+
+/// Refuses more bytes than a file system has left; some of FUSE do not say.
+fn require_left(fd: &OwnedFd, more: u64) -> Result<(), Errno> {
+    let left = fs::fstatvfs(fd)?;
+    let is_known = left.f_blocks > 0;
+    match is_known && more > left.f_bfree.saturating_mul(left.f_frsize) {
+        true => Err(Errno::NOSPC),
+        false => Ok(()),
     }
 }

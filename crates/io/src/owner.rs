@@ -18,6 +18,7 @@
 //! - O2 A mark is written under its lock; an empty one is being made.
 //! - O3 A mark counts only if it belongs to this user, to root or to the owner of what it marks.
 
+use crate::directory::regular;
 use crate::rights;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -37,7 +38,7 @@ pub struct Owner {
     /// True if the mark stays, because the directory that it marks could not be removed.
     stays: bool,
     /// Holds the lock.
-    _file: File,
+    file: File,
 }
 
 impl Owner {
@@ -83,20 +84,29 @@ impl Owner {
             }
             // Its maker may have removed it since it was opened; then nobody would see our lock.
             let found = fs::symlink_metadata(&mark).ok();
-            if found.is_some_and(|found| file.metadata().is_ok_and(|ours| found.ino() == ours.ino())) {
+            if found.is_some_and(|found| is_same(&found, &file)) {
                 file.set_len(0)?;
                 file.write_all(Maker::this().text().as_bytes())?;
-                return Ok(Owner { mark, stays: false, _file: file });
+                return Ok(Owner { mark, stays: false, file });
             }
         }
     }
 }
 
+/// True if this is what a name leads to and what is open.
+fn is_same(found: &fs::Metadata, file: &File) -> bool {
+    file.metadata().is_ok_and(|ours| (found.dev(), found.ino()) == (ours.dev(), ours.ino()))
+}
+
 impl Drop for Owner {
     fn drop(&mut self) {
         if !self.stays {
-            // It may have gone with its directory.
-            let _ = fs::remove_file(&self.mark);
+            // It may have gone with its directory, or its directory may have been moved and another one
+            // with a mark of its own be in the place.
+            let found = fs::symlink_metadata(&self.mark).ok();
+            if found.is_some_and(|found| is_same(&found, &self.file)) {
+                let _ = fs::remove_file(&self.mark);
+            }
         }
     }
 }
@@ -134,8 +144,18 @@ fn owner_of_marked(mark: &Path) -> Option<u32> {
 }
 
 /// Never through a symbolic link, and never waiting for the other end of a pipe.
+///
+/// # Errors
+/// When the mark is no regular file, or what the kernel answers.
 fn open(options: &mut fs::OpenOptions, mark: &Path) -> io::Result<File> {
-    options.truncate(false).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(mark)
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let opened = options.truncate(false).custom_flags(flags).open(mark);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::other(format!("{MARK} is a link, expected a regular file")),
+        _ => error,
+    })?;
+    let file = regular(file.into()).map_err(|error| io::Error::new(error.kind(), format!("{MARK}: {error}")));
+    file.map(File::from)
 }
 
 /// A process that made something.
@@ -220,6 +240,24 @@ mod tests {
         fs::write(&elsewhere, "plumb 4194305 started 1\n").expect("a file");
         std::os::unix::fs::symlink(&elsewhere, &mark).expect("a link");
         assert!(abandoned(&mark).is_none(), "no link is followed");
-        Owner::of_directory(directory.path()).expect_err("no link is followed");
+        let error = Owner::of_directory(directory.path()).expect_err("no link is followed").to_string();
+        assert_eq!(error, "plumb-owner is a link, expected a regular file");
+        fs::remove_file(&mark).expect("there");
+        assert!(std::process::Command::new("mkfifo").arg(&mark).status().expect("mkfifo").success());
+        let error = Owner::of_directory(directory.path()).expect_err("no pipe is opened").to_string();
+        assert_eq!(error, "plumb-owner: it is a pipe, expected a regular file");
+    }
+
+    #[test]
+    fn the_mark_of_another_directory_in_the_place_of_this_one_stays() {
+        let around = tempfile::tempdir().expect("a directory");
+        let (here, there) = (around.path().join("here"), around.path().join("there"));
+        fs::create_dir(&here).expect("a directory");
+        let owner = Owner::of_directory(&here).expect("a mark");
+        fs::rename(&here, &there).expect("moved");
+        fs::create_dir(&here).expect("a directory");
+        let other = Owner::of_directory(&here).expect("a mark of its own");
+        drop(owner);
+        assert!(other.mark().exists());
     }
 }

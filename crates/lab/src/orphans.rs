@@ -140,7 +140,9 @@ struct Entry {
 fn plain_entries(around: &Directory, inside: &Path) -> Vec<Entry> {
     let entry = |name: &OsStr| {
         let name = inside.join(name);
-        let found = around.found(&name).filter(|found| found.kind != EntryKind::Other)?;
+        let found = around
+            .found(&name)
+            .filter(|found| matches!(found.kind, EntryKind::File | EntryKind::Directory))?;
         Some(Entry { name, is_directory: found.kind == EntryKind::Directory, bytes: found.allocated })
     };
     let entries = around.directory(inside).and_then(|directory| directory.entries());

@@ -461,7 +461,7 @@ impl Catalog {
                 if !(stays && no_way_up && numbered) {
                     return Err(format!(
                         "a file of tablespace {} is {:?}, expected a path in the directory or an absolute one, without \"..\", \
-                         that ends in {prefix}NN.dbf; restore it from a copy",
+                         that ends in {prefix}NN.dbf",
                         entry.purpose.name(),
                         path_text(&file.path)
                     ));

@@ -250,8 +250,8 @@ impl DataFile {
     /// Writes zeros over a range of bytes, several requests at a time.
     ///
     /// # Errors
-    /// When a write fails or the user asks to stop; the file is then cut back to
-    /// the start of the range.
+    /// When the disk has no room for it, a write fails or the user asks to stop; the file is then
+    /// cut back to the start of the range.
     pub fn fill(
         &self,
         session: &Session,
@@ -260,6 +260,7 @@ impl DataFile {
         range: Range<u64>,
     ) -> Result<(), EngineError> {
         let from = range.start;
+        self.file.require_room(range.end.saturating_sub(from))?;
         self.grown.store(true, Relaxed);
         let result = self.fill_range(session, method, cancel, range);
         if result.is_err() {

@@ -16,11 +16,11 @@ pub(crate) fn require_own(
     let linked =
         |why: &str| Err(EngineError::LinkedFile { path: home.path().join(name), why: why.to_string() });
     match (home.kind(name), home.links(name)) {
-        (Some(EntryKind::Other), _) => linked("it is a link"),
+        (Some(EntryKind::Link), _) => linked("it is a link"),
         (Some(EntryKind::File), Some(names)) if names > 1 && mode != OpenMode::Read => {
             linked(&format!("it has {names} names (hard links)"))
         }
-        // A file that is missing or cannot be reached is reported by the call that opens it.
+        // A file that is missing, a pipe or out of reach is reported by the call that opens it.
         _ => Ok(()),
     }
 }

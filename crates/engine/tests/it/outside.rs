@@ -198,3 +198,18 @@ fn a_home_that_is_moved_is_gone_on_with_and_its_place_is_not_touched() {
     assert!(old.join("redo.ctl").exists());
     assert_green(&open_in(&old).expect("where it is now"), "t");
 }
+
+/// 4 TB are asked for. Written without a look at what is left, they would fill the disk first.
+#[test]
+fn a_file_that_the_disk_has_no_room_for_is_refused_before_any_of_it_is_taken() {
+    let Hostile { directory: _directory, home } = &Hostile::new();
+    edit_control(home, |document| {
+        let mut control: serde_json::Value = serde_json::from_str(document).expect("JSON");
+        control["tablespaces"][1]["files"][0]["bytes"] = (1_u64 << 42).into();
+        control.to_string()
+    });
+    let error = open_in(home).map(drop).expect_err("no disk is so large").to_string();
+    assert!(error.contains("temp01.dbf") && error.contains("No space left"), "{error}");
+    let longest = fs::metadata(home.join("temp01.dbf")).map_or(0, |file| file.len());
+    assert!(longest < 1 << 30, "{longest} bytes were taken");
+}

@@ -22,16 +22,17 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 /// Sessions of a child.
 pub const SESSIONS: usize = 4;
-/// Rows of a session are deleted again so many transactions later, some of them.
+/// Some rows of a session are deleted again this number of transactions later.
 const LIFE: u64 = 40;
 /// Some of them are updated first, this number of transactions later.
 const UPDATE_AFTER: u64 = 10;
-/// Longest life of a child.
+/// Longest life of a child, from its start or from its first report.
 const LIFE_MOST: Duration = Duration::from_millis(120);
 
 /// The settings of such a database, and others besides.
@@ -223,8 +224,9 @@ pub fn cycles(home: &Path, seed: u64, count: u64, make: impl Fn() -> Command) ->
     let mut tally = KillTally::default();
     for cycle in 0..count {
         let before: Vec<u64> = expected.iter().map(|expected| expected.least).collect();
-        let life = Duration::from_micros(random.below(LIFE_MOST.as_micros() as u64));
-        for line in reports(make(), life) {
+        let age = Duration::from_micros(random.below(LIFE_MOST.as_micros() as u64));
+        let since = if random.below(2) == 0 { Since::Start } else { Since::FirstReport };
+        for line in reports(make(), since, age) {
             Expected::note(&mut expected, &line);
         }
         let found = transactions_found(home, settings(&[]));
@@ -242,16 +244,35 @@ pub fn cycles(home: &Path, seed: u64, count: u64, make: impl Fn() -> Command) ->
     tally
 }
 
-/// The lines of a child that was killed after so long.
-fn reports(mut command: Command, life: Duration) -> Vec<String> {
+/// The beginning of a child's life: its recovery is part of it, or over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Since {
+    Start,
+    FirstReport,
+}
+
+/// Returns the lines of a child that was killed at an age.
+fn reports(mut command: Command, since: Since, age: Duration) -> Vec<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("a child starts");
     let pipe = BufReader::new(child.stdout.take().expect("piped"));
-    let reader = thread::spawn(move || pipe.lines().map_while(Result::ok).collect());
-    thread::sleep(life);
+    let (sender, lines) = mpsc::channel();
+    let reader = thread::spawn(move || {
+        pipe.lines().map_while(Result::ok).try_for_each(|line| sender.send(line).map_err(drop))
+    });
+    let is_report = |line: &String| Expected::note(&mut [Expected::default(); SESSIONS], line);
+    let mut reports = Vec::new();
+    if since == Since::FirstReport {
+        // None comes of a child that has ended: that is said below.
+        reports.extend(lines.iter().find(is_report));
+    }
+    thread::sleep(age);
     child.kill().expect("killed");
     let status = child.wait().expect("ended");
     assert!(status.code().is_none(), "the child ended by itself: {status}");
-    reader.join().expect("no panic")
+    reports.extend(lines);
+    // The channel was read to its end, so the thread has ended.
+    let _ = reader.join().expect("no panic");
+    reports
 }
 
 /// Writes a line of a child to its standard output.
