@@ -593,8 +593,8 @@ impl File {
         .map_err(|errno| IoError::operation("truncate", &self.path, errno))
     }
 
-    /// Refuses to write `more` bytes behind the file's end where its file system has not so much left:
-    /// the writes would fill the disk first, and others would find none left meanwhile.
+    /// Refuses to write `more` bytes behind the file's end where its file system has not so much
+    /// left: the writes would fill the disk first, and others would find none left meanwhile.
     ///
     /// # Errors
     /// When the space is not there.
@@ -611,8 +611,8 @@ impl File {
     /// read as zeros and were never written: the first write to each also changes
     /// the file's map of blocks.
     ///
-    /// Refused at once where the file system has not so much left: ext4 would first give all that it
-    /// has.
+    /// Refused at once where the file system has not so much left: ext4 would first give all that
+    /// it has.
     ///
     /// ext2, NFS before 4.2 and many FUSE file systems cannot: there the file is lengthened by
     /// zeros, if so much is free. Rejected: to write the zeros, which is all bytes of a sort's

@@ -101,8 +101,8 @@ fn is_same(found: &fs::Metadata, file: &File) -> bool {
 impl Drop for Owner {
     fn drop(&mut self) {
         if !self.stays {
-            // It may have gone with its directory, or its directory may have been moved and another one
-            // with a mark of its own be in the place.
+            // It may have gone with its directory, or its directory may have been moved and another
+            // one with a mark of its own be in the place.
             let found = fs::symlink_metadata(&self.mark).ok();
             if found.is_some_and(|found| is_same(&found, &self.file)) {
                 let _ = fs::remove_file(&self.mark);

@@ -8,14 +8,15 @@
 //! `/tmp`: the mark of another user counts for what is that user's, and whatever is removed is
 //! reached from the directory that was searched, through no link.
 //!
-//! A file system on a loop device is unmounted and its device let go of, before its image is removed. Otherwise
-//! removal follows no link: plumb puts plain files of known names into these, and into directories of one level below them (second
-//! members of log files, copies of filled ones, a backup), so a directory with anything else in it is left alone. The
-//! directory for copies has the name that its user gave it, so it is told by what it holds; an empty one holds nothing to lose.
-//! A directory of runs is
-//! told by its name, so that a database of the user's is never taken for one; a bundle of a killed study
-//! holds runs, and is to be resumed. The directory of a killed backup or restore has the name that its user gave it,
-//! and is told by what it holds: names that the engine makes, and not yet the file that makes it whole.
+//! A file system on a loop device is unmounted and its device let go of, before its image is
+//! removed. Otherwise removal follows no link: plumb puts plain files of known names into these,
+//! and into directories of one level below them (second members of log files, copies of filled
+//! ones, a backup), so a directory with anything else in it is left alone. The directory for copies
+//! has the name that its user gave it, so it is told by what it holds; an empty one holds nothing
+//! to lose. A directory of runs is told by its name, so that a database of the user's is never
+//! taken for one; a bundle of a killed study holds runs, and is to be resumed. The directory of a
+//! killed backup or restore has the name that its user gave it, and is told by what it holds: names
+//! that the engine makes, and not yet the file that makes it whole.
 
 use crate::bundle::source_of;
 use crate::{loops, written};
@@ -198,7 +199,8 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
     })
 }
 
-/// True for the directory of a killed backup or restore, and for one that was reserved and is empty.
+/// True for the directory of a killed backup or restore, and for one that was reserved and is
+/// empty.
 ///
 /// Each entry is one of those named: a link, a pipe or a deeper directory is none of them.
 fn is_filled_half<'a>(path: &Path, own: &Path, mut named: impl Iterator<Item = &'a PathBuf>) -> bool {
@@ -306,7 +308,7 @@ fn is_our_directory(entry: &Path) -> bool {
     inside.iter().all(|file| is_plain(file) && is_kept(file))
 }
 
-/// Whether it is the name of a log file outside of its database's directory: `redoNN_DATABASE.log`.
+/// True for the name of a log file outside of its database's directory: `redoNN_DATABASE.log`.
 fn is_log_apart(name: &str) -> bool {
     let stem = name.strip_prefix("redo").and_then(|rest| rest.strip_suffix(".log"));
     stem.and_then(|stem| stem.split_once('_')).is_some_and(|(number, database)| {

@@ -69,8 +69,8 @@ impl Temporary {
         Ok(made)
     }
 
-    /// Puts log files that are asked for elsewhere into a directory of their own there, which goes with
-    /// the rest.
+    /// Puts log files that are asked for elsewhere into a directory of their own there, which goes
+    /// with the rest.
     fn place_log(
         &mut self,
         name: &str,

@@ -77,7 +77,8 @@ fn a_killed_run_with_a_log_is_removed_with_it() {
     assert_eq!(names(directory.path()), Vec::<String>::new());
 }
 
-/// A killed backup or restore leaves files of the engine's and its mark, in a directory of any name.
+/// A killed backup or restore leaves files of the engine's and its mark, in a directory of any
+/// name.
 #[test]
 fn what_a_killed_backup_or_restore_left_goes_and_a_whole_one_stays() {
     let directory = tempfile::tempdir().expect("a temporary directory");
