@@ -299,7 +299,9 @@ impl Directory {
     #[must_use]
     pub fn links(&self, name: impl AsRef<Path>) -> Option<u64> {
         let (directory, last) = self.parent(name.as_ref()).ok()?;
-        statat(directory, last, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| found.st_nlink as u64)
+        let found = statat(directory, last, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        #[allow(clippy::unnecessary_cast, reason = "it has 32 bits on other processors")]
+        Some(found.st_nlink as u64)
     }
 
     /// Lists the directory, sorted by name.

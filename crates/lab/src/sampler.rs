@@ -178,11 +178,11 @@ fn look_until(stop: &AtomicBool, devices: Vec<String>, mut interval: Nanos) -> L
                 number += 1;
                 number % 2 == 1
             });
-            interval = interval + interval;
+            interval += interval;
         }
         // One that comes late is not made up for.
         while due <= clock::now() {
-            due = due + interval;
+            due += interval;
         }
     }
     looks.push(Look::make(&devices));

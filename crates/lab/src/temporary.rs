@@ -197,7 +197,7 @@ fn remove(directory: &Path, owner: Owner) -> io::Result<()> {
 
 /// Removes all but the mark.
 fn empty(directory: &Path, owner: &Owner) -> io::Result<()> {
-    let entries = || fs::read_dir(directory)?.map(|entry| Ok(entry?)).collect::<io::Result<Vec<_>>>();
+    let entries = || fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>();
     let others = || Ok::<_, io::Error>(entries()?.into_iter().filter(|entry| entry.path() != owner.mark()));
     for entry in others()? {
         match entry.file_type()?.is_dir() {

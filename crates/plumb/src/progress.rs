@@ -193,7 +193,7 @@ impl Shared {
         let lines = std::mem::take(&mut *locked(&self.lines));
         for line in lines {
             // A terminal that is gone shows nothing else either.
-            let _ = display.bars.println(&visible(&line));
+            let _ = display.bars.println(visible(&line));
         }
         let stages = locked(&self.stages).clone();
         display.draw(&stages.0, stages.1);

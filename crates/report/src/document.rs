@@ -92,6 +92,7 @@ pub enum Placement {
 
 /// A part of a section.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a report has some hundred")]
 pub enum Block {
     /// A table.
     Table(Table),

@@ -90,7 +90,7 @@ fn look_at(
 ) -> Result<(), EngineError> {
     let mut stretch: Option<Stretch> = None;
     let mut key = Vec::new();
-    let bring = |stretch: Stretch| locked(&stretches).bring(stretch);
+    let bring = |stretch: Stretch| locked(stretches).bring(stretch);
     seams.cut(offset, bytes, |line, at| {
         part.summed.line(line);
         key.clear();

@@ -37,6 +37,7 @@ impl Tablespaces {
     ///
     /// # Errors
     /// Itself, when there is one of its purpose.
+    #[expect(clippy::result_large_err, reason = "two sessions have to make one at once for it")]
     pub(crate) fn add(&self, tablespace: Tablespace) -> Result<(), Tablespace> {
         self.0[tablespace.purpose as usize].set(tablespace)
     }

@@ -201,7 +201,7 @@ impl<'a> Load<'a> {
             // A serial load is one session's.
             1 => vec![piece(coordinator).map_err(|error| operation.fail(error)).ok()],
             degree => thread::scope(|scope| {
-                let start = |number| servers::start(scope, &operation, (Role::LoadServer, number), &piece);
+                let start = |number| servers::start(scope, &operation, (Role::LoadServer, number), piece);
                 servers::join(coordinator, (0..degree).map(start).collect())
             }),
         };

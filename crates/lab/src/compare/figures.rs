@@ -134,7 +134,8 @@ fn times(run: &Record) -> Vec<(String, f64)> {
 fn host(run: &Record) -> Vec<(String, f64)> {
     let Some(cpu) = &run.host_cpu else { return Vec::new() };
     let all = cpu.total_ns();
-    let parts: [(&str, fn(&HostCpu) -> u64); 5] = [
+    type Part = fn(&HostCpu) -> u64;
+    let parts: [(&str, Part); 5] = [
         ("% User time", |cpu| cpu.user_ns),
         ("% System time", |cpu| cpu.system_ns),
         ("% I/O wait time", |cpu| cpu.iowait_ns),
@@ -203,7 +204,8 @@ fn ratios(run: &Record) -> Vec<(String, f64)> {
 
 fn time_model(run: &Record) -> Vec<(String, f64)> {
     let kinds = [("foreground", SessionKind::Foreground), ("background", SessionKind::Background)];
-    let parts: [(&str, fn(&SessionTime) -> f64); 6] = [
+    type Part = fn(&SessionTime) -> f64;
+    let parts: [(&str, Part); 6] = [
         ("CPU outside waits", |session| session.cpu_ns as f64),
         ("waits", |session| session.wait_ns as f64),
         ("CPU inside waits", |session| session.wait_cpu_ns as f64),

@@ -193,7 +193,7 @@ fn take_until(
         last = Some(reading);
         // One that comes late is not made up for.
         while due <= clock::now() {
-            due = due + interval();
+            due += interval();
         }
     }
     last

@@ -250,6 +250,7 @@ fn path(arguments: &Study, resumed: Option<&Bundle>) -> PathBuf {
 }
 
 /// Where the records of a study go.
+#[expect(clippy::large_enum_variant, reason = "there is one")]
 enum Place {
     /// A directory that was reserved for a new bundle.
     Reserved(Reservation),

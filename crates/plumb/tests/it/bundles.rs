@@ -179,7 +179,7 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_waited_for_by_nobody() {
     let made = Command::new("mkfifo").args(pipes).current_dir(here).status();
     assert!(made.expect("mkfifo is there").success());
     for arguments in [["report", "plumb-reports/b"], ["verify", "plumb-reports/b"]] {
-        let (_, line) = refused(here, &arguments);
+        let (_, line) = refused(here, arguments);
         assert!(line.contains("it is a pipe, expected a regular file"), "{line}");
     }
     fine(here, ["list", "bundles"]);

@@ -615,7 +615,7 @@ cleanup = "rm -rf data"
     let mut first =
         command(here).args(begin).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     assert!(wait_until(|| here.join("b/runs/0002.json").exists()), "a run");
-    let (code, line) = refused(here, &["study", "--resume", "b"]);
+    let (code, line) = refused(here, ["study", "--resume", "b"]);
     assert_eq!(code, 1);
     assert!(line.contains(" is being written by another process"), "{line}");
     assert!(here.join("data").is_dir(), "its cleanup is the first one's to run");
@@ -652,12 +652,12 @@ TOKEN = "s3cr3tvalue"
     assert!(line.contains("the value of TOKEN (secrets) is also in another part of the study"), "{line}");
     let sections = sections.replace("= s3cr3tvalue &&", "!= x &&");
     write(here, &sections.replace("s3cr3tvalue", "s3cr3t{x}"), ["1", "2"], "");
-    let (_, line) = refused(here, &["study", "small.toml", "--bundle", "b"]);
+    let (_, line) = refused(here, ["study", "small.toml", "--bundle", "b"]);
     assert!(line.contains("secrets: TOKEN has the word {x}"), "{line}");
 
     killed_after_a_run(here, &sections);
     assert!(!holds(&here.join("b"), "s3cr3tvalue"));
-    let (_, line) = refused(here, &["study", "--resume", "b"]);
+    let (_, line) = refused(here, ["study", "--resume", "b"]);
     assert!(line.contains("the value of TOKEN was in its study file, and no bundle keeps it"), "{line}");
     // By the file, and by the environment of the caller.
     fs::create_dir(here.join("other")).expect("a directory");

@@ -104,7 +104,7 @@ pub(super) fn change(disk: &Arc<MemoryDisk>, part: Part, random: &mut Generator)
             (path, bytes)
         }
         Part::FileHeader | Part::Block(_) | Part::Row(_) => {
-            let found = blocks(&named(".dbf"), part, &read)?;
+            let found = blocks(&named(".dbf"), part, read)?;
             if found.is_empty() {
                 return Ok(false);
             }

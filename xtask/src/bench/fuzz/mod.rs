@@ -27,7 +27,7 @@ use clap::Args;
 use documents::KINDS;
 use files::PARTS;
 use plumb_proof::random::Generator;
-use plumb_units::{COLUMN_MOST, cut, visible};
+use plumb_units::{COLUMN_MOST, Nanos, cut, visible};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a trial may take: a usual one takes some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -80,11 +80,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         return carry_out(options, &documents);
     }
     println!("seed {}, {} s, trials from {} on", options.seed, options.seconds, options.first);
-    let end = Instant::now() + Duration::from_secs(options.seconds);
+    let end = plumb_events::now() + Nanos::from(Duration::from_secs(options.seconds));
     let mut tally = Tally::default();
     let last = options.first.saturating_add(options.trials);
     let mut next = options.first;
-    while next < last && Instant::now() < end {
+    while next < last && plumb_events::now() < end {
         next = Watched::start(options, &documents, (next, last - next))?.watch(end, &mut tally)?;
     }
     print!("{}", tally.shown());
@@ -155,9 +155,9 @@ impl Watched {
     }
 
     /// Counts what it says, until it ends or the time is up. Gives the trial to go on with.
-    fn watch(mut self, end: Instant, tally: &mut Tally) -> anyhow::Result<u64> {
+    fn watch(mut self, end: Nanos, tally: &mut Tally) -> anyhow::Result<u64> {
         loop {
-            if Instant::now() >= end {
+            if plumb_events::now() >= end {
                 self.stop()?;
                 return Ok(u64::MAX);
             }

@@ -105,12 +105,15 @@ pub(super) fn run(studies: usize, seed: u64) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// True for a study that is counted.
+type Counts = fn(&Analysis) -> bool;
+
 /// A row for each thing that is counted, a column a noise.
 fn row(
     text: &mut String,
     (studies, seed): (usize, u64),
     name: &str,
-    counted: &[(&str, fn(&Analysis) -> bool)],
+    counted: &[(&str, Counts)],
     make: impl Fn(Noise, u64) -> anyhow::Result<Analysis> + Sync,
 ) -> anyhow::Result<()> {
     let mut seen: Vec<Vec<Vec<bool>>> = Vec::new();
@@ -195,7 +198,7 @@ fn made(
     let plan = Plan::new(study, PlanOptions { blocks: Some(blocks), rows: None }, Until::Blocks, seed)?;
     let sigma = PAIR_DEVIATION / std::f64::consts::SQRT_2;
     // Block 0 warms up.
-    let schedule = Study { schedule: plan.schedule.clone(), blocks: blocks + 1, effects: &[], noise, sigma };
+    let schedule = Study { schedule: plan.schedule, blocks: blocks + 1, effects: &[], noise, sigma };
     let (seen, _) = schedule.run(&mut Generator::of_part(seed, 1))?;
     let mut environment = environment();
     environment.settings = plan.setting_facts();

@@ -145,8 +145,8 @@ fn picture(trace: &TraceSummary) -> Plot {
 
 /// What the block devices got meanwhile, of everybody: more than the requests above, where the file system pads, splits or reads before it writes.
 fn device_picture(trace: &TraceSummary, beside: &Beside) -> Option<Plot> {
-    let ways: [(&str, fn(&DeviceSample) -> &DeviceTally); 2] =
-        [("reads", |device| &device.reads), ("writes", |device| &device.writes)];
+    type Way = fn(&DeviceSample) -> &DeviceTally;
+    let ways: [(&str, Way); 2] = [("reads", |device| &device.reads), ("writes", |device| &device.writes)];
     let mut series = Vec::new();
     for (index, name) in busy_devices(beside) {
         for (way, of) in ways {

@@ -177,7 +177,7 @@ impl Job {
                     }
                     thread::park_timeout(pause);
                     let now = read();
-                    stopped = stopped + lost(last, now, Nanos(pause.as_nanos() as u64));
+                    stopped += lost(last, now, Nanos(pause.as_nanos() as u64));
                     (last, pause) = (now, (pause * 2).min(LOOKS.1));
                 }
                 (looks, stopped)
