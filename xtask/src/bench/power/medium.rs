@@ -43,6 +43,14 @@ impl Change {
         }
     }
 
+    /// The sector of the file that a write begins in.
+    fn first_sector(&self) -> usize {
+        match self {
+            Change::Write { offset, .. } => (offset / SECTOR as u64) as usize,
+            Change::Length { .. } | Change::Names { .. } => 0,
+        }
+    }
+
     /// Applies the change, of a write the sectors that are kept. Sectors are numbered from the
     /// write's first.
     pub(super) fn apply(&self, tree: &mut Tree, keeps: impl Fn(usize) -> bool) {
@@ -111,12 +119,14 @@ struct Pending {
 pub(super) struct Medium {
     durable: Tree,
     pending: Vec<Pending>,
+    /// Sectors of a file that are written together or not at all.
+    whole: usize,
 }
 
 impl Medium {
-    /// All of `tree` is durable.
-    pub(super) fn new(tree: Tree) -> Medium {
-        Medium { durable: tree, pending: Vec::new() }
+    /// All of `tree` is durable. A write is torn between pieces of this number of sectors.
+    pub(super) fn new(tree: Tree, whole: usize) -> Medium {
+        Medium { durable: tree, pending: Vec::new(), whole }
     }
 
     /// Does what an entry of the log says.
@@ -157,7 +167,9 @@ impl Medium {
         let mut image = self.durable.clone();
         let mut ended = BTreeSet::new();
         for (number, Pending { change, is_durable }) in self.pending.iter().enumerate() {
-            let keeps = |sector| *is_durable || survivors.keeps(number, sector);
+            let first = change.first_sector();
+            let piece = |sector: usize| (first + sector) / self.whole - first / self.whole;
+            let keeps = |sector| *is_durable || survivors.keeps(number, piece(sector));
             if let Change::Names { directory, .. } = change {
                 if !keeps(0) {
                     ended.insert(*directory);
@@ -188,7 +200,7 @@ mod tests {
     fn medium(entries: &[Entry], syncs: Syncs) -> (Medium, Inode) {
         let mut tree = Tree::new();
         let file = tree.add_file("f", 0);
-        let mut medium = Medium::new(tree);
+        let mut medium = Medium::new(tree, 1);
         entries.iter().for_each(|entry| medium.advance(entry, syncs));
         (medium, file)
     }
@@ -215,6 +227,19 @@ mod tests {
         let mut expected = vec![0; 1100];
         expected[500..512].fill(7);
         expected[1024..].fill(7);
+        assert_eq!(read(&medium.image(Survivors::AllTorn(0)), file), expected);
+    }
+
+    #[test]
+    fn a_device_writes_a_block_of_4096_bytes_whole() {
+        let mut tree = Tree::new();
+        let file = tree.add_file("f", 0);
+        let mut medium = Medium::new(tree, 8);
+        medium.advance(&Entry::Change(write(2, 3584, 7, 8192)), Syncs::Hold);
+        // Pieces 0 and 2 of three: bytes 3584 to 4095 and 8192 to 11775.
+        let mut expected = vec![0; 11776];
+        expected[3584..4096].fill(7);
+        expected[8192..].fill(7);
         assert_eq!(read(&medium.image(Survivors::AllTorn(0)), file), expected);
     }
 

@@ -219,7 +219,7 @@ impl Trial<'_> {
         }
         let mut making = place.into_log()?;
         let log = making.split_off(made);
-        let mut base = Medium::new(on.blank());
+        let mut base = Medium::new(on.blank(), on.sectors_whole());
         making.iter().for_each(|entry| base.advance(entry, Syncs::Hold));
         Ok(Trial { on, room, stop, seed, set, base, log })
     }
@@ -261,7 +261,7 @@ impl Trial<'_> {
         if !number.is_multiple_of(SECOND_LOSS) {
             return Ok(());
         }
-        let base = Medium::new(image);
+        let base = Medium::new(image, self.on.sectors_whole());
         for second in 0..SECOND_LOSS_POINTS {
             let point = random.below(recovery.len() as u64 + 1) as usize;
             let loss = Loss { point, lies_from: point, survivors: None };

@@ -68,6 +68,12 @@ impl On {
         lacks("losetup").then(|| format!("{name}: skipped: no losetup; install it (apt-get install mount)"))
     }
 
+    /// Returns the number of sectors that survive together. A disk has blocks of 4096 bytes; ext4
+    /// cannot mount where half of its superblock is old.
+    pub(super) fn sectors_whole(self) -> usize {
+        if self.maker().is_some() { 8 } else { 1 }
+    }
+
     /// Returns a file system for [`Place::open`] with nothing of a database.
     pub(super) fn blank(self) -> Tree {
         let mut tree = empty();
