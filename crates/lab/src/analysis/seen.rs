@@ -13,7 +13,7 @@ use crate::vocabulary::{Better, Measure};
 use plumb_proof::ProofError;
 use plumb_proof::effect::Observations;
 use plumb_proof::family::Looks;
-use plumb_proof::order::{self, After};
+use plumb_proof::order::{self, After, Asked};
 use plumb_proof::sequential::Spending;
 
 /// A bundle's contents with the blocks that are used.
@@ -38,11 +38,12 @@ impl<'a> Seen<'a> {
         seen
     }
 
-    /// The figures of the used blocks by slot; the study's own measure without what the canary explains of its noise.
+    /// The figures of the used blocks by slot; those of the study's own measure with the
+    /// canary that explains enough of their noise.
     pub(super) fn observations(&self, measure: &Measure) -> Result<Observations, ProofError> {
         let figures = self.measured(measure)?;
         let own = *measure == self.contents.plan.study.measure;
-        Ok(if own { canary::adjusted(self, figures) } else { figures })
+        Ok(if own { canary::beside(self, figures) } else { figures })
     }
 
     /// The figures as they were measured.
@@ -59,8 +60,10 @@ impl<'a> Seen<'a> {
             Better::Lower => logs.iter().map(|log| log.exp()).collect(),
             Better::Higher => logs.iter().map(|log| (-log).exp()).collect(),
         };
-        let rows: Vec<Vec<f64>> = self.observations(measure)?.logs().iter().map(cost).collect();
-        Observations::new(self.contents.plan.schedule.slots(), &rows)
+        let rows: Vec<Vec<f64>> = self.measured(measure)?.logs().iter().map(cost).collect();
+        let costs = Observations::new(self.contents.plan.schedule.slots(), &rows)?;
+        let own = *measure == self.contents.plan.study.measure;
+        Ok(if own { canary::beside(self, costs) } else { costs })
     }
 
     /// The slots of the used blocks in order of execution.
@@ -107,7 +110,11 @@ impl<'a> Seen<'a> {
         let schedule = &self.contents.plan.schedule;
         let slots: Vec<usize> =
             (0..schedule.slots()).filter(|slot| arms.contains(&schedule.arm_of(*slot))).collect();
-        order::after(observations, &self.orders(), &slots, schedule.seed)
+        order::after(
+            observations,
+            &self.orders(),
+            &Asked { slots: &slots, twice: self.contents.plan.twice(), seed: schedule.seed },
+        )
     }
 
     /// Whether a run's block is used.

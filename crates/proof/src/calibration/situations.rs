@@ -4,7 +4,7 @@ use super::study::{Judged, Plan};
 use super::{ALPHA, PAIR_DEVIATION, Scale, Share, count};
 use crate::ProofError;
 use crate::contrast::Contrast;
-use crate::covariate::Fit;
+use crate::covariate::Explained;
 use crate::effect::Observations;
 use crate::family::{self, Advice, Asks, Looks, Question};
 use crate::noise;
@@ -131,7 +131,7 @@ fn differs(seen: &Observations, former: bool) -> Result<bool, ProofError> {
 /// with what it explains taken out.
 fn canary(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
-    for (row, (blocks, effect)) in [(9, 0.0), (24, 0.0), (9, 0.05)].into_iter().enumerate() {
+    for (row, (blocks, effect)) in [(10, 0.0), (24, 0.0), (10, 0.05)].into_iter().enumerate() {
         let plan = Plan::single(blocks);
         let counted = |adjust: bool| {
             count(scale, 700 + row, |generator| {
@@ -145,8 +145,8 @@ fn canary(scale: Scale) -> Result<Vec<Situation>, ProofError> {
                 })?;
                 let rows: Vec<Vec<f64>> = moods.chunks(3).map(<[f64]>::to_vec).collect();
                 let canary = Observations::new(3, &rows)?;
-                let fit = Fit::of(&seen, &canary).filter(|fit| adjust && fit.helps());
-                differs(&fit.map_or(Ok(seen.clone()), |fit| fit.adjusted(&seen, &canary))?, false)
+                let helps = Explained::of(&seen, &canary).is_some_and(|explained| explained.helps());
+                differs(&if adjust && helps { seen.beside(&canary) } else { seen }, false)
             })
         };
         let what = if effect == 0.0 { "no effect" } else { "an effect of 5%" };
@@ -301,6 +301,7 @@ fn floors(scale: Scale) -> Result<Situation, ProofError> {
 
 /// Asked once, without advice: for cells that need only the numbers.
 pub(super) fn single(contrast: &Contrast, asks: Asks, looks: Looks) -> Option<crate::family::Answer> {
-    let family = family::ask(&[Question { contrast: Some(contrast), asks }], ALPHA, looks, Advice::None);
+    let family =
+        family::ask(&[Question { contrast: Some(contrast), asks, means: None }], ALPHA, looks, Advice::None);
     family.answers.into_iter().next().flatten()
 }
