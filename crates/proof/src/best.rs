@@ -18,7 +18,7 @@
 //! (`selection`): of an effect that half of studies find, those that do say a tenth too much.
 
 use crate::ProofError;
-use crate::contrast::Contrast;
+use crate::contrast::{Contrast, Lost};
 use crate::effect::Observations;
 use crate::family::{Asks, Looks};
 use crate::interval::Interval;
@@ -40,10 +40,18 @@ pub struct Arms<'a> {
 }
 
 impl Arms<'_> {
-    /// One arm against another. A block that either of them lost counts as the worst that it could have been: an arm that fails
-    /// where it is slow must not be advised for the blocks that are left.
+    /// One arm against another. An arm that fails where it is slow must not be advised for the
+    /// blocks that are left: `Lost` says which lost blocks are left out.
     fn contrast(&self, one: usize, other: usize) -> Result<Contrast, ProofError> {
-        let lost = self.lost.iter().filter(|arms| arms.contains(&one) || arms.contains(&other)).count();
+        let failed = |arm: usize| self.lost.iter().flatten().filter(|failed| **failed == arm).count();
+        let runs = |arm: usize| if arm == self.twice.0 { 2 } else { 1 };
+        let lost = Lost {
+            blocks: self.lost.iter().filter(|arms| arms.contains(&one) || arms.contains(&other)).count(),
+            treatment: failed(one),
+            reference: failed(other),
+            treatment_runs: runs(one),
+            reference_runs: runs(other),
+        };
         Ok(Contrast::of_pairs(self.seen, &[(one, other)], self.twice)?.without(lost))
     }
 }

@@ -3,7 +3,7 @@
 use super::study::{Judged, Plan};
 use super::{ALPHA, PAIR_DEVIATION, Scale, Share, count};
 use crate::ProofError;
-use crate::contrast::Contrast;
+use crate::contrast::{Contrast, Lost};
 use crate::covariate::Explained;
 use crate::effect::Observations;
 use crate::family::{self, Advice, Asks, Looks, Question};
@@ -210,7 +210,14 @@ fn crashes(scale: Scale) -> Result<Vec<Situation>, ProofError> {
                     .filter(|block| block[1] < limit)
                     .map(|block| block.iter().map(|log| log.exp()).collect())
                     .collect();
-                let lost = blocks - kept.len();
+                let failed = blocks - kept.len();
+                let lost = Lost {
+                    blocks: failed,
+                    treatment: failed,
+                    reference: 0,
+                    treatment_runs: 1,
+                    reference_runs: 2,
+                };
                 let seen = Observations::new(3, &kept)?;
                 if former {
                     return Ok(signed_rank::p(&seen.log_ratios(1, 0)?) <= ALPHA);

@@ -355,6 +355,7 @@ impl Judged<'_> {
                     tails: if proved { Tails { less, greater } } else { Tails::NONE },
                     adjusted_p: step.adjusted_p,
                     level: step.level,
+                    interval_level: step.level,
                     equivalence: None,
                     place,
                     on_average: None,
@@ -428,7 +429,7 @@ impl Judged<'_> {
             )
         };
         let average = self.means[index].as_ref().zip(answer.on_average).and_then(|(means, lies)| {
-            let found = self.looks().ratio(means, answer.level)?;
+            let found = self.looks().ratio(means, answer.interval_level)?;
             Some(Average { lies, ratio: found.ratio, interval: found.interval })
         });
         judge(&Evidence {
