@@ -117,7 +117,7 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
     };
     let estimate = best::corrected(&tested.contrast, estimate, answer.level / 2.0);
     let estimate = estimate.clamp(interval.low, interval.high);
-    let gain = Gain { estimate, interval, level: answer.level };
+    let gain = Gain { estimate, interval, level: answer.interval_level };
     let treatment = 1 - reference;
     answer.is(side).then(|| Best { candidates: vec![treatment], better: vec![(treatment, gain)] })
 }

@@ -103,19 +103,19 @@ pub(super) fn test(seen: &Seen<'_>) -> Tests {
 /// widened to hold no effect (Hsu, Hwang, Liu, Ruberg 1994), so that it lies within the margin.
 fn interval(looks: Looks, contrast: &Contrast, asks: Asks, answer: &Answer) -> Interval {
     if answer.place != Place::Within || answer.differs() {
-        return looks.interval(contrast, asks, answer.level);
+        return looks.interval(contrast, asks, answer.interval_level);
     }
-    let Interval { low, high } = looks.interval(contrast, asks, 2.0 * answer.level);
+    let Interval { low, high } = looks.interval(contrast, asks, 2.0 * answer.interval_level);
     Interval { low: low.min(0.0), high: high.max(0.0) }
 }
 
 /// The same of the average.
 fn average(looks: Looks, means: &Means, answer: &Answer) -> Option<RatioOfMeans> {
-    let found = looks.ratio(means, answer.level)?;
+    let found = looks.ratio(means, answer.interval_level)?;
     if answer.equivalence.is_none() || answer.on_average != Some(OnAverage::Within) {
         return Some(found);
     }
-    let Interval { low, high } = looks.ratio(means, 2.0 * answer.level)?.interval;
+    let Interval { low, high } = looks.ratio(means, 2.0 * answer.interval_level)?.interval;
     Some(RatioOfMeans { interval: Interval { low: low.min(1.0), high: high.max(1.0) }, ..found })
 }
 
@@ -147,7 +147,7 @@ fn numbers(seen: &Seen<'_>, claim: &Claim) -> Result<Numbers, String> {
     let observations = seen.observations(measure).map_err(|error| no_ratio(seen, measure, &error))?;
     let contrast =
         claim.contrast(&plan.design, &observations, plan.twice()).map_err(|error| error.to_string())?;
-    let lost = seen.lost(&claim.all_arms(&plan.design));
+    let lost = seen.lost(&claim.signs(&plan.design));
     let (means, slow) = averages(seen, claim, &observations);
     Ok(Numbers { contrast: contrast.without(lost), observations, means, slow })
 }
@@ -259,11 +259,12 @@ fn judged(
         outcome,
         asked_only: proved && doubts::asked_only(seen, claim),
         reasons: judgement.reasons,
-        effect: some.map(|tested| effect(tested.answer.estimate, tested.interval, tested.answer.level)),
+        effect: some
+            .map(|tested| effect(tested.answer.estimate, tested.interval, tested.answer.interval_level)),
         average: some.and_then(|tested| {
             let RatioOfMeans { ratio, interval } = tested.average?;
             let logs = Interval { low: interval.low.ln(), high: interval.high.ln() };
-            Some(effect(ratio.ln(), logs, tested.answer.level))
+            Some(effect(ratio.ln(), logs, tested.answer.interval_level))
         }),
         shape_p: some.and_then(|tested| tested.shape_p),
         wanders_p: some.and_then(|tested| tested.wanders_p),
@@ -352,15 +353,26 @@ fn verdict(
         },
         seed,
     });
-    if contrast.lost() > 0 {
-        let blocks = contrast.lost();
-        let sentence = format!(
-            "{blocks} block{} lost to a failed run of its arms, each counted as the worst it could have been",
-            if blocks == 1 { " was" } else { "s were" }
-        );
+    if let Some(sentence) = lost(contrast) {
         judgement.reasons.insert(0, sentence);
     }
     judgement
+}
+
+/// Blocks that a claim lost, and what its tests make of them.
+fn lost(contrast: &Contrast) -> Option<String> {
+    let blocks = match contrast.lost() {
+        0 => return None,
+        1 => "1 block was".to_string(),
+        more => format!("{more} blocks were"),
+    };
+    Some(match contrast.suspect() {
+        0 => format!("{blocks} lost to a failed run of its arms and left out"),
+        _ => format!(
+            "{blocks} lost to failed runs of its arms, more of them one side's than by chance: \
+             each is counted as the worst it could have been"
+        ),
+    })
 }
 
 /// Where an effect lies, as of a cost.

@@ -203,8 +203,8 @@ pub struct JudgedClaim {
     /// Why, one sentence each, the decisive one last.
     pub reasons: Vec<String>,
     /// The typical effect: the pseudo-median of the log-ratios within blocks. Its interval has the
-    /// level of the claim's test, at which the intervals of all claims hold together; none when no
-    /// block was usable.
+    /// level at which those of all claims hold together, or that of the claim's own step where only
+    /// its step proves it; none when no block was usable.
     pub effect: Option<Effect>,
     /// The ratio of the means of all runs at the same level, of rates the harmonic ones; none of an interaction.
     pub average: Option<Effect>,
@@ -218,7 +218,7 @@ pub struct JudgedClaim {
     pub carry_over: Option<After>,
     /// p of "no difference", before correction.
     pub p: Option<f64>,
-    /// p corrected for the number of claims.
+    /// p corrected for the claims that were not settled before this one.
     pub adjusted_p: Option<f64>,
     /// Blocks used, a count.
     pub blocks: u64,

@@ -9,8 +9,10 @@ use crate::analysis::result::MarkedBlock;
 use crate::bundle::{Contents, Ended, RunRecord};
 use crate::plan::Until;
 use crate::record::Record;
+use crate::study::Sides;
 use crate::vocabulary::{Better, Measure};
 use plumb_proof::ProofError;
+use plumb_proof::contrast::Lost;
 use plumb_proof::effect::Observations;
 use plumb_proof::family::Looks;
 use plumb_proof::order::{self, After, Asked};
@@ -90,9 +92,21 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Blocks that are not used because a run of one of these arms did not come to its end.
-    pub(super) fn lost(&self, arms: &[usize]) -> usize {
-        self.failed().iter().filter(|failed| failed.iter().any(|arm| arms.contains(arm))).count()
+    /// Blocks that are not used because a run of these arms did not come to its end.
+    pub(super) fn lost(&self, Sides { to, from }: &Sides) -> Lost {
+        let (failed, schedule) = (self.failed(), &self.contents.plan.schedule);
+        let of = |arms: &[usize]| failed.iter().flatten().filter(|arm| arms.contains(arm)).count();
+        let runs = |arms: &[usize]| {
+            (0..schedule.slots()).filter(|slot| arms.contains(&schedule.arm_of(*slot))).count()
+        };
+        let both = |arm: &usize| to.contains(arm) || from.contains(arm);
+        Lost {
+            blocks: failed.iter().filter(|failed| failed.iter().any(both)).count(),
+            treatment: of(to),
+            reference: of(from),
+            treatment_runs: runs(to),
+            reference_runs: runs(from),
+        }
     }
 
     /// For each block that is not used, the arms of which a run did not come to its end in it.

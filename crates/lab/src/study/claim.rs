@@ -120,6 +120,17 @@ impl Claim {
         Sides { to: side(self.change.to), from: side(self.change.from) }
     }
 
+    /// The arms whose figures add to the effect, and those that are taken from it.
+    #[must_use]
+    pub fn signs(&self, design: &Design) -> Sides {
+        let Some(with) = self.with else { return self.sides(design) };
+        let at = |level, second| self.arms(design, &[(self.change.factor, level), (with.factor, second)]);
+        Sides {
+            to: [at(self.change.to, with.to), at(self.change.from, with.from)].concat(),
+            from: [at(self.change.from, with.to), at(self.change.to, with.from)].concat(),
+        }
+    }
+
     /// The arms at the held levels and at these.
     fn arms(&self, design: &Design, levels: &[(usize, usize)]) -> Vec<usize> {
         let held =

@@ -33,7 +33,7 @@ pub(super) fn claims(analysis: &Analysis) -> Section {
     });
     Section::front("effects", "Effects of the Claims")
         .note("change of the measure from reference to treatment, laid out by its logarithm: the typical one, the pseudo-median of ratios within blocks")
-        .note(together(analysis.claims.iter().find_map(|claim| claim.effect.as_ref()), analysis.study.alpha, "claims"))
+        .note(of_claims(analysis))
         .table(forest("Claim", Column::text("Verdict"), &rows.collect::<Vec<_>>()))
 }
 
@@ -66,8 +66,28 @@ pub(super) fn interactions(analysis: &Analysis) -> Option<Section> {
     Some(section.table(forest("Pair", Column::number("p"), &rows)))
 }
 
+/// The levels of the claims' intervals.
+pub(super) fn of_claims(analysis: &Analysis) -> String {
+    let effects = || {
+        let claims = analysis.claims.iter().enumerate();
+        claims.filter_map(|(index, claim)| Some((index + 1, claim.effect.as_ref()?)))
+    };
+    let widest =
+        effects().map(|(_, effect)| effect).max_by(|one, two| one.confidence.total_cmp(&two.confidence));
+    let all = together(widest, analysis.study.alpha, "claims");
+    let own =
+        effects().filter(|(_, effect)| widest.is_some_and(|widest| effect.confidence < widest.confidence));
+    let own: Vec<String> = own
+        .map(|(number, effect)| format!("that of claim {number} is at {}", Share(effect.confidence).figure()))
+        .collect();
+    if own.is_empty() {
+        return all;
+    }
+    format!("{all}, but {}, for only its step in the order of the claims proves it", own.join(", "))
+}
+
 /// The level of intervals that share an error.
-pub(super) fn together(effect: Option<&Effect>, alpha: f64, of: &str) -> String {
+fn together(effect: Option<&Effect>, alpha: f64, of: &str) -> String {
     effect.map_or(String::new(), |effect| {
         let (own, all) = (Share(effect.confidence).figure(), Share(1.0 - alpha).figure());
         if own == all {

@@ -1,6 +1,6 @@
 //! What was asked, and what the evidence says.
 
-use super::effects::together;
+use super::effects::of_claims;
 use crate::analysis::result::{Analysis, JudgedClaim};
 use crate::document::tone_of;
 use crate::vocabulary::Better;
@@ -89,11 +89,7 @@ pub(super) fn verdicts(analysis: &Analysis) -> Section {
         .note(
             "faster and slower: the typical run, per cent of the reference's figure; brackets: its interval",
         )
-        .note(together(
-            analysis.claims.iter().find_map(|claim| claim.effect.as_ref()),
-            analysis.study.alpha,
-            "claims",
-        ))
+        .note(of_claims(analysis))
         .table(table)
 }
 
@@ -129,7 +125,7 @@ pub(super) fn evidence(analysis: &Analysis) -> Section {
     }
     let section = Section::front("evidence", "What the Verdicts Rest On")
         .note("p: how often the design's own draws within blocks, or blocks that vary as these do, would show as much; Family p: \
-               times the number of claims, to be held against the study's alpha")
+               times the number of claims that are not settled before it, to be held against the study's alpha")
         .note("Floor: the smallest effect that these blocks find with 80% power, from the spread of the claim itself; More needed: \
                blocks still to run for what the verdict says, with 80% power")
         .table(table)
