@@ -1,6 +1,6 @@
-//! Many figures in one table: a single step, whose intervals hold together; and Holm's step-down,
-//! by which claims were judged before. What a study claims is judged by `family`, which asks more
-//! than one thing of a claim.
+//! Many figures in one table: a single step, whose intervals hold together; and Holm's step-down. A
+//! study's claims are judged by `family`, which steps down, too, and asks more than one thing of a
+//! claim.
 //!
 //! With m claims and p-values in ascending order p(1)..p(m), claim (i) is proved
 //! while p(j) <= alpha / (m - j + 1) for all j <= i (Holm 1979). The chance that any

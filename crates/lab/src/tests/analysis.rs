@@ -516,6 +516,36 @@ fn an_arm_that_fails_where_it_is_slow_is_not_recommended() {
     );
 }
 
+#[test]
+fn lost_blocks_are_left_out_unless_one_side_fails_more_often_than_by_chance() {
+    let said = |failing: &[(&str, u64)]| {
+        let mut noise = Noise::new(5);
+        let mut contents = contents(&plan(12), COLD, |_, values| {
+            let direct = if values.iter().any(|set| set == "true") { 0.7 } else { 1.0 };
+            lasting(direct * (0.01 * noise.normal()).exp())
+        });
+        let failed = |run: &&mut RunRecord| {
+            run.slot < 4 && failing.iter().any(|(arm, block)| run.arm == *arm && run.block == Some(*block))
+        };
+        for run in contents.runs.iter_mut().filter(failed) {
+            (run.ended, run.record) = (Ended::Failed { reason: "killed".to_string() }, None);
+        }
+        let context = analyse(&contents);
+        let first = |claim: usize| context.claims[claim].reasons[0].clone();
+        (context.claims[0].verdict.label(), first(1), first(2))
+    };
+    let (both, neither) = ("direct=TRUE area=2M", "direct=FALSE area=1M");
+    let left_out = "1 block was lost to a failed run of its arms and left out";
+    assert_eq!(said(&[(both, 2)]), ("PROVED faster", left_out.to_string(), left_out.to_string()));
+    // The claim of one factor compares these arms; of the interaction both are on the same side.
+    let (verdict, one_factor, interaction) = said(&[(both, 2), (neither, 4), (both, 5), (neither, 6)]);
+    let blocks = "4 blocks were lost to";
+    assert_eq!(verdict, "PROVED faster");
+    assert_eq!(one_factor, format!("{blocks} a failed run of its arms and left out"));
+    let worst = "failed runs of its arms, more of them one side's than by chance: each is counted as the worst it could have been";
+    assert_eq!(interaction, format!("{blocks} {worst}"));
+}
+
 /// A study of one claim by reads a second; `seconds` gives how long a run of the second arm takes, by its block.
 fn of_a_rate(seconds: impl Fn(u64) -> f64) -> Analysis {
     let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
