@@ -219,8 +219,8 @@ pub struct Family {
     pub advice_level: f64,
 }
 
-/// What advice weighs beside an open claim: a claim was written before the runs, and advice has all
-/// of alpha once all claims are settled.
+/// Weight of the advice against an open claim's 1. It is small because a claim was written before the
+/// runs, and advice has all of alpha once all claims are settled.
 const ADVICE_WEIGHT: f64 = 0.25;
 
 /// The levels of an open claim and of advice.
@@ -407,7 +407,7 @@ fn answer(contrast: &Contrast, asks: Asks, tests: &Tests, Levels { level, joint,
     }
 }
 
-/// What is said of a claim at a level.
+/// The statements that the tests of a claim support at a level.
 #[derive(PartialEq)]
 struct Said {
     differs: bool,

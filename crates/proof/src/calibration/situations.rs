@@ -228,7 +228,7 @@ fn crashes(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// Whether a difference is found in the blocks of which no run failed; `failed` says which runs of a
+/// True if a difference is found in the blocks without a failed run. `failed` says which runs of a
 /// block did, the reference's in the first and last slot.
 fn found(
     seen: &Observations,

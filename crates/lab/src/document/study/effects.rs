@@ -83,7 +83,7 @@ pub(super) fn of_claims(analysis: &Analysis) -> String {
     if own.is_empty() {
         return all;
     }
-    format!("{all}, but {}, for only its step in the order of the claims proves it", own.join(", "))
+    format!("{all}, but {}, because only its step proves the claim", own.join(", "))
 }
 
 /// The level of intervals that share an error.

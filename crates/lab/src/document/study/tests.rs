@@ -40,7 +40,7 @@ fn an_interval_at_the_level_of_its_own_step_is_named() {
         let lines = text::render_section(section, &document(&study)).join(" ");
         let words = lines.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            words.contains("hold together in 95.0% of studies, but that of claim 2 is at 97.5%"),
+            words.contains("hold together in 95% of studies, but that of claim 2 is at 97.5%"),
             "{words}"
         );
     }
