@@ -9,7 +9,7 @@
 
 use super::canary;
 use super::doubts;
-use super::result::{ArmPair, ClaimOutcome, JudgedClaim, SlowShare};
+use super::result::{ArmPair, ClaimOutcome, Effect, JudgedClaim, SlowShare};
 use super::seen::Seen;
 use super::stability::{Stability, effect};
 use super::why;
@@ -46,6 +46,18 @@ impl Tested {
     /// Whether blocks up to the planned number would not change what is said: it is decided, or hardly can be any more.
     pub(super) fn settles(&self, planned: usize) -> bool {
         self.answer.decided(self.asks) || is_hopeless(&self.answer, self.asks, &self.contrast, planned)
+    }
+
+    /// The typical effect.
+    fn effect(&self) -> Effect {
+        effect(self.answer.estimate, self.interval, self.answer.interval_level)
+    }
+
+    /// The effect on the average of all runs.
+    fn on_average(&self) -> Option<Effect> {
+        let RatioOfMeans { ratio, interval } = self.average?;
+        let logs = Interval { low: interval.low.ln(), high: interval.high.ln() };
+        Some(effect(ratio.ln(), logs, self.answer.interval_level))
     }
 }
 
@@ -259,13 +271,8 @@ fn judged(
         outcome,
         asked_only: proved && doubts::asked_only(seen, claim),
         reasons: judgement.reasons,
-        effect: some
-            .map(|tested| effect(tested.answer.estimate, tested.interval, tested.answer.interval_level)),
-        average: some.and_then(|tested| {
-            let RatioOfMeans { ratio, interval } = tested.average?;
-            let logs = Interval { low: interval.low.ln(), high: interval.high.ln() };
-            Some(effect(ratio.ln(), logs, tested.answer.interval_level))
-        }),
+        effect: some.map(Tested::effect),
+        average: some.and_then(Tested::on_average),
         shape_p: some.and_then(|tested| tested.shape_p),
         wanders_p: some.and_then(|tested| tested.wanders_p),
         slow_runs: some.and_then(|tested| tested.slow),
