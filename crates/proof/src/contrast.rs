@@ -54,7 +54,7 @@ use std::cmp::Ordering;
 /// At this p of one side failing as often by chance, failing is taken to depend on the treatment.
 /// Whichever side fails where it is slow, and however often, at most 5.5% of studies of 12, 20 or 30
 /// blocks are then false; at 0.1, up to 7.4%.
-pub const DEPENDS_P: f64 = 0.2;
+const DEPENDS_P: f64 = 0.2;
 
 /// Blocks that a comparison lost to failed runs of its arms, and which side failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
