@@ -159,7 +159,12 @@ fn blocks(
             Expectation::Equal { within } => {
                 blocks_for_equality(&Goal { effect: 0.0, ..goal }, log_ratio(within), plan.schedule.seed)
             }
-            _ => blocks_for(&goal, plan.schedule.seed),
+            Expectation::NotSlower { by } => {
+                blocks_for(&Goal { effect: log_ratio(by), ..goal }, plan.schedule.seed)
+            }
+            Expectation::Faster { .. } | Expectation::Slower { .. } | Expectation::Differs => {
+                blocks_for(&goal, plan.schedule.seed)
+            }
         };
         if blocks > most.0 {
             most = (blocks, Some(claim.name.clone()));

@@ -16,11 +16,16 @@
 //! Student's t of 0; that is a quadratic in r. The interval of the share is that of Clopper and Pearson, each end at 95%:
 //! none in 9 runs is at most 28%.
 //!
+//! The average is asked about as well ([`Means`]), after the typical verdict and at its level: that
+//! most runs gain and the average loses is said only where the interval excludes no change, and an
+//! equality holds for both or names the typical run.
+//!
 //! Limits: the mean of few runs knows nothing of stalls that did not occur; that is what the share's upper end is for. Tails
 //! that have no variance have no honest interval of the mean either.
 
 use crate::interval::Interval;
 use crate::proportion;
+use crate::randomisation::{BLOCKS_MIN, Tails};
 use crate::student;
 use crate::summary::{mean, median, variance};
 
@@ -74,6 +79,63 @@ pub fn ratio_of_means(treatment: &[f64], reference: &[f64], level: f64) -> Optio
     Some(RatioOfMeans { ratio: above / below, interval })
 }
 
+/// What the figures are whose averages are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figures {
+    /// Times, or anything of which the mean is asked for.
+    Times,
+    /// Rates, kept as times a unit: the ratio of their harmonic means is the inverse.
+    Rates,
+}
+
+/// The mean times of both sides of a comparison, block by block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Means {
+    treatment: Vec<f64>,
+    reference: Vec<f64>,
+    figures: Figures,
+}
+
+impl Means {
+    /// Takes the mean time, or the mean time a unit, of each side and block.
+    ///
+    /// # Panics
+    /// When the sets are not of the same size.
+    pub fn new(treatment: Vec<f64>, reference: Vec<f64>, figures: Figures) -> Self {
+        assert_eq!(treatment.len(), reference.len(), "a pair a block");
+        Self { treatment, reference, figures }
+    }
+
+    /// The first blocks alone.
+    pub(crate) fn first(&self, blocks: usize) -> Self {
+        let own = |side: &[f64]| side[..blocks.min(side.len())].to_vec();
+        Self { treatment: own(&self.treatment), reference: own(&self.reference), figures: self.figures }
+    }
+
+    /// The ratio of the averages with its interval; none of fewer than two blocks.
+    pub fn ratio(&self, level: f64) -> Option<RatioOfMeans> {
+        let found = ratio_of_means(&self.treatment, &self.reference, level)?;
+        Some(if self.figures == Figures::Rates { found.inverse() } else { found })
+    }
+
+    /// Tests whether the logarithm of the ratio is `against`: the test that Fieller's interval
+    /// inverts.
+    pub fn tails(&self, against: f64) -> Tails {
+        if self.treatment.len() < BLOCKS_MIN {
+            return Tails::NONE;
+        }
+        let ratio = if self.figures == Figures::Rates { (-against).exp() } else { against.exp() };
+        let pairs = self.treatment.iter().zip(&self.reference);
+        let apart: Vec<f64> = pairs.map(|(treatment, reference)| treatment - ratio * reference).collect();
+        let tail = |sign: f64| student::upper_tail(sign * student::ratio(&apart), apart.len() as f64 - 1.0);
+        let (above, below) = (tail(1.0), tail(-1.0));
+        match self.figures {
+            Figures::Times => Tails { less: below, greater: above },
+            Figures::Rates => Tails { less: above, greater: below },
+        }
+    }
+}
+
 /// How many runs were slow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlowRuns {
@@ -124,6 +186,23 @@ mod tests {
         assert!(rates.interval.low < rates.ratio && rates.ratio < rates.interval.high, "{rates:?}");
         let open = RatioOfMeans { ratio: 2.0, interval: Interval::UNBOUNDED }.inverse();
         assert!(open.interval.low <= 0.0 && open.interval.high == f64::INFINITY, "{open:?}");
+    }
+
+    #[test]
+    fn the_test_of_an_average_agrees_with_its_interval_for_times_and_rates() {
+        let mut generator = Generator::new(8);
+        let mut noise =
+            |centre: f64| (0..9).map(|_| centre * (0.1 * generator.normal()).exp()).collect::<Vec<_>>();
+        let (treatment, reference) = (noise(1.2), noise(1.0));
+        for figures in [Figures::Times, Figures::Rates] {
+            let means = Means::new(treatment.clone(), reference.clone(), figures);
+            let found = means.ratio(0.05).unwrap();
+            for end in [found.interval.low, found.interval.high] {
+                assert!((means.tails(end.ln()).two_sided() - 0.05).abs() < 1e-6, "{figures:?} {end}");
+            }
+            let slower = means.tails(0.0).greater < 0.025;
+            assert_eq!(slower, figures == Figures::Times, "{found:?}");
+        }
     }
 
     #[test]

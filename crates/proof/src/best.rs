@@ -12,14 +12,18 @@
 //! whichever is the reference, K - 2 more could wrongly call an arm better than it. So both statements together are wrong
 //! in at most L of studies.
 //!
-//! The gain of a candidate is shrunk towards the mean of all candidates, by the share of their scatter that noise alone would
-//! make: those that cannot be told apart are not far apart, and the one that looks best looks too good.
+//! The gain of a candidate is shrunk towards the mean of all candidates, by the share of their
+//! scatter that noise alone would make: those that cannot be told apart are not far apart, and the
+//! one that looks best looks too good. It is also corrected for having been significant
+//! (`selection`): of an effect that half of studies find, those that do say a tenth too much.
 
 use crate::ProofError;
-use crate::contrast::Contrast;
+use crate::contrast::{Contrast, Lost};
 use crate::effect::Observations;
 use crate::family::{Asks, Looks};
 use crate::interval::Interval;
+use crate::selection;
+use crate::student;
 use crate::summary::{mean, variance};
 
 /// The arms of a study, each in its slot.
@@ -36,10 +40,18 @@ pub struct Arms<'a> {
 }
 
 impl Arms<'_> {
-    /// One arm against another. A block that either of them lost counts as the worst that it could have been: an arm that fails
-    /// where it is slow must not be advised for the blocks that are left.
+    /// One arm against another. An arm that fails where it is slow must not be advised for the
+    /// blocks that are left: `Lost` says which lost blocks are left out.
     fn contrast(&self, one: usize, other: usize) -> Result<Contrast, ProofError> {
-        let lost = self.lost.iter().filter(|arms| arms.contains(&one) || arms.contains(&other)).count();
+        let failed = |arm: usize| self.lost.iter().flatten().filter(|failed| **failed == arm).count();
+        let runs = |arm: usize| if arm == self.twice.0 { 2 } else { 1 };
+        let lost = Lost {
+            blocks: self.lost.iter().filter(|arms| arms.contains(&one) || arms.contains(&other)).count(),
+            treatment: failed(one),
+            reference: failed(other),
+            treatment_runs: runs(one),
+            reference_runs: runs(other),
+        };
         Ok(Contrast::of_pairs(self.seen, &[(one, other)], self.twice)?.without(lost))
     }
 }
@@ -92,11 +104,23 @@ pub fn best(arms: &Arms<'_>, looks: Looks, level: f64, levels: &[f64]) -> Result
     for (arm, estimate) in candidates.iter().zip(estimates).filter(|(arm, _)| above_reference.contains(arm)) {
         let contrast = arms.contrast(*arm, arms.twice.0)?;
         let interval = looks.interval(&contrast, Asks::Difference, 2.0 * each);
+        let estimate = corrected(&contrast, estimate, each);
         // A shrunk estimate is no less inside.
         let estimate = f64::clamp(estimate, interval.low, interval.high);
         gains.push((*arm, Gain { estimate, interval, level: 2.0 * each }));
     }
     Ok(Best { candidates, better: gains })
+}
+
+/// An estimate of an effect that a test with this one-sided error proved, without what being proved
+/// put in.
+pub fn corrected(contrast: &Contrast, estimate: f64, error: f64) -> f64 {
+    let blocks = contrast.blocks() as f64;
+    if error <= 0.0 || blocks < 2.0 {
+        return estimate;
+    }
+    let critical = student::upper_quantile(error, blocks - 1.0);
+    selection::corrected(estimate, contrast.deviation() / blocks.sqrt(), critical)
 }
 
 /// The candidates' log-ratios to the reference, shrunk towards their mean.

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! treatment        d_b = ln y(b, treatment) - ln y(b, reference)
-//! main effect      d_b = mean of ln y over arms at the high level - mean at the low
-//! interaction      d_b = (hh - lh) - (hl - ll), each a mean of ln y over its arms
+//! several arms     d_b = mean of ln y over arms on one side - mean on the other
 //! ```
 //!
 //! The block is the unit: two runs of one block share the machine's mood of that hour,
@@ -14,12 +13,17 @@
 //! Contrasts have as many arms, of equal weight, on either side, so that their noise is fair. What the
 //! reference's second run adds to a comparison is said in `contrast`.
 //!
-//! Limits: an interaction of factors with more than two levels is asked for a pair of
-//! levels each.
+//! Limits: both sides of a comparison have as many arms.
 
 use crate::ProofError;
-use crate::design::Design;
+use crate::summary::variance;
 use serde::Serialize;
+
+/// Rounding is smoothed by noise of two runs that spreads by so many units: the mean is then off by
+/// less than a hundredth of one.
+const SMOOTHED: f64 = 0.7;
+/// Digits of a figure among which a unit is looked for.
+const DIGITS: i32 = 7;
 
 /// The figures of a study: one positive number (a time, a rate) a slot and block.
 /// Blocks with a failed run are left out by the caller.
@@ -27,6 +31,8 @@ use serde::Serialize;
 pub struct Observations {
     slots: usize,
     logs: Vec<Vec<f64>>,
+    /// A covariate's logarithms, likewise.
+    covariate: Option<Vec<Vec<f64>>>,
 }
 
 impl Observations {
@@ -42,12 +48,47 @@ impl Observations {
             }
             logs.push(values.iter().map(|value| value.ln()).collect());
         }
-        Ok(Self { slots, logs })
+        Ok(Self { slots, logs, covariate: None })
     }
 
     /// The first blocks alone.
     pub fn first(&self, blocks: usize) -> Self {
-        Self { slots: self.slots, logs: self.logs[..blocks.min(self.logs.len())].to_vec() }
+        let first = |rows: &Vec<Vec<f64>>| rows[..blocks.min(rows.len())].to_vec();
+        Self { slots: self.slots, logs: first(&self.logs), covariate: self.covariate.as_ref().map(first) }
+    }
+
+    /// The same with a covariate of its runs, which `contrast` takes out of comparisons.
+    #[must_use]
+    pub fn beside(self, covariate: &Observations) -> Self {
+        Self { covariate: Some(covariate.logs.clone()), ..self }
+    }
+
+    /// The logarithms of the covariate, block by block.
+    pub fn covariate(&self) -> Option<&[Vec<f64>]> {
+        self.covariate.as_deref()
+    }
+
+    /// The unit of rounded figures, a power of ten, relative to their median, where the noise of
+    /// two runs of one arm does not smooth the rounding: below [`SMOOTHED`] units. 0 where figures
+    /// have as many digits as their noise asks for.
+    pub(crate) fn unit(&self, twice: (usize, usize)) -> f64 {
+        let mut values: Vec<f64> = self.logs.iter().flatten().map(|log| log.exp()).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let middle = values.get(values.len() / 2).copied().unwrap_or(0.0);
+        // A figure that comes back from its logarithm differs by a rounding.
+        let same = 1e-9 * middle;
+        let distinct = 1 + values.windows(2).filter(|two| two[1] - two[0] > same).count();
+        if distinct == 1 || 2 * distinct > values.len() {
+            return 0.0;
+        }
+        let is_unit = |unit: &f64| {
+            values.iter().all(|value| ((value / unit).round() - value / unit).abs() * unit <= same)
+        };
+        let largest = middle.log10().floor();
+        let units = (0..DIGITS).map(|digit| 10f64.powi(largest as i32 - digit));
+        let Some(unit) = units.into_iter().find(is_unit).map(|unit| unit / middle) else { return 0.0 };
+        let pairs: Vec<f64> = self.logs.iter().map(|block| block[twice.1] - block[twice.0]).collect();
+        if variance(&pairs).sqrt() < SMOOTHED * unit { unit } else { 0.0 }
     }
 
     /// The logarithms, block by block.
@@ -85,17 +126,6 @@ impl Observations {
             Err(ProofError::Unknown { what: "slot", index: slot, last: self.slots.saturating_sub(1) })
         }
     }
-
-    /// Per block, the mean logarithm of the arms that `chosen` accepts.
-    fn means(&self, design: &Design, chosen: impl Fn(&[usize]) -> bool) -> Result<Vec<f64>, ProofError> {
-        self.known(design.arms.len().saturating_sub(1))?;
-        let arms: Vec<usize> = (0..design.arms.len()).filter(|arm| chosen(&design.arms[*arm])).collect();
-        if arms.is_empty() {
-            return Err(ProofError::TooFew { what: "arms at these levels", found: 0, needed: 1 });
-        }
-        let mean = |block: &Vec<f64>| arms.iter().map(|arm| block[*arm]).sum::<f64>() / arms.len() as f64;
-        Ok(self.logs.iter().map(mean).collect())
-    }
 }
 
 /// A factor moved from one of its levels to another.
@@ -107,19 +137,6 @@ pub struct Change {
     pub from: usize,
     /// The level it is changed to.
     pub to: usize,
-}
-
-impl Change {
-    fn check(&self, design: &Design) -> Result<(), ProofError> {
-        let Some(factor) = design.factors.get(self.factor) else {
-            let last = design.factors.len().saturating_sub(1);
-            return Err(ProofError::Unknown { what: "factor", index: self.factor, last });
-        };
-        match [self.from, self.to].into_iter().find(|level| *level >= factor.levels.len()) {
-            Some(index) => Err(ProofError::Unknown { what: "level", index, last: factor.levels.len() - 1 }),
-            None => Ok(()),
-        }
-    }
 }
 
 /// Per block, the mean logarithm of the arms on one side less that of the arms on the other.
@@ -135,31 +152,6 @@ pub fn contrast(seen: &Observations, to: &[usize], from: &[usize]) -> Result<Vec
     Ok(seen.logs.iter().map(|block| mean(block, to) - mean(block, from)).collect())
 }
 
-/// Per block, the effect of a change averaged over all other factors.
-pub fn main_effect(design: &Design, seen: &Observations, change: Change) -> Result<Vec<f64>, ProofError> {
-    change.check(design)?;
-    let to = seen.means(design, |arm| arm[change.factor] == change.to)?;
-    let from = seen.means(design, |arm| arm[change.factor] == change.from)?;
-    Ok(to.iter().zip(&from).map(|(to, from)| to - from).collect())
-}
-
-/// Per block, by how much the effect of `first` differs after `second` from before it:
-/// 0 when the two ratios simply multiply.
-pub fn interaction(
-    design: &Design,
-    seen: &Observations,
-    first: Change,
-    second: Change,
-) -> Result<Vec<f64>, ProofError> {
-    first.check(design)?;
-    second.check(design)?;
-    let cell =
-        |a: usize, b: usize| seen.means(design, |arm| arm[first.factor] == a && arm[second.factor] == b);
-    let (both, first_only) = (cell(first.to, second.to)?, cell(first.to, second.from)?);
-    let (second_only, neither) = (cell(first.from, second.to)?, cell(first.from, second.from)?);
-    Ok((0..seen.blocks()).map(|b| (both[b] - second_only[b]) - (first_only[b] - neither[b])).collect())
-}
-
 /// A log-ratio as a change in per cent: ln 0.95 is -5.
 pub fn percent(log_ratio: f64) -> f64 {
     100.0 * log_ratio.exp_m1()
@@ -173,39 +165,23 @@ pub fn log_ratio(percent: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::Factor;
 
     #[test]
     fn contrasts_recover_what_was_put_in() {
-        let levels = || vec!["off".to_string(), "on".to_string()];
-        let names = ["asynch", "direct"];
-        let factors = names.map(|name| Factor { name: name.to_string(), levels: levels() }).to_vec();
-        let design = Design::full(factors).unwrap();
         // off/off 100, direct halves, asynch halves, both together still only halve.
         let rows: Vec<Vec<f64>> = [1.0, 1.7, 0.6]
             .iter()
             .map(|mood| vec![100.0 * mood, 50.0 * mood, 50.0 * mood, 50.0 * mood, 100.0 * mood])
             .collect();
         let seen = Observations::new(5, &rows).unwrap();
-        let asynch = Change { factor: 0, from: 0, to: 1 };
-        let direct = Change { factor: 1, from: 0, to: 1 };
-        let half = 0.5f64.ln();
-        for d in main_effect(&design, &seen, asynch).unwrap() {
-            assert!((d - half / 2.0).abs() < 1e-12);
-        }
-        for d in interaction(&design, &seen, asynch, direct).unwrap() {
-            assert!((d + half).abs() < 1e-12);
-        }
         for d in seen.log_ratios(3, 0).unwrap() {
             assert!((percent(d) + 50.0).abs() < 1e-9);
         }
         assert_eq!(contrast(&seen, &[3], &[0]).unwrap(), seen.log_ratios(3, 0).unwrap());
-        let averaged = contrast(&seen, &[2, 3], &[0, 1]).unwrap();
-        assert_eq!(averaged, main_effect(&design, &seen, asynch).unwrap());
+        let half = 0.5f64.ln();
+        assert!(contrast(&seen, &[2, 3], &[0, 1]).unwrap().iter().all(|d| (d - half / 2.0).abs() < 1e-12));
         assert!(contrast(&seen, &[2, 3], &[0]).is_err());
         assert!(contrast(&seen, &[9], &[0]).is_err());
-        assert!(main_effect(&design, &seen, Change { factor: 2, from: 0, to: 1 }).is_err());
-        assert!(main_effect(&design, &seen, Change { factor: 1, from: 0, to: 2 }).is_err());
         assert!((log_ratio(percent(0.3)) - 0.3).abs() < 1e-12);
     }
 

@@ -41,6 +41,7 @@ pub mod order;
 pub mod proportion;
 pub mod random;
 pub mod randomisation;
+pub mod selection;
 pub mod sequential;
 pub mod signed_rank;
 pub mod student;

@@ -1,5 +1,6 @@
-//! Many figures in one table: Holm's step-down, and intervals that agree with it. What a study claims is judged by `family`,
-//! which asks more than one thing of a claim.
+//! Many figures in one table: a single step, whose intervals hold together; and Holm's step-down. A
+//! study's claims are judged by `family`, which steps down, too, and asks more than one thing of a
+//! claim.
 //!
 //! With m claims and p-values in ascending order p(1)..p(m), claim (i) is proved
 //! while p(j) <= alpha / (m - j + 1) for all j <= i (Holm 1979). The chance that any
@@ -39,6 +40,20 @@ pub enum Outcome {
     Proved,
     /// It is not, or an earlier one was not.
     NotProved,
+}
+
+/// Bonferroni's: each at alpha / m, where intervals at that level hold together and never say
+/// anything else than the tests do.
+pub fn single_step(p_values: &[f64], alpha: f64) -> Vec<Step> {
+    let level = alpha / p_values.len().max(1) as f64;
+    let step = |p: &f64| {
+        let outcome = if *p <= level { Outcome::Proved } else { Outcome::NotProved };
+        // p * m may come out a rounding above alpha.
+        let most = if outcome == Outcome::Proved { alpha } else { 1.0 };
+        let adjusted_p = (p * p_values.len() as f64).min(most);
+        Step { adjusted_p, outcome, level, simultaneous_level: level }
+    };
+    p_values.iter().map(step).collect()
 }
 
 /// Holm's procedure; the answers come in the order of the p-values given.

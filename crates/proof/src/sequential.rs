@@ -15,13 +15,15 @@
 //!   -c |        ####      rejected: "below"
 //! ```
 //!
-//! The runs of a lottery are put about their mean, as in `randomisation`, and scored by how large they are among all
-//! before them (sequential ranks: Parent 1965; Reynolds 1975): a normal score with the run's sign, a whole number. Which of a
-//! lottery's scores the lone run drew is the only chance there is, so that the walk is a sum of known lotteries, and the
-//! chance of every position, among the walks not stopped so far, follows by one addition a position and score. The ends
-//! of that distribution are cut off as far as the budget allows, half of it on either side; what is cut is what is spent. So
-//! the chance that an effect of nothing is ever rejected is at most alpha for these very scores, at every stopping time,
-//! for whatever reason one stops; no simulation, no large-sample argument, no assumption that blocks are alike.
+//! The runs of a lottery are put about their median, as in `randomisation`, and scored by how large
+//! they are among all before them (sequential ranks: Parent 1965; Reynolds 1975): a normal score
+//! with the run's sign, a whole number. Which of a lottery's scores the lone run drew is the only
+//! chance there is, so that the walk is a sum of known lotteries, and the chance of every position,
+//! among the walks not stopped so far, follows by one addition a position and score. The ends of
+//! that distribution are cut off as far as the budget allows, half of it on either side; what is
+//! cut is what is spent. So the chance that an effect of nothing is ever rejected is at most alpha
+//! for these very scores, at every stopping time, for whatever reason one stops; no simulation, no
+//! large-sample argument, no assumption that blocks are alike.
 //!
 //! As there, Student's t over the blocks so far has to agree, for effects that vary: its p has to be no larger than
 //! the chance that the walk's cut has in a normal distribution of the walk's variance. It is of the effects themselves, or of
@@ -58,7 +60,7 @@ use crate::summary::{normal_probability, normal_score};
 /// What a normal score is multiplied by before it is rounded: scores up to some 30.
 const SCALE: f64 = 12.0;
 /// The share of a settled claim's level at which its interval is made.
-const LEVEL_SHARE: f64 = 0.6;
+pub(crate) const LEVEL_SHARE: f64 = 0.6;
 
 /// How the error is spread over the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -308,8 +310,9 @@ pub fn interval(contrast: &Contrast, level: f64, spending: Spending, points: &[f
     let left = |shift: f64| crossing(contrast, shift, level, spending).map(|crossing| crossing.side);
     let sides: Vec<Option<Side>> = points.iter().map(|point| left(*point)).collect();
     let settled = sides.iter().all(Option::is_some);
+    let shape = randomisation::shape_differs(contrast);
     let found = randomisation::inverted(contrast, |shift, side| {
-        randomisation::rejects(contrast, shift, side, LEVEL_SHARE * level)
+        randomisation::rejects(contrast, shape, shift, side, LEVEL_SHARE * level)
             && (settled || left(shift) == Some(side))
     });
     let outside = |found: Interval, (point, side): (&f64, &Option<Side>)| match side {

@@ -33,6 +33,22 @@ pub fn upper_quantile(probability: f64, freedom: f64) -> f64 {
     (low + high) / 2.0
 }
 
+/// The value below which a ratio of two variances of one size lies with this probability (Fisher,
+/// Snedecor), by bisection.
+pub(crate) fn ratio_of_variances(probability: f64, above: f64, below: f64) -> f64 {
+    let share =
+        |ratio: f64| incomplete_beta(above / 2.0, below / 2.0, above * ratio / (above * ratio + below));
+    let (mut low, mut high) = (0.0, 1.0);
+    while share(high) < probability && high < 1e12 {
+        high *= 2.0;
+    }
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if share(middle) < probability { low = middle } else { high = middle }
+    }
+    f64::midpoint(low, high)
+}
+
 /// The mean of some values over its standard error; infinite where all values are the same number other than 0.
 pub fn ratio(values: &[f64]) -> f64 {
     let centre = mean(values);
@@ -121,6 +137,14 @@ mod tests {
             assert!((found - expected).abs() < 1e-4 * expected, "{freedom} {probability}: {found}");
             assert!((upper_tail(found, freedom) - probability).abs() < 1e-9);
             assert!((upper_tail(-found, freedom) - (1.0 - probability)).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn ratios_of_variances_are_those_of_the_tables() {
+        for (above, below, expected) in [(5.0, 5.0, 7.146), (10.0, 10.0, 3.717), (2.0, 20.0, 4.461)] {
+            let found = ratio_of_variances(0.975, above, below);
+            assert!((found - expected).abs() < 2e-3, "{above} {below}: {found}");
         }
     }
 

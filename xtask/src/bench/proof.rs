@@ -2,6 +2,7 @@
 //! synthetic studies whose truth is known.
 
 mod pictures;
+mod situations;
 mod whole;
 
 use anyhow::Context;
@@ -19,6 +20,9 @@ pub struct Options {
     /// Studies in each cell of those that are made whole, from records to the report.
     #[arg(long, default_value_t = 1000)]
     whole: usize,
+    /// Whole studies in each situation that is known to fool comparisons. 0: none.
+    #[arg(long, default_value_t = 20_000)]
+    situations: usize,
     /// Seed of everything: the same seed gives the same table.
     #[arg(long, default_value_t = 20)]
     seed: u64,
@@ -30,6 +34,9 @@ pub struct Options {
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     if options.whole > 0 {
         println!("{}", whole::run(options.whole, options.seed)?);
+    }
+    if options.situations > 0 {
+        println!("{}", situations::run(options.situations, options.seed)?);
     }
     if options.studies == 0 {
         return Ok(());

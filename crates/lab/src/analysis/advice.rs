@@ -23,7 +23,7 @@ use plumb_proof::family::advice_levels;
 use plumb_proof::interval::Interval;
 use plumb_proof::randomisation::Side;
 use plumb_proof::signed_rank;
-use plumb_proof::verdict::Verdict;
+use plumb_proof::verdict::{Aim, TOO_LARGE, Verdict};
 
 /// A share of runs that began on a busy device, above which it is said.
 const BUSY_SHARE: f64 = 0.2;
@@ -67,12 +67,16 @@ pub(super) fn recommendation(
     let alone = candidates.len() == 1;
     let evidence = match plan.advice_claim() {
         Some(claim) => {
-            format!("the claim {} over {} blocks", plan.study.claims[claim].name, seen.blocks.len())
+            let name = &plan.study.claims[claim].name;
+            format!(
+                "the claim {name} over {} blocks, its gain shrunk for having been significant",
+                seen.blocks.len()
+            )
         }
         None if alone => format!("the best of {} arms over {} blocks", plan.schedule.arms, seen.blocks.len()),
         None => format!(
             "one of {} of {} arms that cannot be told from the best over {} blocks; of those that look as good it changes least, \
-             and its gain is shrunk for the choice",
+             and its gain is shrunk for the choice and for having been significant",
             candidates.len(),
             plan.schedule.arms,
             seen.blocks.len()
@@ -111,7 +115,9 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
         true => (Side::Above, -answer.estimate, Interval { low: -high, high: -low }),
         false => (Side::Below, answer.estimate, tested.interval),
     };
-    let gain = Gain { estimate, interval, level: answer.level };
+    let estimate = best::corrected(&tested.contrast, estimate, answer.level / 2.0);
+    let estimate = estimate.clamp(interval.low, interval.high);
+    let gain = Gain { estimate, interval, level: answer.interval_level };
     let treatment = 1 - reference;
     answer.is(side).then(|| Best { candidates: vec![treatment], better: vec![(treatment, gain)] })
 }
@@ -132,6 +138,7 @@ pub(super) fn findings(
     findings.extend(critical(seen));
     findings.extend(undecided(claims));
     findings.extend(mixed(claims));
+    findings.extend(looks_too_large(claims));
     findings.extend(one_phase(&seen.contents.plan.study.claims, claims));
     findings.extend(one_database(seen));
     findings
@@ -151,6 +158,20 @@ fn mixed(claims: &[JudgedClaim]) -> Vec<Finding> {
         )
     };
     claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Mixed { .. })).map(row).collect()
+}
+
+/// Claims that are proved by a study which finds such effects in fewer than four of five cases.
+fn looks_too_large(claims: &[JudgedClaim]) -> Vec<Finding> {
+    let row = |claim: &JudgedClaim| {
+        let proved = matches!(claim.verdict, Verdict::Faster(_) | Verdict::Slower(_));
+        let said = claim.reasons.iter().find(|reason| reason.starts_with(TOO_LARGE)).filter(|_| proved)?;
+        Some(finding(
+            format!("{} is proved, and looks larger than it is", claim.name),
+            said.clone(),
+            "its side is as sure as any; for its size, study again with more blocks",
+        ))
+    };
+    claims.iter().filter_map(row).collect()
 }
 
 /// Levels that are databases, of which there is one each.
@@ -256,7 +277,8 @@ fn others_had_it(stolen: &StolenFigure) -> Option<Finding> {
     (stolen.much > 0).then(|| {
         let percent = |share: f64| format!("{:.0}%", 100.0 * share);
         let goes_with = stolen.explains.map_or(String::new(), |share| {
-            format!("; {} of the noise within blocks goes with it", percent(share))
+            let (low, high) = (100.0 * share.low, 100.0 * share.high);
+            format!("; {} [{low:.0}, {high:.0}] of the noise within blocks goes with it", percent(share.share))
         });
         let (much, most) = (percent(MUCH), percent(stolen.most));
         finding(
@@ -399,23 +421,36 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
 
 fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
     let is_open = |claim: &&JudgedClaim| {
-        matches!(claim.verdict, Verdict::NotProved { .. } | Verdict::NoFigure { .. })
-            && claim.outcome != ClaimOutcome::Refuted
+        matches!(
+            claim.verdict,
+            Verdict::NotProved { .. } | Verdict::Typical { .. } | Verdict::NoFigure { .. }
+        ) && claim.outcome != ClaimOutcome::Refuted
     };
     let open: Vec<&JudgedClaim> = claims.iter().filter(is_open).collect();
     let first = open.first()?;
     let names: Vec<&str> = open.iter().map(|claim| claim.name.as_str()).collect();
-    let needed = open.iter().filter_map(|claim| claim.blocks_needed);
-    let beyond = open.iter().filter(|claim| claim.blocks_needed.is_none()).count();
-    let some = needed.max().map(|most| {
-        let them = if beyond == 0 { "them" } else { "those that blocks can decide" };
+    let aim = |claim: &&JudgedClaim| match claim.verdict {
+        Verdict::NotProved { more, .. } => Some((claim.blocks_needed?, more.aim()?)),
+        _ => None,
+    };
+    let most = open.iter().filter_map(aim).max_by_key(|(blocks, _)| *blocks);
+    let advice = most.map(|(most, aim)| {
         let blocks = first.blocks + most;
-        format!("a new study of about {blocks} blocks would decide {them}, if the noise stays as it is")
+        let would = match aim {
+            Aim::Find(percent) => format!("find {percent:.3}"),
+            Aim::Equal(within) => format!("prove equal arms equal within {within:.3}"),
+        };
+        let would = would.trim_end_matches('0').trim_end_matches('.');
+        format!(
+            "a new study of about {blocks} blocks would {would}% with 80% power, if the noise stays as it is"
+        )
     });
     Some(finding(
         format!("{} of {} claims are not decided", open.len(), claims.len()),
         names.join(", "),
-        some.unwrap_or_else(|| "no number of blocks that is planned for would decide them".to_string()),
+        advice.unwrap_or_else(|| {
+            "what was sought would have been found, or no planned number of blocks finds it".to_string()
+        }),
     ))
 }
 

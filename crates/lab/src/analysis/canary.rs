@@ -1,21 +1,22 @@
 //! What the canary says of the machine: how steady it was, and what of the noise it explains.
 //!
-//! Its two times (a fixed loop, fixed reads) are covariates that every study of a fixed number of blocks has registered before
-//! its first run: the figures are adjusted by the better one when it explains a quarter of the noise within blocks
-//! (`proof::covariate`). A study that stops when it is decided looks at its figures after each block, and a line that changes
-//! from look to look would change figures that were looked at: there it is only shown.
+//! Its two times (a fixed loop, fixed reads) are covariates that every study of a fixed number of
+//! blocks has registered before its first run: comparisons are adjusted by the better one when it
+//! explains a quarter of the noise within blocks and arms (`proof::covariate`). A study that stops
+//! when it is decided looks at its figures after each block, and a line that changes from look to
+//! look would change figures that were looked at: there it is only shown.
 //!
 //! A canary that changes its level says that the machine is another one than before. Blocks take care of that where the treatment's effect is
 //! the same on both; a change by [`MOVES`] or more is too much to say so, and the claims are UNSTABLE. Change points of one figure a
 //! block take fourteen blocks (`proof::change_point`); in fewer, from eight on, a step is looked for in the canary of each run.
 
-use super::result::{CanaryFigure, LevelChange};
+use super::result::{CanaryFigure, Explains, LevelChange};
 use super::seen::Seen;
 use crate::bundle::RunRecord;
 use crate::canary::Canary;
 use crate::plan::Until;
 use plumb_proof::change_point::{self, Search};
-use plumb_proof::covariate::Fit;
+use plumb_proof::covariate::Explained;
 use plumb_proof::effect::Observations;
 use plumb_proof::verdict::ArmChange;
 
@@ -45,24 +46,25 @@ pub(super) fn series(seen: &Seen<'_>) -> Vec<Series> {
     times.into_iter().filter_map(of).collect()
 }
 
-/// The figures without what the canary explains, if that is worth it, and may be done.
-pub(super) fn adjusted(seen: &Seen<'_>, figures: Observations) -> Observations {
-    match best(seen, &series(seen), &figures) {
-        Some((fit, canary)) => fit.adjusted(&figures, &canary.seen).unwrap_or(figures),
+/// Returns the figures with the canary that explains enough of their noise as a covariate.
+pub(super) fn beside(seen: &Seen<'_>, figures: Observations) -> Observations {
+    let series = series(seen);
+    match best(seen, &series, &figures) {
+        Some(canary) => figures.beside(&canary.seen),
         None => figures,
     }
 }
 
-fn best<'a>(seen: &Seen<'_>, series: &'a [Series], figures: &Observations) -> Option<(Fit, &'a Series)> {
-    let fits = series.iter().filter_map(|canary| Some((Fit::of(figures, &canary.seen)?, canary)));
-    let best = fits.max_by(|(one, _), (other, _)| one.share.total_cmp(&other.share))?;
-    (seen.contents.plan.until == Until::Blocks && best.0.helps()).then_some(best)
+fn best<'a>(seen: &Seen<'_>, series: &'a [Series], figures: &Observations) -> Option<&'a Series> {
+    let explained = series.iter().filter_map(|canary| Some((Explained::of(figures, &canary.seen)?, canary)));
+    let best = explained.max_by(|(one, _), (other, _)| one.share.total_cmp(&other.share))?;
+    (seen.contents.plan.until == Until::Blocks && best.0.helps()).then_some(best.1)
 }
 
 /// What the report says of it; `figures` are those of the study's own measure, as they were measured.
 pub(super) fn figures(seen: &Seen<'_>, figures: Option<&Observations>) -> Vec<CanaryFigure> {
     let series = series(seen);
-    let used = figures.and_then(|figures| best(seen, &series, figures)).map(|(_, canary)| canary.what);
+    let used = figures.and_then(|figures| best(seen, &series, figures)).map(|canary| canary.what);
     let row = |canary: &Series| {
         let mut times: Vec<f64> = canary.seen.logs().iter().flatten().map(|log| log.exp()).collect();
         times.sort_unstable_by(f64::total_cmp);
@@ -72,7 +74,7 @@ pub(super) fn figures(seen: &Seen<'_>, figures: Option<&Observations>) -> Vec<Ca
             median_ns: at(0.5) as u64,
             low_ns: at(0.05) as u64,
             high_ns: at(0.95) as u64,
-            explains: figures.and_then(|figures| Fit::of(figures, &canary.seen)).map(|fit| fit.share),
+            explains: figures.and_then(|figures| Explained::of(figures, &canary.seen)).map(Explains::from),
             adjusted: used == Some(canary.what),
         }
     };

@@ -22,7 +22,7 @@ use plumb_proof::verdict::Verdict;
 use serde::Serialize;
 
 /// The version of the study context written by this crate; it grows when a field changes its meaning or goes.
-pub const ANALYSIS_SCHEMA_VERSION: u32 = 5;
+pub const ANALYSIS_SCHEMA_VERSION: u32 = 6;
 
 /// Everything a study's report says.
 #[derive(Debug, Clone, Serialize)]
@@ -49,9 +49,10 @@ pub struct Analysis {
     pub design: Design,
     /// The claims in the study's order, each with its verdict.
     pub claims: Vec<JudgedClaim>,
-    /// Each factor's effect averaged over the others, for reading; only claims are corrected for.
+    /// Each factor's effect averaged over the others, for reading, but for what a claim says; the
+    /// intervals of all rows hold together.
     pub main_effects: Vec<MainEffect>,
-    /// By how much one factor changes another's effect, for reading.
+    /// By how much one factor changes another's effect, likewise.
     pub interactions: Vec<Interaction>,
     /// The noise, measured on the reference's two runs a block; none before the second block.
     pub floor: Option<NoiseFloor>,
@@ -201,21 +202,28 @@ pub struct JudgedClaim {
     pub outcome: ClaimOutcome,
     /// Why, one sentence each, the decisive one last.
     pub reasons: Vec<String>,
-    /// The typical effect at the level at which the claim was tested; none when no block was usable.
+    /// The typical effect: the pseudo-median of the log-ratios within blocks. Its interval has the
+    /// level at which those of all claims hold together, or that of the claim's own step where only
+    /// its step proves it; none when no block was usable.
     pub effect: Option<Effect>,
     /// The ratio of the means of all runs at the same level, of rates the harmonic ones; none of an interaction.
     pub average: Option<Effect>,
+    /// p of "both arms are as even as each other"; none where it cannot be told.
+    pub shape_p: Option<f64>,
+    /// p of "the effect does not wander from block to block"; none of fewer blocks than tell it.
+    pub wanders_p: Option<f64>,
     /// Slow runs of the treatment; none where several arms are compared with several.
     pub slow_runs: Option<SlowShare>,
     /// What runs after the claim's treatment were, against all others; none when none follows it.
     pub carry_over: Option<After>,
     /// p of "no difference", before correction.
     pub p: Option<f64>,
-    /// p corrected for the family of all that the study says.
+    /// p corrected for the claims that were not settled before this one.
     pub adjusted_p: Option<f64>,
     /// Blocks used, a count.
     pub blocks: u64,
-    /// About how many more blocks it would take; none when proved, or when no sensible number would do.
+    /// About how many more blocks would reach what the verdict says with 80% power; none when
+    /// proved, or where no number is planned for.
     pub blocks_needed: Option<u64>,
     /// Smallest effect that this many blocks find with 80% power, a share.
     pub smallest_effect: Option<f64>,
@@ -358,7 +366,8 @@ pub struct MainEffect {
     pub to: String,
     /// The effect.
     pub effect: Effect,
-    /// p of "no effect", not corrected; none in a study that ends when it is decided.
+    /// p of "no effect", corrected for the rows of the table; none in a study that ends when it is
+    /// decided.
     pub p: Option<f64>,
 }
 
@@ -371,7 +380,8 @@ pub struct Interaction {
     pub second: String,
     /// The effect.
     pub effect: Effect,
-    /// p of "they simply multiply", not corrected; none in a study that ends when it is decided.
+    /// p of "they simply multiply", corrected for the rows of the table; none in a study that ends
+    /// when it is decided.
     pub p: Option<f64>,
 }
 
@@ -402,6 +412,23 @@ pub struct LevelChange {
     pub p: f64,
 }
 
+/// A share of the noise within blocks and arms, with its 95% interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Explains {
+    /// The share.
+    pub share: f64,
+    /// The least share that agrees with the runs.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+}
+
+impl From<plumb_proof::covariate::Explained> for Explains {
+    fn from(found: plumb_proof::covariate::Explained) -> Explains {
+        Explains { share: found.share, low: found.interval.low, high: found.interval.high }
+    }
+}
+
 /// One of the canary's times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CanaryFigure {
@@ -413,8 +440,8 @@ pub struct CanaryFigure {
     pub low_ns: u64,
     /// The time that one run in twenty exceeds, nanoseconds.
     pub high_ns: u64,
-    /// The share of the noise within blocks that it explains; none in too few runs.
-    pub explains: Option<f64>,
+    /// The share of the noise within blocks and arms that it explains; none in too few runs.
+    pub explains: Option<Explains>,
     /// Whether the study's figures are adjusted by it.
     pub adjusted: bool,
 }
@@ -434,8 +461,9 @@ pub struct StolenFigure {
     pub much: u64,
     /// All these runs.
     pub runs: u64,
-    /// The share of the noise within blocks that goes with it; none in too few runs, or where it never changes.
-    pub explains: Option<f64>,
+    /// The share of the noise within blocks and arms that goes with it; none in too few runs, or where it
+    /// never changes.
+    pub explains: Option<Explains>,
 }
 
 /// One run.
@@ -491,7 +519,8 @@ pub struct Recommendation {
     pub against: String,
     /// The arms that cannot be told from the best, this one among them: the best is one of these.
     pub candidates: Vec<usize>,
-    /// The gain to expect, as the ratio of the measure, shrunk for having been chosen; below 1 is a gain where lower is better.
+    /// The gain to expect, as the ratio of the measure, shrunk for having been chosen and for
+    /// having been significant; below 1 is a gain where lower is better.
     pub gain: Effect,
     /// Which claims it rests on, and what it costs.
     pub evidence: String,

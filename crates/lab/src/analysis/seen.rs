@@ -9,11 +9,13 @@ use crate::analysis::result::MarkedBlock;
 use crate::bundle::{Contents, Ended, RunRecord};
 use crate::plan::Until;
 use crate::record::Record;
+use crate::study::Sides;
 use crate::vocabulary::{Better, Measure};
 use plumb_proof::ProofError;
+use plumb_proof::contrast::Lost;
 use plumb_proof::effect::Observations;
 use plumb_proof::family::Looks;
-use plumb_proof::order::{self, After};
+use plumb_proof::order::{self, After, Asked};
 use plumb_proof::sequential::Spending;
 
 /// A bundle's contents with the blocks that are used.
@@ -38,11 +40,12 @@ impl<'a> Seen<'a> {
         seen
     }
 
-    /// The figures of the used blocks by slot; the study's own measure without what the canary explains of its noise.
+    /// The figures of the used blocks by slot; those of the study's own measure with the
+    /// canary that explains enough of their noise.
     pub(super) fn observations(&self, measure: &Measure) -> Result<Observations, ProofError> {
         let figures = self.measured(measure)?;
         let own = *measure == self.contents.plan.study.measure;
-        Ok(if own { canary::adjusted(self, figures) } else { figures })
+        Ok(if own { canary::beside(self, figures) } else { figures })
     }
 
     /// The figures as they were measured.
@@ -59,8 +62,10 @@ impl<'a> Seen<'a> {
             Better::Lower => logs.iter().map(|log| log.exp()).collect(),
             Better::Higher => logs.iter().map(|log| (-log).exp()).collect(),
         };
-        let rows: Vec<Vec<f64>> = self.observations(measure)?.logs().iter().map(cost).collect();
-        Observations::new(self.contents.plan.schedule.slots(), &rows)
+        let rows: Vec<Vec<f64>> = self.measured(measure)?.logs().iter().map(cost).collect();
+        let costs = Observations::new(self.contents.plan.schedule.slots(), &rows)?;
+        let own = *measure == self.contents.plan.study.measure;
+        Ok(if own { canary::beside(self, costs) } else { costs })
     }
 
     /// The slots of the used blocks in order of execution.
@@ -87,9 +92,21 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Blocks that are not used because a run of one of these arms did not come to its end.
-    pub(super) fn lost(&self, arms: &[usize]) -> usize {
-        self.failed().iter().filter(|failed| failed.iter().any(|arm| arms.contains(arm))).count()
+    /// Blocks that are not used because a run of these arms did not come to its end.
+    pub(super) fn lost(&self, Sides { to, from }: &Sides) -> Lost {
+        let (failed, schedule) = (self.failed(), &self.contents.plan.schedule);
+        let of = |arms: &[usize]| failed.iter().flatten().filter(|arm| arms.contains(arm)).count();
+        let runs = |arms: &[usize]| {
+            (0..schedule.slots()).filter(|slot| arms.contains(&schedule.arm_of(*slot))).count()
+        };
+        let both = |arm: &usize| to.contains(arm) || from.contains(arm);
+        Lost {
+            blocks: failed.iter().filter(|failed| failed.iter().any(both)).count(),
+            treatment: of(to),
+            reference: of(from),
+            treatment_runs: runs(to),
+            reference_runs: runs(from),
+        }
     }
 
     /// For each block that is not used, the arms of which a run did not come to its end in it.
@@ -107,7 +124,11 @@ impl<'a> Seen<'a> {
         let schedule = &self.contents.plan.schedule;
         let slots: Vec<usize> =
             (0..schedule.slots()).filter(|slot| arms.contains(&schedule.arm_of(*slot))).collect();
-        order::after(observations, &self.orders(), &slots, schedule.seed)
+        order::after(
+            observations,
+            &self.orders(),
+            &Asked { slots: &slots, twice: self.contents.plan.twice(), seed: schedule.seed },
+        )
     }
 
     /// Whether a run's block is used.

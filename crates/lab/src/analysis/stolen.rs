@@ -4,10 +4,10 @@
 //! So it is shown, with what of the noise goes with it, and no figure is adjusted by it. A canary is over in milliseconds and may
 //! miss what a run of seconds meets; this tells the reader why the runs differ.
 
-use super::result::StolenFigure;
+use super::result::{Explains, StolenFigure};
 use super::seen::Seen;
 use crate::record::HostCpu;
-use plumb_proof::covariate::Fit;
+use plumb_proof::covariate::Explained;
 use plumb_proof::effect::Observations;
 
 /// The share of the processors' time from which on a run had another machine.
@@ -37,9 +37,9 @@ pub(super) fn figure(seen: &Seen<'_>, figures: Option<&Observations>) -> Option<
 }
 
 /// What of the noise within blocks goes with it. Fits are of logarithms, and a share is one already: by how much a run is slowed.
-fn explains(seen: &Seen<'_>, figures: &Observations, shares: &[Vec<f64>]) -> Option<f64> {
+fn explains(seen: &Seen<'_>, figures: &Observations, shares: &[Vec<f64>]) -> Option<Explains> {
     let rows: Vec<Vec<f64>> =
         shares.iter().map(|block| block.iter().map(|share| share.exp()).collect()).collect();
     let shares = Observations::new(seen.contents.plan.schedule.slots(), &rows).ok()?;
-    Fit::of(figures, &shares).map(|fit| fit.share)
+    Explained::of(figures, &shares).map(Explains::from)
 }

@@ -7,7 +7,7 @@ use crate::analysis::result::{Effect, JudgedClaim};
 use crate::bundle::Contents;
 use crate::compare::Judged;
 use crate::vocabulary::Measure;
-use plumb_proof::verdict::{Change, Side, Verdict};
+use plumb_proof::verdict::{Change, Side, Typically, Verdict};
 
 /// A measure of the study.
 #[derive(Debug)]
@@ -64,20 +64,32 @@ fn turned(mut claim: JudgedClaim) -> JudgedClaim {
         ..effect
     };
     (claim.effect, claim.average) = (claim.effect.map(inverse), claim.average.map(inverse));
-    let change = claim.effect.map(change);
-    claim.verdict = match (claim.verdict, change) {
+    let now = claim.effect.map(change);
+    claim.verdict = match (claim.verdict, now) {
         (Verdict::Faster(_), Some(change)) => Verdict::Slower(change),
         (Verdict::Slower(_), Some(change)) => Verdict::Faster(change),
-        (Verdict::Mixed { typically, .. }, Some(change)) => Verdict::Mixed {
-            typically: if typically == Side::Faster { Side::Slower } else { Side::Faster },
-            change,
-            average: claim.average.map_or(f64::NAN, |average| percent(average.ratio)),
+        (Verdict::Mixed { typically, on_average, .. }, Some(now)) => Verdict::Mixed {
+            typically: match typically {
+                Typically::Differs(side, _) => Typically::Differs(other(side), now),
+                same => same,
+            },
+            on_average: other(on_average),
+            average: claim.average.map_or(now, change),
+        },
+        // An equality is one in both directions; a margin on one side is not.
+        (Verdict::NotSlower { .. }, Some(_)) => Verdict::NoFigure {
+            reason: "it was asked in the other direction whether it is not slower".to_string(),
         },
         (verdict, _) => verdict,
     };
     let round = format!("{} is in the other direction, and these are its reasons", claim.comparison);
     claim.reasons.insert(0, round);
     claim
+}
+
+/// Returns the opposite side.
+fn other(side: Side) -> Side {
+    if side == Side::Faster { Side::Slower } else { Side::Faster }
 }
 
 /// The change that an effect is, as a verdict has it.

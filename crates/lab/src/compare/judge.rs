@@ -1,9 +1,10 @@
 //! Which differences of two sets of runs are more than noise.
 //!
-//! Pairs of runs of the same block: what the study's claims say of its measures; of every other figure the test of those
-//! claims on logarithms of ratios, corrected by Holm within each table of the report, the interval at the level of the
-//! figure's step. A measure that no claim compares these two by is tested by itself. A figure that is 0 on one side only
-//! has no ratio: it is new or gone when that holds in all pairs and the pairs are enough for any proof.
+//! Pairs of runs of the same block: what the study's claims say of its measures; of every other
+//! figure the test of those claims on logarithms of ratios, corrected within each table of the
+//! report, whose intervals hold together in 95% of comparisons. A measure that no claim compares
+//! these two by is tested by itself. A figure that is 0 on one side only has no ratio: it is new or
+//! gone when that holds in all pairs and the pairs are enough for any proof.
 //!
 //! Repeated runs that were not interleaved: no test separates the setting from the hour, so no p is
 //! given. A difference is shown when no run of one set lies among those of the other and shuffled
@@ -15,12 +16,14 @@ use super::asked::Asked;
 use super::{Difference, ELAPSED, Group, Judged, Outcome, Pairing, Sample, samples};
 use crate::record::Record;
 use crate::vocabulary::{Better, Figure, Measure};
-use plumb_proof::average::ratio_of_means;
+use plumb_proof::average::{Figures, Means};
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::log_ratio;
+use plumb_proof::family::{self, Advice, Asks, Looks, Place, Question};
 use plumb_proof::interval::Interval;
-use plumb_proof::multiple::{Outcome as Proved, Step, holm};
+use plumb_proof::multiple::{Outcome as Proved, Step, single_step};
+use plumb_proof::order;
 use plumb_proof::randomisation::{fewest_blocks, interval, tails};
 use plumb_proof::verdict::{self, ArmChange, Evidence, Sought};
 
@@ -149,7 +152,7 @@ fn tests<'a>(samples: &[&'a Sample]) -> Vec<Tested<'a>> {
     let contrasts: Vec<Contrast> =
         samples.iter().map(|sample| Contrast::of_differences(&logs(sample))).collect();
     let p: Vec<f64> = contrasts.iter().map(|contrast| tails(contrast, 0.0).two_sided()).collect();
-    let rows = samples.iter().zip(contrasts).zip(holm(&p, ALPHA));
+    let rows = samples.iter().zip(contrasts).zip(single_step(&p, ALPHA));
     rows.map(|((sample, contrast), step)| {
         let interval = interval(&contrast, step.level);
         Tested { sample, contrast, step, interval }
@@ -242,6 +245,15 @@ fn by_itself<'a>(
     let changes =
         changes.into_iter().map(|change| ArmChange { arm: "the ratio of the two".to_string(), change });
     let contradictions = runs.flat_map(|run| run.validity().reasons).collect::<Vec<_>>();
+    let means = means(sample, measure.better);
+    let question = Question { contrast: Some(&tested.contrast), asks: Asks::Difference, means: Some(&means) };
+    let family = family::ask(&[question], ALPHA, Looks::Once, Advice::None);
+    let lies = family.answers.into_iter().flatten().next().and_then(|answer| answer.on_average);
+    let average = lies.zip(means.ratio(ALPHA)).map(|(lies, found)| verdict::Average {
+        lies,
+        ratio: found.ratio,
+        interval: found.interval,
+    });
     let judgement = verdict::judge(&Evidence {
         beyond_bound: &[],
         contradictions: &contradictions,
@@ -258,7 +270,10 @@ fn by_itself<'a>(
             deviation: tested.contrast.deviation(),
         },
         equivalence: None,
-        average: average(sample, measure.better),
+        place: Place::Open,
+        average,
+        wanders_p: order::wanders_p(&effects, SEED),
+        shape_p: None,
         alpha: ALPHA,
         claims: 1,
         better: measure.better,
@@ -273,13 +288,14 @@ fn by_itself<'a>(
     Some(Judged { measure, claim: None, verdict: judgement.verdict, asked_only: false, reasons })
 }
 
-/// The ratio of the averages of both sets: of rates the harmonic ones, as a study's claims have them.
-fn average(sample: &Sample, better: Better) -> Option<f64> {
+/// The averages of both sets: of rates the harmonic ones, as a study's claims have them.
+fn means(sample: &Sample, better: Better) -> Means {
+    let (first, second) = (sample.first.clone(), sample.second.clone());
     if better == Better::Lower {
-        return Some(ratio_of_means(&sample.second, &sample.first, ALPHA)?.ratio);
+        return Means::new(second, first, Figures::Times);
     }
-    let inverse = |rates: &[f64]| rates.iter().map(|rate| 1.0 / rate).collect::<Vec<f64>>();
-    Some(ratio_of_means(&inverse(&sample.second), &inverse(&sample.first), ALPHA)?.inverse().ratio)
+    let inverse = |rates: Vec<f64>| rates.into_iter().map(|rate| 1.0 / rate).collect::<Vec<f64>>();
+    Means::new(inverse(second), inverse(first), Figures::Rates)
 }
 
 #[cfg(test)]

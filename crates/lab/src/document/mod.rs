@@ -15,8 +15,13 @@ use plumb_report::table::Tone;
 /// The colour of a verdict.
 fn tone_of(verdict: &Verdict) -> Tone {
     match verdict {
-        Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } => Tone::Good,
-        Verdict::Mixed { .. } | Verdict::NotProved { .. } | Verdict::NoFigure { .. } => Tone::Open,
+        Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } | Verdict::NotSlower { .. } => {
+            Tone::Good
+        }
+        Verdict::Mixed { .. }
+        | Verdict::Typical { .. }
+        | Verdict::NotProved { .. }
+        | Verdict::NoFigure { .. } => Tone::Open,
         Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. } => Tone::Bad,
     }
 }

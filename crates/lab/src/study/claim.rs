@@ -32,12 +32,17 @@ pub enum Expectation {
         /// The margin.
         within: f64,
     },
+    /// It becomes worse by less than so many per cent, or better.
+    NotSlower {
+        /// The margin.
+        by: f64,
+    },
     /// It changes, to whichever side.
     Differs,
 }
 
 impl Expectation {
-    /// Reads `faster`, `slower by at least 5%`, `equal within 2%`, `differs`.
+    /// Reads `faster`, `slower by at least 5%`, `equal within 2%`, `not slower by 3%`, `differs`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Expectation> {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -53,6 +58,9 @@ impl Expectation {
             }
             ["slower", "by", "at", "least", by] => Expectation::Slower { at_least: percent(by)? },
             ["equal", "within", by] => Expectation::Equal { within: percent(by)? },
+            ["not", "slower", "by", by] => {
+                Expectation::NotSlower { by: percent(by).filter(|by| *by < 100.0)? }
+            }
             ["differs"] => Expectation::Differs,
             _ => return None,
         })
@@ -67,6 +75,7 @@ impl fmt::Display for Expectation {
             Expectation::Faster { at_least } => write!(out, "faster by at least {at_least}%"),
             Expectation::Slower { at_least } => write!(out, "slower by at least {at_least}%"),
             Expectation::Equal { within } => write!(out, "equal within {within}%"),
+            Expectation::NotSlower { by } => write!(out, "not slower by {by}%"),
             Expectation::Differs => out.write_str("differs"),
         }
     }
@@ -109,6 +118,17 @@ impl Claim {
     pub fn sides(&self, design: &Design) -> Sides {
         let side = |level| self.arms(design, &[(self.change.factor, level)]);
         Sides { to: side(self.change.to), from: side(self.change.from) }
+    }
+
+    /// The arms whose figures add to the effect, and those that are taken from it.
+    #[must_use]
+    pub fn signs(&self, design: &Design) -> Sides {
+        let Some(with) = self.with else { return self.sides(design) };
+        let at = |level, second| self.arms(design, &[(self.change.factor, level), (with.factor, second)]);
+        Sides {
+            to: [at(self.change.to, with.to), at(self.change.from, with.from)].concat(),
+            from: [at(self.change.from, with.to), at(self.change.to, with.from)].concat(),
+        }
     }
 
     /// The arms at the held levels and at these.

@@ -640,7 +640,7 @@ impl Reader<'_> {
         let expects = Expectation::parse(given.expect.get_ref()).ok_or_else(|| {
             let what = format!(
                 "expect = {:?}: it takes faster, slower, faster by at least 5%, slower by at least 5%, equal within 2%, \
-                 or differs",
+                 not slower by 3%, or differs",
                 given.expect.get_ref()
             );
             self.at(given.expect.span(), &what)

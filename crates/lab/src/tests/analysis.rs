@@ -420,9 +420,9 @@ fn beside_a_canary(faster: f64, blocks: usize, canary: impl Fn(usize, &mut Noise
 
 #[test]
 fn noise_that_the_canary_saw_too_is_taken_out() {
-    let context = beside_a_canary(0.97, 8, |_, noise| (0.05 * noise.normal()).exp());
+    let context = beside_a_canary(0.97, 10, |_, noise| (0.05 * noise.normal()).exp());
     let canary = &context.canary[0];
-    assert!(canary.adjusted && canary.explains.expect("enough runs") > 0.8, "{canary:?}");
+    assert!(canary.adjusted && canary.explains.expect("enough runs").low > 0.8, "{canary:?}");
     assert_eq!(
         lines(&context),
         ["PROVED faster"],
@@ -432,13 +432,13 @@ fn noise_that_the_canary_saw_too_is_taken_out() {
     let floor = context.floor.expect("two runs of the reference a block");
     assert!(floor.floor.deviation > 0.03, "the noise is shown as it was measured: {floor:?}");
 
-    let still = beside_a_canary(0.97, 8, |_, _| 1.0);
+    let still = beside_a_canary(0.97, 10, |_, _| 1.0);
     assert!(!still.canary[0].adjusted, "{:?}", still.canary);
 }
 
 #[test]
 fn processor_time_that_others_had_is_said_and_no_figure_is_adjusted_by_it() {
-    let steady = contents(&planned(ONE_CLAIM, 8, Until::Blocks), COLD, |_, _| lasting(1.0));
+    let steady = contents(&planned(ONE_CLAIM, 10, Until::Blocks), COLD, |_, _| lasting(1.0));
     let studied = |stolen: fn(usize) -> u64| {
         let (mut contents, mut noise) = (steady.clone(), Noise::new(3));
         for (number, run) in contents.runs.iter_mut().enumerate() {
@@ -457,12 +457,12 @@ fn processor_time_that_others_had_is_said_and_no_figure_is_adjusted_by_it() {
 
     let shared = studied(|number| if number % 4 == 0 { 40 } else { 1 });
     let figure = shared.stolen.as_ref().expect("every run says so");
-    assert_eq!((figure.median, figure.most, figure.much, figure.runs), (0.01, 0.4, 6, 24));
-    assert!(figure.explains.expect("enough runs") > 0.9, "{figure:?}");
+    assert_eq!((figure.median, figure.most, figure.much, figure.runs), (0.01, 0.4, 8, 30));
+    assert!(figure.explains.expect("enough runs").low > 0.8, "{figure:?}");
     let finding =
         shared.findings.iter().find(|finding| finding.what.contains("hypervisor")).expect("it is said");
     assert!(
-        finding.evidence.starts_with("6 of 24 runs lost 5% of it or more, one of them 40%; "),
+        finding.evidence.starts_with("8 of 30 runs lost 5% of it or more, one of them 40%; "),
         "{finding:?}"
     );
     let floor = |analysis: &Analysis| analysis.floor.as_ref().expect("two blocks").floor.deviation;
@@ -516,6 +516,36 @@ fn an_arm_that_fails_where_it_is_slow_is_not_recommended() {
     );
 }
 
+#[test]
+fn lost_blocks_are_left_out_unless_one_side_fails_more_often_than_by_chance() {
+    let said = |failing: &[(&str, u64)]| {
+        let mut noise = Noise::new(5);
+        let mut contents = contents(&plan(12), COLD, |_, values| {
+            let direct = if values.iter().any(|set| set == "true") { 0.7 } else { 1.0 };
+            lasting(direct * (0.01 * noise.normal()).exp())
+        });
+        let failed = |run: &&mut RunRecord| {
+            run.slot < 4 && failing.iter().any(|(arm, block)| run.arm == *arm && run.block == Some(*block))
+        };
+        for run in contents.runs.iter_mut().filter(failed) {
+            (run.ended, run.record) = (Ended::Failed { reason: "killed".to_string() }, None);
+        }
+        let context = analyse(&contents);
+        let first = |claim: usize| context.claims[claim].reasons[0].clone();
+        (context.claims[0].verdict.label(), first(1), first(2))
+    };
+    let (both, neither) = ("direct=TRUE area=2M", "direct=FALSE area=1M");
+    let left_out = "1 block was lost to a failed run of its arms and left out";
+    assert_eq!(said(&[(both, 2)]), ("PROVED faster", left_out.to_string(), left_out.to_string()));
+    // The claim of one factor compares these arms; of the interaction both are on the same side.
+    let (verdict, one_factor, interaction) = said(&[(both, 2), (neither, 4), (both, 5), (neither, 6)]);
+    let blocks = "4 blocks were lost to";
+    assert_eq!(verdict, "PROVED faster");
+    assert_eq!(one_factor, format!("{blocks} a failed run of its arms and left out"));
+    let worst = "failed runs of its arms, more of them one side's than by chance: each is counted as the worst it could have been";
+    assert_eq!(interaction, format!("{blocks} {worst}"));
+}
+
 /// A study of one claim by reads a second; `seconds` gives how long a run of the second arm takes, by its block.
 fn of_a_rate(seconds: impl Fn(u64) -> f64) -> Analysis {
     let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
@@ -523,7 +553,7 @@ fn of_a_rate(seconds: impl Fn(u64) -> f64) -> Analysis {
                 [[factor]]\nname = \"direct\"\nsetting = \"sort_direct_writes\"\nlevels = [\"false\", \"true\"]\n\
                 [[claim]]\nname = \"direct\"\ntext = \"it is\"\nfactor = \"direct\"\nto = \"true\"\nfrom = \"false\"\nexpect = \"faster\"\n";
     let mut noise = Noise::new(3);
-    let mut contents = contents(&planned(text, 30, Until::Blocks), COLD, |_, _| lasting(1.0));
+    let mut contents = contents(&planned(text, 60, Until::Blocks), COLD, |_, _| lasting(1.0));
     for run in &mut contents.runs {
         let seconds_of = if run.arm_index == 1 { seconds(run.block.unwrap_or(1)) } else { 1.0 };
         let mut record = lasting(seconds_of * (0.003 * noise.normal()).exp());
@@ -545,12 +575,20 @@ fn slow_runs_of_a_rate_are_those_with_little_of_it() {
     let average = context.claims[0].average.expect("an average");
     assert!((average.ratio - 2.0).abs() < 0.02 && average.low < Some(2.0), "{average:?}");
 
-    // A tenth of the runs at a third of the rate: 8% more time in all, though the mean of the rates is 4% higher.
-    let context = of_a_rate(|block| if block % 10 == 0 { 2.7 } else { 0.9 });
-    let claim = &context.claims[0];
-    assert_eq!(claim.slow_runs.expect("two arms").slow, 3, "{:?}", claim.slow_runs);
+    // A tenth of the runs at a third of the rate: 8% more time in all, though the mean of the rates
+    // is 4% higher. Six such runs do not prove the average.
+    let tenth = of_a_rate(|block| if block % 10 == 0 { 2.7 } else { 0.9 });
+    let claim = &tenth.claims[0];
+    assert_eq!(claim.slow_runs.expect("two arms").slow, 6, "{:?}", claim.slow_runs);
+    assert_eq!(claim.verdict.label(), "PROVED faster", "{}", claim.verdict);
+    let not_told = |reason: &String| reason.ends_with("not told from no change");
+    assert!(claim.reasons.iter().any(not_told), "{:?}", claim.reasons);
+    // Every seventh at a quarter of it, and little gained in the others: the average is clear of
+    // none.
+    let seventh = of_a_rate(|block| if block % 7 == 0 { 4.0 } else { 0.98 });
+    let claim = &seventh.claims[0];
     assert_eq!(claim.verdict.label(), "MIXED", "{}", claim.verdict);
-    assert!(claim.verdict.to_string().contains("on average slower by 7."), "{}", claim.verdict);
+    assert!(claim.verdict.to_string().contains("on average slower by 2"), "{}", claim.verdict);
 }
 
 /// Of half a second more 0.3 s are time of log writes.

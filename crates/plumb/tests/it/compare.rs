@@ -167,6 +167,7 @@ fn arms_of_a_study_are_compared_block_by_block() {
     let text = fine(directory.path(), ["compare", "study:direct=FALSE", "study:2"]);
     assert!(line(&text, "Elapsed time:").starts_with("Elapsed time: PROVED faster by 2"), "{text}");
     assert!(text.contains("1 of 12 blocks left out"), "{text}");
+    assert!(text.contains("  -> 1 block was lost to a failed run of its arms and left out\n"), "{text}");
     let elapsed = line(&text, "Elapsed  ").split_whitespace().collect::<Vec<_>>();
     assert_eq!((elapsed[elapsed.len() - 2], elapsed[elapsed.len() - 1]), ("11", "lower"), "{elapsed:?}");
     assert!(text.contains("  -> as the claim faster of the study says it\n"), "{text}");

@@ -3,8 +3,8 @@
 use super::study::{Judged, Plan};
 use super::{ALPHA, PAIR_DEVIATION, Scale, Share, count};
 use crate::ProofError;
-use crate::contrast::Contrast;
-use crate::covariate::Fit;
+use crate::contrast::{Contrast, Lost};
+use crate::covariate::Explained;
 use crate::effect::Observations;
 use crate::family::{self, Advice, Asks, Looks, Question};
 use crate::noise;
@@ -131,7 +131,7 @@ fn differs(seen: &Observations, former: bool) -> Result<bool, ProofError> {
 /// with what it explains taken out.
 fn canary(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
-    for (row, (blocks, effect)) in [(9, 0.0), (24, 0.0), (9, 0.05)].into_iter().enumerate() {
+    for (row, (blocks, effect)) in [(10, 0.0), (24, 0.0), (10, 0.05)].into_iter().enumerate() {
         let plan = Plan::single(blocks);
         let counted = |adjust: bool| {
             count(scale, 700 + row, |generator| {
@@ -145,8 +145,8 @@ fn canary(scale: Scale) -> Result<Vec<Situation>, ProofError> {
                 })?;
                 let rows: Vec<Vec<f64>> = moods.chunks(3).map(<[f64]>::to_vec).collect();
                 let canary = Observations::new(3, &rows)?;
-                let fit = Fit::of(&seen, &canary).filter(|fit| adjust && fit.helps());
-                differs(&fit.map_or(Ok(seen.clone()), |fit| fit.adjusted(&seen, &canary))?, false)
+                let helps = Explained::of(&seen, &canary).is_some_and(|explained| explained.helps());
+                differs(&if adjust && helps { seen.beside(&canary) } else { seen }, false)
             })
         };
         let what = if effect == 0.0 { "no effect" } else { "an effect of 5%" };
@@ -195,36 +195,92 @@ fn dirtied(seen: &Observations, orders: &[Vec<usize>], dirt: f64) -> Result<Obse
     Observations::new(seen.slots(), &rows)
 }
 
-/// A treatment that does nothing but crash where it would have been slowest, a fifth of its runs: its block is lost.
+/// Treatments that do nothing. Runs of one side crash where they would have been slowest: a fifth of the treatment's, or an
+/// eighth of the reference's. Their blocks are lost.
 fn crashes(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
-    for (row, blocks) in [12, 30].into_iter().enumerate() {
+    for (row, (side, slots, quantile, blocks)) in [
+        ("a treatment", &[1][..], 0.84, 12),
+        ("a treatment", &[1][..], 0.84, 30),
+        ("a reference", &[0, 2][..], 1.15, 12),
+        ("a reference", &[0, 2][..], 1.15, 30),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let plan = Plan::single(blocks);
+        let limit = 60f64.ln() + quantile * PAIR_DEVIATION / std::f64::consts::SQRT_2;
         let proved = |former: bool| {
             count(scale, 660 + row, |generator| {
                 let (seen, _) = plan.figures(Noise::Lognormal, generator)?;
-                let limit = 60f64.ln() + 0.84 * PAIR_DEVIATION / std::f64::consts::SQRT_2;
-                let kept: Vec<Vec<f64>> = seen
-                    .logs()
-                    .iter()
-                    .filter(|block| block[1] < limit)
-                    .map(|block| block.iter().map(|log| log.exp()).collect())
-                    .collect();
-                let lost = blocks - kept.len();
-                let seen = Observations::new(3, &kept)?;
-                if former {
-                    return Ok(signed_rank::p(&seen.log_ratios(1, 0)?) <= ALPHA);
-                }
-                let contrast = Contrast::of_pairs(&seen, &[(1, 0)], (0, 2))?.without(lost);
-                Ok(Looks::Once.tails(&contrast, 0.0, &[]).two_sided() <= ALPHA)
+                let slow = |slot: usize, block: &[f64]| slots.contains(&slot) && block[slot] >= limit;
+                found(&seen, former, |_, block| [0, 1, 2].map(|slot| slow(slot, block)))
             })
         };
         rows.push(Situation {
-            name: format!("a treatment that crashes where it is slow, {blocks} blocks"),
+            name: format!("{side} that crashes where it is slow, {blocks} blocks"),
             counted: "a difference",
             before: Some(proved(true)?),
             now: Some(proved(false)?),
         });
+    }
+    rows.extend(lost_by_chance(scale)?);
+    Ok(rows)
+}
+
+/// True if a difference is found in the blocks without a failed run. `failed` says which runs of a
+/// block did, the reference's in the first and last slot.
+fn found(
+    seen: &Observations,
+    former: bool,
+    mut failed: impl FnMut(usize, &[f64]) -> [bool; 3],
+) -> Result<bool, ProofError> {
+    let mut lost = Lost { treatment_runs: 1, reference_runs: 2, ..Lost::default() };
+    let mut kept: Vec<Vec<f64>> = Vec::new();
+    for (index, block) in seen.logs().iter().enumerate() {
+        let [first, treatment, second] = failed(index, block);
+        lost.treatment += usize::from(treatment);
+        lost.reference += usize::from(first) + usize::from(second);
+        if first || treatment || second {
+            lost.blocks += 1;
+        } else {
+            kept.push(block.iter().map(|log| log.exp()).collect());
+        }
+    }
+    let kept = Observations::new(3, &kept)?;
+    if former {
+        return Ok(signed_rank::p(&kept.log_ratios(1, 0)?) <= ALPHA);
+    }
+    let contrast = Contrast::of_pairs(&kept, &[(1, 0)], (0, 2))?.without(lost);
+    Ok(Looks::Once.tails(&contrast, 0.0, &[]).two_sided() <= ALPHA)
+}
+
+/// An effect, and blocks that are lost because one run of theirs, whichever, failed.
+fn lost_by_chance(scale: Scale) -> Result<Vec<Situation>, ProofError> {
+    let scale = Scale { studies: scale.studies / 4, ..scale };
+    let mut rows = Vec::new();
+    let sizes = [(5.0, 12), (5.0, 16), (5.0, 20), (10.0, 12), (20.0, 12)];
+    for (row, (percent, blocks)) in sizes.into_iter().enumerate() {
+        for lost in 0..3 {
+            // 3% a run, not of the ratio of two.
+            let deviation = PAIR_DEVIATION * std::f64::consts::SQRT_2;
+            let plan = Plan::single(blocks).slower_by(percent).with_deviation(deviation);
+            let proved = |former: bool| {
+                count(scale, 670 + row, |generator| {
+                    let (seen, _) = plan.figures(Noise::Lognormal, generator)?;
+                    found(&seen, former, |block, _| {
+                        let failed = generator.below(3);
+                        [0, 1, 2].map(|slot| block < lost && slot == failed)
+                    })
+                })
+            };
+            rows.push(Situation {
+                name: format!("{percent}% slower, 3% a run, {lost} of {blocks} blocks lost by chance"),
+                counted: "a difference",
+                before: Some(proved(true)?),
+                now: Some(proved(false)?),
+            });
+        }
     }
     Ok(rows)
 }
@@ -301,6 +357,7 @@ fn floors(scale: Scale) -> Result<Situation, ProofError> {
 
 /// Asked once, without advice: for cells that need only the numbers.
 pub(super) fn single(contrast: &Contrast, asks: Asks, looks: Looks) -> Option<crate::family::Answer> {
-    let family = family::ask(&[Question { contrast: Some(contrast), asks }], ALPHA, looks, Advice::None);
+    let family =
+        family::ask(&[Question { contrast: Some(contrast), asks, means: None }], ALPHA, looks, Advice::None);
     family.answers.into_iter().next().flatten()
 }

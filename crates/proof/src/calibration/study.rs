@@ -12,12 +12,13 @@
 
 use super::{ALPHA, PAIR_DEVIATION};
 use crate::ProofError;
+use crate::average::{Figures, Means};
 use crate::best::{self, Arms, Best};
 use crate::change_point::{self, Search};
 use crate::contrast::{Contrast, Lottery};
 use crate::design::{Order, Schedule};
 use crate::effect::{Observations, log_ratio};
-use crate::family::{self, Advice, Answer, Asks, Family, Looks, Place, Question, advice_levels};
+use crate::family::{self, Advice, Answer, Asks, Family, Looks, OnAverage, Place, Question, advice_levels};
 use crate::interval::Interval;
 use crate::multiple;
 use crate::order;
@@ -26,7 +27,7 @@ use crate::randomisation::{Side, Tails, fewest_blocks};
 use crate::sequential::Spending;
 use crate::signed_rank;
 use crate::synthetic::{Noise, Study};
-use crate::verdict::{ArmChange, Better, Difference, Evidence, Sought, Standing, Verdict, judge};
+use crate::verdict::{ArmChange, Average, Better, Difference, Evidence, Sought, Standing, Verdict, judge};
 
 /// The slowdown of factor b, and the margin and bound of its claims, per cent.
 const MARGIN: f64 = 5.0;
@@ -60,6 +61,7 @@ struct Claim {
     /// The pairs before a second change: the claim is about the difference of the two.
     before: Vec<(usize, usize)>,
     asks: Asks,
+    /// The effect, typically and on average.
     truth: f64,
 }
 
@@ -182,7 +184,11 @@ impl Plan {
             .iter()
             .map(|claim| claim.contrast(&seen, self.twice()))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Judged { plan: self, seen, orders, contrasts, answers: Vec::new(), advice: None })
+        let means = match self.rules {
+            Rules::Former => vec![None; self.claims.len()],
+            _ => self.claims.iter().map(|claim| claim.means(&seen, self.twice())).collect(),
+        };
+        Ok(Judged { plan: self, seen, orders, contrasts, means, answers: Vec::new(), advice: None })
     }
 
     pub(super) fn judged(
@@ -211,20 +217,55 @@ impl Claim {
     }
 }
 
+impl Claim {
+    /// The mean times of both sides; the reference's two runs are one arm's.
+    fn means(&self, seen: &Observations, twice: (usize, usize)) -> Option<Means> {
+        if !self.before.is_empty() {
+            return None;
+        }
+        let time = |block: &[f64], slot: usize| match slot == twice.0 {
+            true => f64::midpoint(block[twice.0].exp(), block[twice.1].exp()),
+            false => block[slot].exp(),
+        };
+        let mean = |side: fn(&(usize, usize)) -> usize| {
+            let of = |block: &Vec<f64>| {
+                let all = self.pairs.iter().map(|pair| time(block, side(pair)));
+                all.sum::<f64>() / self.pairs.len() as f64
+            };
+            seen.logs().iter().map(of).collect()
+        };
+        Some(Means::new(mean(|pair| pair.0), mean(|pair| pair.1), Figures::Times))
+    }
+}
+
 /// A study that was made, and what is said of it.
 pub(super) struct Judged<'a> {
     plan: &'a Plan,
     seen: Observations,
     orders: Vec<Vec<usize>>,
     pub(super) contrasts: Vec<Contrast>,
+    means: Vec<Option<Means>>,
     pub(super) answers: Vec<Answer>,
     advice: Option<Best>,
 }
 
 impl Judged<'_> {
     fn questions(&self) -> Vec<Question<'_>> {
-        let claims = self.contrasts.iter().zip(&self.plan.claims);
-        claims.map(|(contrast, claim)| Question { contrast: Some(contrast), asks: claim.asks }).collect()
+        let claims = self.contrasts.iter().zip(&self.plan.claims).zip(&self.means);
+        claims
+            .map(|((contrast, claim), means)| Question {
+                contrast: Some(contrast),
+                asks: claim.asks,
+                means: means.as_ref(),
+            })
+            .collect()
+    }
+
+    fn looks(&self) -> Looks {
+        match self.plan.rules {
+            Rules::UntilDecided => Looks::Every(Spending::Planned { blocks: self.plan.blocks }),
+            Rules::Fixed | Rules::Former => Looks::Once,
+        }
     }
 
     fn advice(&self) -> Advice {
@@ -259,6 +300,8 @@ impl Judged<'_> {
         self.seen = self.seen.first(blocks);
         self.orders.truncate(blocks);
         self.contrasts = self.contrasts.iter().map(|contrast| contrast.first(blocks)).collect();
+        let plan = self.plan;
+        self.means = plan.claims.iter().map(|claim| claim.means(&self.seen, plan.twice())).collect();
         let family = walks.ask(&self.questions(), blocks);
         self.take(family, Looks::Every(spending))
     }
@@ -312,8 +355,10 @@ impl Judged<'_> {
                     tails: if proved { Tails { less, greater } } else { Tails::NONE },
                     adjusted_p: step.adjusted_p,
                     level: step.level,
+                    interval_level: step.level,
                     equivalence: None,
                     place,
+                    on_average: None,
                 }
             })
             .collect()
@@ -323,9 +368,39 @@ impl Judged<'_> {
     pub(super) fn says_falsely(&self) -> bool {
         let claims = self.plan.claims.iter().zip(&self.answers).enumerate();
         let wrong = |(index, (claim, answer)): (usize, (&Claim, &Answer))| {
-            claim_is_wrong(claim, answer) && !self.is_unstable(index)
+            (claim_is_wrong(claim, answer) || self.average_may_be_wrong(index))
+                && self.claim_says_falsely(index)
         };
         claims.into_iter().any(wrong) || self.advises_falsely()
+    }
+
+    /// True if the average could be wrong wherever a verdict prints it.
+    fn average_may_be_wrong(&self, index: usize) -> bool {
+        let truth = self.plan.claims[index].truth;
+        match self.answers[index].on_average {
+            Some(OnAverage::Below) => truth >= 0.0,
+            Some(OnAverage::Above) => truth <= 0.0,
+            Some(OnAverage::Within) => true,
+            Some(OnAverage::Open) | None => false,
+        }
+    }
+
+    /// True if a claim's verdict, or the outcome for the claim, is false.
+    fn claim_says_falsely(&self, index: usize) -> bool {
+        let (claim, answer) = (&self.plan.claims[index], &self.answers[index]);
+        let verdict = self.verdict(index);
+        match (&verdict, claim.asks) {
+            (Verdict::Unstable { .. }, _) => false,
+            (Verdict::Equal { .. }, Asks::Equality(bound)) => claim.truth.abs() >= bound * (1.0 - 1e-12),
+            (Verdict::NotSlower { .. }, Asks::NotBeyond(bound)) => claim.truth >= bound,
+            (Verdict::Mixed { on_average, .. }, _) => {
+                let slower = *on_average == crate::verdict::Side::Slower;
+                let bound = if let Asks::Equality(bound) = claim.asks { bound } else { 0.0 };
+                let average = if slower { claim.truth <= bound } else { claim.truth >= -bound };
+                average || claim_is_wrong(claim, answer)
+            }
+            _ => claim_is_wrong(claim, answer),
+        }
     }
 
     /// Whether all of the best arms are left out, or an arm that is not better is called so.
@@ -346,16 +421,17 @@ impl Judged<'_> {
             changes.into_iter().map(|change| ArmChange { arm: String::new(), change }).collect();
         let former = self.plan.rules == Rules::Former;
         let treated: Vec<usize> = claim.pairs.iter().map(|pair| pair.0).collect();
-        let own = |_: ()| order::after(&self.seen, &self.orders, &treated, index as u64);
-        let mean = |slots: &[usize]| -> Vec<f64> {
-            let of = |block: &Vec<f64>| {
-                slots.iter().map(|slot| block[*slot].exp()).sum::<f64>() / slots.len() as f64
-            };
-            self.seen.logs().iter().map(of).collect()
+        let own = |_: ()| {
+            order::after(
+                &self.seen,
+                &self.orders,
+                &order::Asked { slots: &treated, twice: self.plan.twice(), seed: index as u64 },
+            )
         };
-        let reference: Vec<usize> = claim.pairs.iter().map(|pair| pair.1).collect();
-        let average = crate::average::ratio_of_means(&mean(&treated), &mean(&reference), ALPHA)
-            .filter(|_| claim.before.is_empty() && !former);
+        let average = self.means[index].as_ref().zip(answer.on_average).and_then(|(means, lies)| {
+            let found = self.looks().ratio(means, answer.interval_level)?;
+            Some(Average { lies, ratio: found.ratio, interval: found.interval })
+        });
         judge(&Evidence {
             beyond_bound: &[],
             contradictions: &[],
@@ -372,11 +448,19 @@ impl Judged<'_> {
                 deviation: contrast.deviation(),
             },
             equivalence: answer.equivalence,
-            average: average.map(|average| average.ratio),
+            place: answer.place,
+            average,
+            wanders_p: (!former)
+                .then_some(())
+                .and_then(|()| order::wanders_p(&contrast.effects(), index as u64)),
+            shape_p: None,
             alpha: ALPHA,
             claims: self.plan.claims.len(),
             better: Better::Lower,
-            sought: Sought::Difference(1.0),
+            sought: match claim.asks {
+                Asks::NotBeyond(bound) => Sought::NotSlower(bound),
+                _ => Sought::Difference(1.0),
+            },
             seed: 1,
         })
         .verdict
@@ -402,10 +486,10 @@ fn claim_is_wrong(claim: &Claim, answer: &Answer) -> bool {
     let truth = claim.truth;
     let side = |low: bool, bound: f64| if low { truth >= bound } else { truth <= bound };
     let placed = match (claim.asks, answer.place) {
-        (Asks::Equality(bound), Place::Within) => return truth.abs() >= bound,
+        (Asks::Equality(bound), Place::Within) => return truth.abs() >= bound * (1.0 - 1e-12),
         (Asks::Equality(bound), Place::Beyond) => truth.abs() <= bound,
-        (Asks::Side(bound), Place::Below) => side(true, bound),
-        (Asks::Side(bound), Place::Above) => side(false, bound),
+        (Asks::Side(bound) | Asks::NotBeyond(bound), Place::Below) => side(true, bound),
+        (Asks::Side(bound) | Asks::NotBeyond(bound), Place::Above) => side(false, bound),
         _ => false,
     };
     placed || answer.is(Side::Below) && truth >= 0.0 || answer.is(Side::Above) && truth <= 0.0

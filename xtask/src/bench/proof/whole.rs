@@ -229,7 +229,7 @@ fn made(
 }
 
 /// A run of which half is CPU, with both its phases.
-fn record((load, merge): (f64, f64), receipts: Vec<Receipt>) -> Record {
+pub(super) fn record((load, merge): (f64, f64), receipts: Vec<Receipt>) -> Record {
     let nanos = |seconds: f64| (seconds * 1e9) as u64;
     let (loaded, elapsed_ns) = (nanos(load), nanos(load + merge));
     let phase = |phase: Phase, start_ns, end_ns| PhaseSpan {
@@ -262,11 +262,11 @@ fn record((load, merge): (f64, f64), receipts: Vec<Receipt>) -> Record {
     Record { phases, receipts, ..Record::of(header) }
 }
 
-fn held(setting: String, asked: String) -> Receipt {
+pub(super) fn held(setting: String, asked: String) -> Receipt {
     Receipt { setting, asked, evidence: "made up".to_string(), held: Held::Held, seen: Seen::Outside }
 }
 
-fn environment() -> Environment {
+pub(super) fn environment() -> Environment {
     Environment {
         plumb_version: String::new(),
         git_revision: None,

@@ -1,6 +1,6 @@
 //! What to do: the settings to use with the gain to expect, what was found, what was not tested.
 
-use crate::analysis::result::{Analysis, Recommendation};
+use crate::analysis::result::{Analysis, Recommendation, StudyState};
 use crate::document::run::findings_table;
 use crate::vocabulary::Assignment;
 use plumb_report::Section;
@@ -27,7 +27,9 @@ pub(super) fn advice(analysis: &Analysis) -> Section {
 
 /// Why no other settings are recommended.
 pub(crate) fn nothing_else(analysis: &Analysis) -> &'static str {
-    if analysis.claims.iter().any(|claim| claim.asked_only) {
+    if analysis.state == StudyState::Interrupted {
+        "not told before the study's end"
+    } else if analysis.claims.iter().any(|claim| claim.asked_only) {
         "nothing else: what is proved was only asked for, and no receipt shows more"
     } else {
         "nothing else: no arm was proved better than the reference"

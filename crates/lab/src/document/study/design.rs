@@ -1,7 +1,7 @@
 //! How the study was run, and on what.
 
 use super::advice::assignments;
-use crate::analysis::result::{Analysis, CanaryFigure, StolenFigure, StudyState};
+use crate::analysis::result::{Analysis, CanaryFigure, Explains, StolenFigure, StudyState};
 use crate::document::run::settings_section;
 use plumb_report::Section;
 use plumb_report::format::{Count, Figure, Seconds, Share};
@@ -58,16 +58,20 @@ fn stolen_line(stolen: &StolenFigure) -> String {
     )
 }
 
-fn explains(share: Option<f64>) -> String {
-    share.map_or(String::new(), |share| {
-        format!("; explains {} of the noise within blocks", Share(share).figure())
+fn explains(explains: Option<Explains>) -> String {
+    explains.map_or(String::new(), |Explains { share, low, high }| {
+        let ends = format!("[{:.0}, {:.0}]", 100.0 * low, 100.0 * high);
+        format!(
+            "; explains {} {ends} of the noise within blocks and arms (95% interval)",
+            Share(share).figure()
+        )
     })
 }
 
 /// How steady the machine was, and what that says of the noise.
 fn canary_line(canary: &CanaryFigure) -> String {
     let millis = |ns: u64| format!("{:.2}", ns as f64 / 1e6);
-    let used = if canary.adjusted { ": the figures are adjusted by it" } else { "" };
+    let used = if canary.adjusted { ": comparisons are adjusted by it" } else { "" };
     let explains = explains(canary.explains);
     let (low, median, high) = (millis(canary.low_ns), millis(canary.median_ns), millis(canary.high_ns));
     format!(

@@ -14,6 +14,9 @@ const ARM_WIDTH: usize = 26;
 /// How wide the names are.
 const NAME_WIDTH: usize = 34;
 
+/// The error of a table that no verdict rests on.
+const FOR_READING: f64 = 0.05;
+
 /// A named effect of a forest.
 struct Row<'a> {
     name: String,
@@ -29,7 +32,8 @@ pub(super) fn claims(analysis: &Analysis) -> Section {
         last: Cell::from(claim.label()).with_tone(tone_of(&claim.verdict)),
     });
     Section::front("effects", "Effects of the Claims")
-        .note("change of the measure from reference to treatment, laid out by its logarithm; intervals are those of the corrected tests")
+        .note("change of the measure from reference to treatment, laid out by its logarithm: the typical one, the pseudo-median of ratios within blocks")
+        .note(of_claims(analysis))
         .table(forest("Claim", Column::text("Verdict"), &rows.collect::<Vec<_>>()))
 }
 
@@ -42,7 +46,7 @@ pub(super) fn main_effects(analysis: &Analysis) -> Option<Section> {
     });
     let rows = rows.collect::<Vec<_>>();
     let section = Section::front("main-effects", "Main Effects").note(format!(
-        "averaged over the levels of all other factors; {}",
+        "averaged over the levels of all other factors, for reading: what a claim says is not repeated; {}",
         for_reading(&analysis.main_effects.first()?.effect)
     ));
     Some(section.table(forest("Factor", Column::number("p"), &rows)))
@@ -57,16 +61,45 @@ pub(super) fn interactions(analysis: &Analysis) -> Option<Section> {
     });
     let rows = rows.collect::<Vec<_>>();
     let section = Section::front("interactions", "Two-Factor Interactions")
-        .note("by how much the first factor's effect is multiplied when the second changes too; 0 is not at all")
+        .note("by how much the first factor's effect is multiplied when the second changes too, where no claim says it; 0 is not at all")
         .note(for_reading(&analysis.interactions.first()?.effect));
     Some(section.table(forest("Pair", Column::number("p"), &rows)))
 }
 
+/// The levels of the claims' intervals.
+pub(super) fn of_claims(analysis: &Analysis) -> String {
+    let effects = || {
+        let claims = analysis.claims.iter().enumerate();
+        claims.filter_map(|(index, claim)| Some((index + 1, claim.effect.as_ref()?)))
+    };
+    let widest =
+        effects().map(|(_, effect)| effect).max_by(|one, two| one.confidence.total_cmp(&two.confidence));
+    let all = together(widest, analysis.study.alpha, "claims");
+    let own =
+        effects().filter(|(_, effect)| widest.is_some_and(|widest| effect.confidence < widest.confidence));
+    let own: Vec<String> = own
+        .map(|(number, effect)| format!("that of claim {number} is at {}", Share(effect.confidence).figure()))
+        .collect();
+    if own.is_empty() {
+        return all;
+    }
+    format!("{all}, but {}, because only its step proves the claim", own.join(", "))
+}
+
+/// The level of intervals that share an error.
+fn together(effect: Option<&Effect>, alpha: f64, of: &str) -> String {
+    effect.map_or(String::new(), |effect| {
+        let (own, all) = (Share(effect.confidence).figure(), Share(1.0 - alpha).figure());
+        if own == all {
+            format!("{own} intervals")
+        } else {
+            format!("{own} intervals: those of all {of} hold together in {all} of studies")
+        }
+    })
+}
+
 fn for_reading(effect: &Effect) -> String {
-    format!(
-        "{} intervals, each alone; p is not corrected: what matters should be a claim",
-        Share(effect.confidence).figure()
-    )
+    format!("{}; p is corrected for them", together(Some(effect), FOR_READING, "rows"))
 }
 
 /// Effects on a common axis.

@@ -16,7 +16,7 @@ use plumb_events::Direction;
 use plumb_proof::equivalence::Equivalence;
 use plumb_proof::noise::Floor;
 use plumb_proof::order::{After, Group, OrderReport};
-use plumb_proof::verdict::{Change, Verdict};
+use plumb_proof::verdict::{Aim, Change, More, Verdict};
 
 const MS: u64 = 1_000_000;
 const BLOCKS: u64 = 9;
@@ -50,7 +50,7 @@ pub(crate) fn parallel_sort() -> Analysis {
             median_ns: 5_120_000,
             low_ns: 5_060_000,
             high_ns: 5_410_000,
-            explains: Some(0.31),
+            explains: Some(Explains { share: 0.31, low: 0.08, high: 0.57 }),
             adjusted: true,
         }],
         stolen: Some(StolenFigure {
@@ -60,7 +60,7 @@ pub(crate) fn parallel_sort() -> Analysis {
             most: 0.031,
             much: 0,
             runs: 45,
-            explains: Some(0.08),
+            explains: Some(Explains { share: 0.08, low: 0.0, high: 0.31 }),
         }),
         changes_need_blocks: 14,
         canary_needs_blocks: 8,
@@ -353,6 +353,8 @@ fn claim(
         ],
         effect: None,
         average: Some(effect(0.95, 0.98, 1.01, 0.99)),
+        shape_p: Some(0.62),
+        wanders_p: None,
         slow_runs: Some(SlowShare { slow: 0, runs: BLOCKS - 1, low: 0.0, high: 0.312 }),
         carry_over: Some(After { shift: 0.004, p: 0.41 }),
         p: Some(0.0078),
@@ -398,7 +400,7 @@ fn claims() -> Vec<JudgedClaim> {
         )
     };
     let together = JudgedClaim {
-        effect: Some(effect(0.948, 0.966, 0.984, 0.975)),
+        effect: Some(effect(0.948, 0.966, 0.984, 0.99)),
         equivalence: Some(Equivalence { margin: 0.05, p_lower: 0.0039, p_upper: 0.0039, p: 0.0039 }),
         reasons: vec!["both margins are rejected, p = 0.0039".to_string()],
         ..claim(
@@ -410,19 +412,19 @@ fn claims() -> Vec<JudgedClaim> {
         )
     };
     let area = JudgedClaim {
-        effect: Some(Effect { ratio: 0.993, low: Some(0.969), high: None, confidence: 0.95 }),
+        effect: Some(Effect { ratio: 0.993, low: Some(0.969), high: None, confidence: 0.99 }),
         blocks_needed: Some(14),
         reasons: vec!["adjusted p = 0.200, effect -0.7%".to_string()],
         ..claim(
             "larger-area",
             "A larger sort area does not always help",
             [3, 5],
-            Verdict::NotProved { floor: 2.1, more_blocks: Some(14) },
+            Verdict::NotProved { floor: 2.1, more: More::Blocks(14, Aim::Find(1.0)) },
             ClaimOutcome::Open,
         )
     };
     let conventional = JudgedClaim {
-        effect: Some(effect(0.92, 0.944, 0.968, 0.9833)),
+        effect: Some(effect(0.92, 0.944, 0.968, 0.99)),
         ..claim(
             "conventional-area",
             "Without direct writes and asynchronous I/O a larger sort area costs time",
@@ -546,6 +548,7 @@ fn floor() -> NoiseFloor {
             blocks: BLOCKS as usize - 1,
             within: 0.000_086,
             between: 0.000_210,
+            removed: Some([0.41, 0.96]),
         },
         aa: Some(effect(0.991, 1.002, 1.014, 0.95)),
         aa_p: Some(0.7422),

@@ -47,11 +47,18 @@ fn noise(found: &NoiseFloor) -> Facts {
     facts.add("Second run to first", aa.unwrap_or_default());
     let (within, between) = (floor.within, floor.between);
     if within + between > 0.0 {
-        let saved = Share(between / (within + between)).figure();
+        let saved = match floor.removed {
+            Some([low, high]) if low > 0.0 => {
+                let ends = format!("[{:.0}, {:.0}]", 100.0 * low, 100.0 * high);
+                let share = Share(between / (within + between)).figure();
+                format!("comparing within blocks removes {share} {ends} of the variance (95% interval)")
+            }
+            _ => "whether comparing within blocks removes any of it is not told".to_string(),
+        };
         facts.add(
             "Variance",
             format!(
-                "runs of a block spread by {}, blocks by {}: comparing within blocks removes {saved} of the variance",
+                "runs of a block spread by {}, blocks by {}: {saved}",
                 spread(within.sqrt()),
                 spread(between.sqrt())
             ),

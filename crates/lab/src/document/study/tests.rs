@@ -33,6 +33,20 @@ fn text_sections_read_from_the_answer_downwards() {
 }
 
 #[test]
+fn an_interval_at_the_level_of_its_own_step_is_named() {
+    let mut study = parallel_sort();
+    study.claims[1].effect.as_mut().unwrap().confidence = 0.975;
+    for section in sections(&study).iter().filter(|section| ["verdicts", "effects"].contains(&section.id)) {
+        let lines = text::render_section(section, &document(&study)).join(" ");
+        let words = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("hold together in 95% of studies, but that of claim 2 is at 97.5%"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
 fn published_figures_that_are_no_times_stand_as_they_were_printed() {
     let mut study = parallel_sort();
     study.study.measure = Measure::gain("physical reads/s", Figure::Rate("physical reads".to_string()));

@@ -1,5 +1,6 @@
 //! What was asked, and what the evidence says.
 
+use super::effects::of_claims;
 use crate::analysis::result::{Analysis, JudgedClaim};
 use crate::document::tone_of;
 use crate::vocabulary::Better;
@@ -39,11 +40,14 @@ fn start(analysis: &Analysis) -> Option<String> {
     let spawn = analysis.environment.spawn_ns?;
     let least = analysis.runs.iter().filter_map(|run| run.elapsed_ns).min()?;
     let share = spawn as f64 / least.max(1) as f64;
+    // A figure that a command prints has nothing of its start.
+    if analysis.study.measure.figure != crate::vocabulary::Figure::Elapsed {
+        return None;
+    }
     match share {
         // Both vary: what is no longer than a start is not told from it.
         half if half > 0.5 => Some(format!(
-            "a process takes {} to start here, and the shortest run is hardly longer: the commands do too little to be \
-             compared",
+            "a process takes {} to start here, and the shortest run is hardly longer: their times are mostly that",
             Nanos(spawn)
         )),
         some if some > 0.01 => Some(format!(
@@ -82,7 +86,10 @@ pub(super) fn verdicts(analysis: &Analysis) -> Section {
         ]);
     }
     Section::front("verdicts", "Verdicts")
-        .note("brackets: the interval that goes with the corrected test; faster and slower are per cent of the reference's figure")
+        .note(
+            "faster and slower: the typical run, per cent of the reference's figure; brackets: its interval",
+        )
+        .note(of_claims(analysis))
         .table(table)
 }
 
@@ -118,9 +125,9 @@ pub(super) fn evidence(analysis: &Analysis) -> Section {
     }
     let section = Section::front("evidence", "What the Verdicts Rest On")
         .note("p: how often the design's own draws within blocks, or blocks that vary as these do, would show as much; Family p: \
-               corrected for all that the study says, to be held against its alpha")
+               times the number of claims that are not settled before it, to be held against the study's alpha")
         .note("Floor: the smallest effect that these blocks find with 80% power, from the spread of the claim itself; More needed: \
-               blocks still to run")
+               blocks still to run for what the verdict says, with 80% power")
         .table(table)
         .table(beside(analysis));
     if reasons.rows.is_empty() { section } else { section.facts(reasons) }
@@ -131,9 +138,10 @@ fn beside(analysis: &Analysis) -> Table {
     let mut table = Table::default()
         .numbers(["#"])
         .wrapped("Claim", 24)
-        .numbers(["On average", "Interval", "Slow runs", "at most", "Runs after\nit", "p"])
+        .numbers(["On average", "Interval", "Slow runs", "at most\n(95%)", "Runs after\nit", "p", "p of\nshape", "p of\nwandering"])
         .with_caption(
-            "On the average of all runs; slow runs, 1.5 times as slow as the reference's median or slower; carry-over",
+            "On the average of all runs, intervals as above; slow runs, 1.5 times as slow as the reference's median or slower; carry-over; \
+             whether the arms are as even as each other, and whether the effect wanders from block to block",
         );
     for (index, claim) in analysis.claims.iter().enumerate() {
         let average = claim.average.as_ref();
@@ -148,6 +156,8 @@ fn beside(analysis: &Analysis) -> Table {
             Cell::of(slow.map(|slow| Share(slow.high))),
             Cell::of(after.map(|after| Change(after.shift.exp()))),
             Cell::of(after.map(|after| Probability(after.p))),
+            Cell::of(claim.shape_p.map(Probability)),
+            Cell::of(claim.wanders_p.map(Probability)),
         ]);
     }
     table
