@@ -18,6 +18,7 @@
 
 pub(crate) mod answer;
 mod curve;
+pub(crate) mod doubt;
 mod figures;
 mod ladder;
 pub(crate) mod matrix;
