@@ -18,7 +18,6 @@
 
 pub(crate) mod answer;
 mod curve;
-pub(crate) mod doubt;
 mod figures;
 mod ladder;
 pub(crate) mod matrix;

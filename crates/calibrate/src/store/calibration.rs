@@ -1,6 +1,6 @@
 //! The record of a calibration, calibration.json, and what can be asked of it.
 
-use crate::analysis::doubt;
+use super::doubt;
 use crate::analysis::matrix::Layout;
 use crate::plan::MatrixKind;
 use crate::{

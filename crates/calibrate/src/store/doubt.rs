@@ -7,7 +7,7 @@ use crate::{AnswerSource, Calibration, TaskResult, Warning};
 use plumb_io::DirectIo;
 
 /// What speaks against it, a sentence each.
-pub(crate) fn of(calibration: &Calibration) -> Vec<String> {
+pub(super) fn of(calibration: &Calibration) -> Vec<String> {
     let mut reasons = Vec::new();
     if !calibration.environment.direct {
         reasons.push("all requests went through the page cache".to_string());
