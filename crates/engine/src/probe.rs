@@ -12,7 +12,7 @@
 //! A merge reads ahead, and many devices serve several reads at once: what its
 //! one-block reads cost then is measured by [`overlapped_block_read`].
 //!
-//! [`sequential_read`] is the other end: as many bytes a second as the requests
+//! [`sequential_reads`] is the other end: as many bytes a second as the requests
 //! of a scan can bring in when nobody looks at the bytes.
 //!
 //! Limits: the medians of a slow disk come from few reads, three of the larger
@@ -126,23 +126,41 @@ pub fn overlapped_block_read(
     Ok(elapsed.seconds() / f64::from(reads))
 }
 
-/// The bytes a second that the device gives to the requests of a scan: its
+/// How much is read to find a rate, and in how many parts.
+#[derive(Debug, Clone, Copy)]
+pub struct Shots {
+    /// Bytes of all parts together; fewer where the tablespace has fewer.
+    pub bytes: u64,
+    /// Parts, each of other extents, so that no cache below answers one with what another read.
+    pub count: usize,
+}
+
+/// The bytes a second that the device gives to the requests of a scan, part by part: its
 /// request size, its read-ahead, its number of servers, over extents of the
-/// tablespace in their order, `bytes` of them or as many as there are. The blocks
+/// tablespace in their order. The blocks
 /// are not looked at, and need not have been written: this is the bar that a
-/// scan is held against.
+/// scan is held against. There are fewer parts than asked for where there are fewer extents.
 ///
 /// # Errors
 /// When a read fails.
-pub fn sequential_read(
+pub fn sequential_reads(
     instance: &Instance,
     session: &Session,
     purpose: Purpose,
-    bytes: u64,
+    shots: Shots,
+) -> Result<Vec<f64>, EngineError> {
+    let extents = first_extents(instance.tablespace(purpose), shots.bytes)?;
+    let each = extents.len().div_ceil(shots.count.max(1)).max(1);
+    extents.chunks(each).map(|part| sequential_read(instance, session, (purpose, part))).collect()
+}
+
+/// The rate of one part.
+fn sequential_read(
+    instance: &Instance,
+    session: &Session,
+    (purpose, extents): (Purpose, &[SegmentExtent]),
 ) -> Result<f64, EngineError> {
     let tablespace = instance.tablespace(purpose);
-    let extents = first_extents(tablespace, bytes)?;
-    let extents = extents.as_slice();
     let options = raw_options(instance, tablespace);
     drop_cache(session, tablespace)?;
     let operation = instance.operation();

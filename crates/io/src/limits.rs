@@ -8,11 +8,11 @@
 
 use crate::host::status_field;
 use crate::roots::{Roots, names};
-use plumb_units::Bytes;
+use plumb_units::{Bytes, Nanos};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{io, thread};
@@ -258,6 +258,100 @@ pub(crate) fn memory_at(roots: &Roots) -> Option<MemoryBounds> {
         }
         bounds
     }))
+}
+
+/// A quota of processor time that a control group has, and how often it was reached since the group was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuQuota {
+    /// The directory of the group.
+    pub group: PathBuf,
+    /// The processors that it may use: 0.5 for half of the time of one.
+    pub cpus: f64,
+    /// Periods in which it had something to run.
+    pub periods: u64,
+    /// Of these, periods in which it was stopped because its quota was used up.
+    pub throttled: u64,
+    /// Time that it was stopped, summed over processors.
+    pub throttled_time: Nanos,
+}
+
+impl CpuQuota {
+    /// What was added since an earlier reading of the same group.
+    #[must_use]
+    pub fn since(&self, earlier: &CpuQuota) -> CpuQuota {
+        CpuQuota {
+            periods: self.periods.saturating_sub(earlier.periods),
+            throttled: self.throttled.saturating_sub(earlier.throttled),
+            throttled_time: self.throttled_time.saturating_sub(earlier.throttled_time),
+            ..self.clone()
+        }
+    }
+}
+
+/// The quotas of processor time that bound this process, its own group's first; none where nothing bounds it.
+#[must_use]
+pub fn cpu_quotas() -> Vec<CpuQuota> {
+    cpu_quotas_at(&Roots::real())
+}
+
+pub(crate) fn cpu_quotas_at(roots: &Roots) -> Vec<CpuQuota> {
+    let quota = |group: PathBuf| {
+        // One tree has both numbers in a file; a tree for each controller has a file for each, and -1 for no quota.
+        let cpus = match crate::roots::text(&group.join("cpu.max")) {
+            Some(both) => {
+                let (quota, period) = both.split_once(' ')?;
+                quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?
+            }
+            None => {
+                let of = |name| roots.number_in(&group, name);
+                of("cpu.cfs_quota_us")? as f64 / of("cpu.cfs_period_us")? as f64
+            }
+        };
+        let stat = crate::roots::text(&group.join("cpu.stat")).unwrap_or_default();
+        let count = |name| {
+            let words = stat.lines().filter_map(|line| line.split_once(' '));
+            words.filter(|(own, _)| *own == name).find_map(|(_, value)| value.trim().parse::<u64>().ok())
+        };
+        let micros = count("throttled_usec").map(|micros| micros.saturating_mul(1_000));
+        let quota = CpuQuota {
+            cpus,
+            periods: count("nr_periods").unwrap_or(0),
+            throttled: count("nr_throttled").unwrap_or(0),
+            throttled_time: Nanos(micros.or(count("throttled_time")).unwrap_or(0)),
+            group,
+        };
+        (quota.cpus > 0.0 && quota.cpus.is_finite()).then_some(quota)
+    };
+    roots.group_directories("cpu").into_iter().filter_map(quota).collect()
+}
+
+/// The memory pressure of this process's control group, as the kernel writes it; `None` where it keeps none for a group.
+#[must_use]
+pub fn memory_pressure() -> Option<String> {
+    let groups = Roots::real().group_directories("memory");
+    groups.into_iter().find_map(|group| crate::roots::text(&group.join("memory.pressure")))
+}
+
+/// Bytes that the machine has moved to and from its swap since it started; `None` where /proc does not tell.
+#[must_use]
+pub fn swapped() -> Option<Bytes> {
+    let pages: u64 = ["pswpin", "pswpout"].into_iter().map(counter).sum::<Option<u64>>()?;
+    Some(Bytes(pages.saturating_mul(rustix::param::page_size() as u64)))
+}
+
+/// A counter of /proc/vmstat.
+fn counter(name: &str) -> Option<u64> {
+    let text = Roots::real().proc_text("vmstat")?;
+    let words = text.lines().filter_map(|line| line.split_once(' '));
+    words.filter(|(own, _)| *own == name).find_map(|(_, value)| value.trim().parse().ok())
+}
+
+/// Bytes in the page cache of all files that are still to be written; `None` where /proc does not tell.
+#[must_use]
+pub fn unwritten() -> Option<Bytes> {
+    let info = Roots::real().proc_text("meminfo")?;
+    let field = |name| status_field(&info, name).and_then(kibibytes);
+    Some(Bytes(field("Dirty")? + field("Writeback")?))
 }
 
 fn kibibytes(text: &str) -> Option<u64> {

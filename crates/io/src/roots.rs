@@ -30,9 +30,16 @@ impl Roots {
     }
 
     /// The directories of this process's control group of a controller and of its parents, the root last, each with
-    /// the number in the first of these files that it has. Both layouts are looked at: all controllers in one tree,
-    /// or a tree for each.
+    /// the number in the first of these files that it has.
     pub(crate) fn group_files(&self, controller: &str, files: &[&str]) -> Vec<(PathBuf, u64)> {
+        let limit = |directory: &PathBuf| files.iter().find_map(|name| self.number_in(directory, name));
+        let directories = self.group_directories(controller).into_iter();
+        directories.filter_map(|directory| limit(&directory).map(|limit| (directory, limit))).collect()
+    }
+
+    /// The directories of this process's control group of a controller and of its parents, the root last. Both
+    /// layouts are looked at: all controllers in one tree, or a tree for each.
+    pub(crate) fn group_directories(&self, controller: &str) -> Vec<PathBuf> {
         let groups = self.proc_text("self/cgroup").unwrap_or_default();
         let root = self.sys.join("fs/cgroup");
         let mut found = Vec::new();
@@ -45,10 +52,8 @@ impl Roots {
                 _ => continue,
             };
             let group = tree.join(path.trim_start_matches('/'));
-            for directory in group.ancestors().take_while(|directory| directory.starts_with(&tree)) {
-                let limit = files.iter().find_map(|name| self.number_in(directory, name));
-                found.extend(limit.map(|limit| (directory.to_path_buf(), limit)));
-            }
+            let inside = group.ancestors().take_while(|directory| directory.starts_with(&tree));
+            found.extend(inside.map(Path::to_path_buf));
         }
         found
     }

@@ -3,10 +3,12 @@
 //! All of it is done before anything is timed, because which settings make the engine ask is part of what a study
 //! varies.
 
+use plumb_calibrate::Estimate;
+use plumb_engine::probe::{self, Shots};
 use plumb_engine::sort::area::RecordSize;
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_engine::{EngineError, Instance, probe};
+use plumb_engine::{EngineError, Instance};
 use plumb_events::{Phase, Role, clock};
 use plumb_io::{Disk, receipt};
 use plumb_units::Bytes;
@@ -14,14 +16,18 @@ use serde::{Deserialize, Serialize};
 
 /// The record that a plan is worked out for; area and buffers do not depend on it.
 const RECORD: RecordSize = RecordSize { bytes: 16, entry_bytes: 0 };
-/// How much is read to find the sequential rate.
-const SEQUENTIAL_BYTES: Bytes = Bytes(256 * Bytes::M);
+/// How much is read to find the sequential rate, in parts whose rates must agree.
+const SEQUENTIAL: Shots = Shots { bytes: 256 * Bytes::M, count: 6 };
+/// The widest interval of these rates, as a share of their median, of which a share is worth
+/// stating.
+const SPREAD_MAX: f64 = 0.5;
 
 /// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibrated {
-    /// Bytes a second of large reads, many in flight.
-    pub sequential_read: f64,
+    /// Bytes a second of large reads, many in flight: the median of several parts with its
+    /// interval.
+    pub sequential_read: Estimate,
     /// Nanoseconds of one random read of a block, nothing else in flight.
     pub block_read_ns: u64,
 }
@@ -38,13 +44,12 @@ pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibra
     make_cold(instance);
     let begin = clock::now();
     let session = instance.recorder.session(Role::DeviceProbe);
-    let sequential = probe::sequential_read(instance, &session, purpose, SEQUENTIAL_BYTES.0)?;
+    let rates = probe::sequential_reads(instance, &session, purpose, SEQUENTIAL)?;
     let cost = probe::measure(instance, &session, purpose)?;
     instance.recorder.phase(Phase::DeviceProbe, begin, 0);
-    Ok(Some(Calibrated {
-        sequential_read: sequential,
-        block_read_ns: (cost.block_read_seconds * 1e9) as u64,
-    }))
+    let block_read_ns = (cost.block_read_seconds * 1e9) as u64;
+    let estimate = Estimate::of(&rates, SPREAD_MAX);
+    Ok(estimate.map(|sequential_read| Calibrated { sequential_read, block_read_ns }))
 }
 
 /// The plan that an instance's settings make for a sort.

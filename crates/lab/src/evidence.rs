@@ -20,6 +20,7 @@ pub use snapshots::Cut;
 
 use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
+use crate::disturbance::{Stretch, Watched};
 use crate::host::{self, CpuTimes};
 use crate::record::{Check, DeviceLimits, ParameterRow};
 use crate::sampler::Looks;
@@ -367,6 +368,8 @@ pub struct Measured {
     pub host_cpu: Option<crate::record::HostCpu>,
     /// What this process used.
     pub process: Option<crate::record::ProcessUse>,
+    /// What the machine did meanwhile.
+    pub(crate) machine: Stretch,
     /// What happened between the snapshots within the work; empty where none were asked for.
     pub cuts: Vec<Cut>,
     /// The io-wq workers at the start, and the most seen.
@@ -735,7 +738,10 @@ pub fn around(
     let peak_is_of_work = receipt::reset_peak();
     let workers = WorkerCount::start();
     let wall_begin = clock::wall();
+    let watched = Watched::of(devices);
+    let earlier = watched.read();
     let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, work)?;
+    let machine = Stretch::between(&watched, &earlier, &watched.read());
     let mut files = file_evidence(instance, &before, &after, cached_before);
     files.extend(plain);
     Ok(Measured {
@@ -754,6 +760,7 @@ pub fn around(
         disks: difference(&after.disks, &before.disks),
         host_cpu: snapshots::host_cpu(&before, &after),
         process: snapshots::process(&before, &after),
+        machine,
         cuts,
         period: after.snapshot.since(&before.snapshot),
     })

@@ -84,6 +84,7 @@ fn header(elapsed_ns: u64, db_cpu_ns: u64, waited: u64) -> Header {
 
 fn host() -> Host {
     Host {
+        cpu_quota: None,
         name: "vm".to_string(),
         cpus: 8,
         cpu_model: "model".to_string(),
@@ -100,6 +101,7 @@ pub fn environment() -> Environment {
         target: "made-up figures".to_string(),
         host: host(),
         devices: Vec::new(),
+        calibration_doubts: Vec::new(),
         calibration_date: None,
         limits: Vec::new(),
         settings: Vec::new(),

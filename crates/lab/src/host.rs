@@ -19,6 +19,7 @@ pub fn describe() -> Host {
         name: word("/proc/sys/kernel/hostname"),
         cpus: std::thread::available_parallelism()
             .map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX)),
+        cpu_quota: limits::cpu_quotas().iter().map(|quota| quota.cpus).reduce(f64::min),
         cpu_model: cpu_model().unwrap_or_else(|| "unknown".to_string()),
         memory_bytes: limits::memory().map_or(0, |memory| memory.total.0),
         kernel: format!("Linux {} {}", word("/proc/sys/kernel/osrelease"), std::env::consts::ARCH),
@@ -111,6 +112,13 @@ impl MemoryStall {
     #[must_use]
     pub fn read() -> Option<MemoryStall> {
         MemoryStall::parse(&fs::read_to_string("/proc/pressure/memory").ok()?)
+    }
+
+    /// Reads that of this process's control group, or of the machine where the kernel keeps none
+    /// for the group.
+    #[must_use]
+    pub fn read_own() -> Option<MemoryStall> {
+        limits::memory_pressure().and_then(|text| MemoryStall::parse(&text)).or_else(MemoryStall::read)
     }
 
     fn parse(text: &str) -> Option<MemoryStall> {

@@ -24,6 +24,7 @@ pub mod canary;
 pub mod compare;
 pub mod device_mix;
 pub mod device_probe;
+mod disturbance;
 pub mod document;
 mod error;
 pub mod evidence;

@@ -181,6 +181,7 @@ fn in_the_reports_words(calibration: &Calibration, file: PathBuf) -> StoredCalib
         date: calibration.environment.date.clone(),
         age_s: made.map(|made| clock::wall().saturating_sub(made).as_secs()),
         mode: calibration.mode.to_string(),
+        doubts: calibration.doubts(),
         sequential_read_bytes_per_s: most([FigureKind::SequentialRead, FigureKind::SequentialReadAll]),
         sequential_write_bytes_per_s: most([FigureKind::SequentialWrite, FigureKind::SequentialWriteAll]),
         figures: figures.collect(),
@@ -256,6 +257,7 @@ mod tests {
         let expected = best([FigureKind::SequentialRead, FigureKind::SequentialReadAll]);
         assert!((read / expected - 1.0).abs() < 1e-9, "{read} {expected}");
         assert_eq!(found.figures.len(), calibration().figures.len());
+        assert_eq!(found.doubts, calibration().doubts());
     }
 
     #[test]

@@ -21,7 +21,7 @@ const TABLE: [(Outcome, &str); 9] = [
     (Outcome::Error, "an error of the run"),
     (Outcome::Usage, "wrong usage"),
     (Outcome::Stands(Standing::NotProved), "not proved"),
-    (Outcome::Stands(Standing::Unstable), "unstable"),
+    (Outcome::Stands(Standing::Unstable), "unstable, or a calibration in doubt"),
     (Outcome::INVALID, "invalid: a receipt contradicts its setting, or a verification failed"),
     (Outcome::Stands(Standing::Impossible), "impossible"),
     (Outcome::Stands(Standing::Refuted), "a claim is refuted"),

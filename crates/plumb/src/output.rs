@@ -56,7 +56,7 @@ const GREEN: &str = "\u{1b}[32m";
 const YELLOW: &str = "\u{1b}[33m";
 const RED: &str = "\u{1b}[31m";
 /// Verdicts with their colours, a longer one before one that it contains.
-const VERDICTS: [(&str, &str); 13] = [
+const VERDICTS: [(&str, &str); 14] = [
     ("NOT PROVED", YELLOW),
     ("PROVED EQUAL", GREEN),
     ("PROVED", GREEN),
@@ -68,6 +68,7 @@ const VERDICTS: [(&str, &str); 13] = [
     ("UNSTABLE", YELLOW),
     ("UNVERIFIED", YELLOW),
     ("DISTURBED", YELLOW),
+    ("NOT THE DEVICE", YELLOW),
     ("IN DOUBT", YELLOW),
     ("MIXED", YELLOW),
 ];

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! page cache             fewer bytes came from a device than were read
+//! cache below            the device is a layer that may answer without the disk below it
 //! host cache suspected   the part of the file that is read most is faster than the rest,
 //!                        a second pass is faster than the first,
 //!                        writes return much faster than reads of the same kind,
@@ -10,7 +11,7 @@
 //! ```
 //!
 //! Limits: the first is a measurement, the others are suspicions: a disk that is as fast
-//! as a cache will be suspected. A cache that holds the whole file from the start shows no
+//! as a cache will be suspected. A layer that caches is named whatever it answered this time. A cache that holds the whole file from the start shows no
 //! difference at all; nothing inside the machine can see it.
 
 use crate::measure::{Traffic, find};
@@ -38,15 +39,28 @@ fn answered(source: AnswerSource, reason: impl Into<String>) -> Answer {
 /// Finds what answered each task.
 pub(crate) fn judge(results: &mut [TaskResult], device: &DeviceDescription) {
     let cache = device.block.as_ref().and_then(|block| block.queue.write_cache);
+    let caches = device.block.as_ref().map_or(&[][..], |block| &block.caches);
     let answers: Vec<Answer> = results
         .iter()
         .map(|result| match &result.task {
-            Task::Point(point) => judge_point(results, result, point),
+            Task::Point(point) => judge_point(results, result, point).unless_cached(caches),
             Task::Durable(point) => judge_durable(results, result, *point, cache),
         })
         .collect();
     for (result, answer) in results.iter_mut().zip(answers) {
         result.answer = answer;
+    }
+}
+
+impl Answer {
+    /// What the device's counters say of a layer that caches says nothing of the disk below it.
+    fn unless_cached(self, caches: &[String]) -> Answer {
+        match (self.source, caches) {
+            (AnswerSource::Device | AnswerSource::HostCacheSuspected, [_, ..]) => {
+                answered(AnswerSource::CacheBelow, caches.join("; "))
+            }
+            _ => self,
+        }
     }
 }
 
@@ -280,6 +294,18 @@ mod tests {
             repeat.measurement.evidence.caused_read_bytes = Some(10 * 8192);
         }
         check(vec![read], AnswerSource::PageCache, "10% of the bytes read came from a device");
+    }
+
+    #[test]
+    fn a_layer_that_caches_is_not_the_device_whatever_its_counters_say() {
+        let mut device = place().1;
+        let block = device.block.as_mut().expect("a disk");
+        block.caches = vec!["loop0 reaches its file through the page cache (loop/dio is 0)".to_string()];
+        let mut results = vec![result(point(Pattern::Random, 0, None), &[100, 101, 99], 50)];
+        judge(&mut results, &device);
+        let answer = &results[0].answer;
+        assert_eq!(answer.source, AnswerSource::CacheBelow);
+        assert_eq!(answer.reason, device.block.expect("a disk").caches[0]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One thread of a point: its channel, its buffers, the places of its requests.
 //!
 //! Everything that costs time is done before the measurement begins: buffers are
-//! mapped and filled, the places of requests drawn, the ring set up and its
+//! mapped and filled, the ring set up and its
 //! buffers registered. Then each completion is followed at once by the next
 //! request of the same load, so that the number outstanding never changes:
 //!
@@ -20,8 +20,9 @@
 //! last, and the device for both: at 32 outstanding that was 5% of the reads a
 //! second. One by one costs 10% to 25% more CPU time and is no faster than four.
 //!
-//! Places are drawn 65,536 at a time and used again in the same order when they run
-//! out; each repeat of a point draws others. Each 4 KiB of a write carries a number
+//! Each request draws its own place, some nanoseconds of the microseconds that it takes; each
+//! repeat of a point draws others. Rejected: places that are drawn beforehand and used again, because
+//! a load then works on as much of the file as there are of them, and caches hold that. Each 4 KiB of a write carries a number
 //! of its own, so that no device can store two of them as one.
 
 use super::start::Window;
@@ -35,15 +36,12 @@ use plumb_units::Nanos;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Places drawn beforehand: 256 KiB of them, and a file of 512 MiB in blocks of 8K.
-const PLACES: usize = 1 << 16;
 /// Requests that are handed to the kernel in one system call, at most.
 const TOGETHER: usize = 4;
 /// What carries a number of its own.
 const STAMPED_BYTES: usize = 4096;
 /// How often a thread looks whether it is to stop.
 const GUARD_INTERVAL: Nanos = Nanos(50_000_000);
-const WRITES: u32 = 1 << 31;
 
 /// The share of a load that one thread keeps outstanding.
 #[derive(Debug, Clone)]
@@ -75,32 +73,37 @@ pub(crate) struct ThreadResult {
 /// The places of a share's requests, and which of them are writes.
 #[derive(Debug)]
 struct Places {
-    words: Vec<u32>,
-    next: usize,
+    random: Random,
+    units: u64,
+    write_percent: u64,
     sequential: Option<(Range<u64>, u64)>,
 }
 
 impl Places {
-    fn draw(share: &ThreadShare, random: &mut Random) -> Places {
-        let percent = u64::from(share.load.write_percent);
-        let words = (0..PLACES).map(|_| {
-            let write = if random.below(100) < percent { WRITES } else { 0 };
-            random.below(share.units.min(u64::from(WRITES))) as u32 | write
-        });
+    fn of(share: &ThreadShare, random: &mut Random) -> Places {
         let sequential = match share.load.pattern {
             Pattern::Random => None,
             Pattern::Sequential => Some((share.stretch.clone(), share.stretch.start)),
         };
-        Places { words: words.collect(), next: 0, sequential }
+        Places {
+            random: Random::seeded(random.word()),
+            units: share.units,
+            write_percent: u64::from(share.load.write_percent),
+            sequential,
+        }
     }
 
     /// The next place, in requests, and what to do there.
     #[inline]
     fn next(&mut self) -> (u64, Operation) {
-        let word = self.words[self.next];
-        self.next = (self.next + 1) % PLACES;
-        let operation = if word & WRITES == 0 { Operation::Read } else { Operation::Write };
-        let Some((stretch, at)) = &mut self.sequential else { return (u64::from(word & !WRITES), operation) };
+        let operation = match self.write_percent {
+            0 => Operation::Read,
+            percent if self.random.below(100) < percent => Operation::Write,
+            _ => Operation::Read,
+        };
+        let Some((stretch, at)) = &mut self.sequential else {
+            return (self.random.below(self.units), operation);
+        };
         let place = *at;
         *at = if place + 1 < stretch.end { place + 1 } else { stretch.start };
         (place, operation)
@@ -164,7 +167,7 @@ impl<'a> LoadThread<'a> {
         let loads = shares.iter().map(|share| share.load_index + 1).max().unwrap_or(0);
         Ok(LoadThread {
             channel: method.channel_to(files, &registered)?,
-            places: shares.iter().map(|share| Places::draw(share, &mut random)).collect(),
+            places: shares.iter().map(|share| Places::of(share, &mut random)).collect(),
             slots: Vec::with_capacity(idle.len()),
             unsent: 0,
             stamp: random.word(),
@@ -279,23 +282,40 @@ mod tests {
 
     #[test]
     fn random_places_cover_the_file_evenly_and_the_mix_is_kept() {
-        let mut places = Places::draw(&share(Pattern::Random, 30), &mut Random::seeded(1));
+        let mut places = Places::of(&share(Pattern::Random, 30), &mut Random::seeded(1));
         let (mut halves, mut writes) = ([0u32; 2], 0u32);
-        for _ in 0..PLACES {
+        let count = 1 << 16;
+        for _ in 0..count {
             let (place, operation) = places.next();
             halves[usize::from(place >= 500)] += 1;
             writes += u32::from(operation == Operation::Write);
         }
-        let share = |count: u32| f64::from(count) / PLACES as f64;
+        let share = |part: u32| f64::from(part) / f64::from(count);
         assert!((share(halves[0]) - 0.5).abs() < 0.01, "{halves:?}");
         assert!((share(writes) - 0.3).abs() < 0.01, "{writes}");
     }
 
     #[test]
     fn sequential_places_go_round_their_stretch() {
-        let mut places = Places::draw(&share(Pattern::Sequential, 0), &mut Random::seeded(1));
+        let mut places = Places::of(&share(Pattern::Sequential, 0), &mut Random::seeded(1));
         let found: Vec<u64> = (0..5).map(|_| places.next().0).collect();
         assert_eq!(found, [10, 11, 12, 10, 11]);
+    }
+
+    /// The largest file of the modes, and a second of a fast device.
+    #[test]
+    fn a_long_load_goes_through_the_whole_file_and_no_part_of_it_again_and_again() {
+        let units = (16 << 30) / 8192;
+        let share = ThreadShare { units, ..share(Pattern::Random, 0) };
+        let mut places = Places::of(&share, &mut Random::seeded(1));
+        let count = 500_000;
+        let distinct = (0..count).map(|_| places.next().0).collect::<std::collections::HashSet<_>>();
+        // An even draw of n out of N places meets N (1 - e^(-n/N)) of them.
+        let expected = units as f64 * (1.0 - (-f64::from(count) / units as f64).exp());
+        let ratio = distinct.len() as f64 / expected;
+        assert!((ratio - 1.0).abs() < 0.01, "{} of {expected:.0} places", distinct.len());
+        let halves = distinct.iter().filter(|place| **place >= units / 2).count();
+        assert!((halves as f64 / distinct.len() as f64 - 0.5).abs() < 0.01);
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub enum AnswerSource {
     PageCache,
     /// A cache that only its speed gives away: the host's, a controller's.
     HostCacheSuspected,
+    /// A layer between the file system and the disk that may answer by itself: a loop device over the page cache,
+    /// a cache on another device, memory.
+    CacheBelow,
     /// Not known.
     #[default]
     Unknown,
@@ -46,6 +49,7 @@ impl AnswerSource {
             AnswerSource::Device => "device",
             AnswerSource::PageCache => "page cache",
             AnswerSource::HostCacheSuspected => "host cache suspected",
+            AnswerSource::CacheBelow => "cache below",
             AnswerSource::Unknown => "unknown",
         }
     }

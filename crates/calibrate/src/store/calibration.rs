@@ -1,5 +1,6 @@
 //! The record of a calibration, calibration.json, and what can be asked of it.
 
+use super::doubt;
 use crate::analysis::matrix::Layout;
 use crate::plan::MatrixKind;
 use crate::{
@@ -75,6 +76,17 @@ pub struct Calibration {
     pub tasks: Vec<TaskResult>,
 }
 
+/// A calibration with what a program has to know that reads no more.
+#[derive(Debug, Serialize)]
+pub struct Stated<'a> {
+    /// SETTLED or IN DOUBT.
+    state: &'static str,
+    /// What speaks against it, a sentence each.
+    doubts: Vec<String>,
+    #[serde(flatten)]
+    calibration: &'a Calibration,
+}
+
 /// The matrices of records from before this was chosen.
 const fn random() -> Pattern {
     Pattern::Random
@@ -127,6 +139,30 @@ impl Calibration {
         let mut curves: Vec<Curve> = mixes.into_iter().map(|percent| self.curve(percent)).collect();
         curves.retain(|curve| !curve.points.is_empty());
         curves
+    }
+
+    /// The tasks of which a request completed while it was measured.
+    pub fn measured(&self) -> impl Iterator<Item = &TaskResult> {
+        self.tasks.iter().filter(|result| result.latency(0).count() > 0)
+    }
+
+    /// The record as it is written: with its word and its doubts first, which follow from it and are not read.
+    #[must_use]
+    pub fn stated(&self) -> Stated<'_> {
+        let doubts = self.doubts();
+        Stated { state: Calibration::word(&doubts), doubts, calibration: self }
+    }
+
+    /// Returns what speaks against it, a sentence each; nothing of one that is settled.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<String> {
+        doubt::of(self)
+    }
+
+    /// The word for a calibration with these doubts.
+    #[must_use]
+    pub const fn word(doubts: &[String]) -> &'static str {
+        if doubts.is_empty() { "SETTLED" } else { "IN DOUBT" }
     }
 
     /// Repeats of all tasks, a count.

@@ -99,7 +99,9 @@ fn device_name(device: &DeviceDescription) -> String {
 }
 
 fn disk_bytes(device: &DeviceDescription) -> Option<u64> {
-    device.block.as_ref()?.disk_size.map(|bytes| bytes.0)
+    // A loop device or a volume has a size of its own, whatever it lies on.
+    let block = device.block.as_ref()?;
+    block.upper_size.or(block.disk_size).map(|bytes| bytes.0)
 }
 
 fn file_system_id(device: &DeviceDescription) -> String {

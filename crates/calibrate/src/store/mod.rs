@@ -15,6 +15,7 @@
 mod agreement;
 mod calibration;
 pub mod csv;
+mod doubt;
 mod environment;
 
 pub use agreement::{AGREEMENT_LIMIT, Agreement, Disagreement};

@@ -86,12 +86,14 @@ fn empty_snapshot() -> plumb_events::Snapshot {
 fn a_sequential_read_takes_the_extents_there_are_and_no_header() {
     let instance = instance("256K");
     let session = instance.recorder.session(Role::User);
-    let rate = sequential_read(&instance, &session, Purpose::Users, 1 << 40).expect("read");
+    let one = Shots { bytes: 1 << 40, count: 1 };
+    let rate = sequential_reads(&instance, &session, Purpose::Users, one).expect("read")[0];
     assert!(rate > 0.0);
     let read = instance.recorder.snapshot().since(&empty_snapshot()).stream(IoStream::Probe).bytes;
     // Two files of 1.5 MB, without a header block each.
     assert_eq!(read, (3 << 20) - 2 * 8192);
-    sequential_read(&instance, &session, Purpose::Users, 300 << 10).expect("read");
+    let rates = sequential_reads(&instance, &session, Purpose::Users, Shots { bytes: 300 << 10, count: 2 });
+    assert_eq!(rates.expect("read").len(), 2, "in two parts");
     let again = instance.recorder.snapshot().since(&empty_snapshot()).stream(IoStream::Probe).bytes;
     assert_eq!(again - read, 2 * (256 << 10) - 2 * 8192);
 }

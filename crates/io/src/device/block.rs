@@ -61,6 +61,9 @@ const SOFTWARE_DEVICES: [(&str, &str); 5] = [
     ("rbd", "is a Ceph block device"),
 ];
 
+/// How LVM ends the names of what a cached volume consists of: of dm-cache and of dm-writecache.
+const LVM_CACHE_PARTS: [&str; 4] = ["_corig", "_cdata", "_wcorig", "_cvol"];
+
 /// What was found beneath a mount.
 pub(super) struct Beneath {
     pub stack: Vec<String>,
@@ -70,10 +73,12 @@ pub(super) struct Beneath {
 
 /// Walks from the mount down to the disks.
 pub(super) fn descend(roots: &Roots, table: &[Mount], mount: &Mount) -> Beneath {
-    let mut walk = Walk { roots, table, stack: Vec::new(), top: None, disks: Vec::new() };
+    let mut walk = Walk { roots, table, stack: Vec::new(), top: None, disks: Vec::new(), caches: Vec::new() };
     walk.mount(mount, 0);
-    let Walk { stack, top, disks, .. } = walk;
-    let block = top.zip(disks.first()).map(|(top, disk)| describe(roots, &top, disk, &disks));
+    let Walk { stack, top, disks, caches, .. } = walk;
+    let block = top
+        .zip(disks.first())
+        .map(|(top, disk)| BlockDevice { caches, ..describe(roots, &top, disk, &disks) });
     let virtualization = virtualization(roots, block.as_ref(), disks.first());
     Beneath { stack, block, virtualization }
 }
@@ -87,6 +92,8 @@ struct Walk<'a> {
     top: Option<PathBuf>,
     /// The sysfs directories of the disks at the bottom.
     disks: Vec<PathBuf>,
+    /// Layers that answer requests without the disk, a sentence each.
+    caches: Vec<String>,
 }
 
 impl Walk<'_> {
@@ -161,6 +168,7 @@ impl Walk<'_> {
         if depth >= DEPTH_MAX {
             return self.push(format!("{name}: the walk ends here"));
         }
+        self.caches.extend(cache_of(device));
         if let Some(partition) = number(&device.join("partition"))
             && let Some(disk) = device.parent()
         {
@@ -207,6 +215,41 @@ fn btrfs_members(sys: &Path, name: &str) -> Vec<String> {
         .unwrap_or_else(|| vec![name.to_owned()])
 }
 
+/// True if the name is this word and a number.
+fn is_numbered(name: &str, word: &str) -> bool {
+    let number = name.strip_prefix(word).unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The cache or memory that a device is, in a sentence; none of a device that passes its requests on.
+///
+/// The kernel tells the kind of a mapped device to root alone: one over a cache is known by the names that LVM
+/// gives its parts.
+fn cache_of(device: &Path) -> Option<String> {
+    let name = device_name(device);
+    if number(&device.join("partition")).is_some() {
+        return None;
+    }
+    if device.join("loop/backing_file").exists() {
+        // Without the word the kernel is older than direct I/O of loop devices.
+        let direct = text(&device.join("loop/dio")).is_some_and(|direct| direct == "1");
+        return (!direct).then(|| format!("{name} reaches its file through the page cache (loop/dio is 0)"));
+    }
+    if is_numbered(&name, "zram") {
+        return Some(format!("{name} is compressed memory"));
+    }
+    if is_numbered(&name, "ram") {
+        return Some(format!("{name} is memory"));
+    }
+    if is_numbered(&name, "bcache") {
+        return Some(format!("{name} is a cache of one device on another (bcache)"));
+    }
+    let slaves = names(&device.join("slaves"));
+    let parts = slaves.iter().filter_map(|slave| text(&device.join("slaves").join(slave).join("dm/name")));
+    let cached = parts.into_iter().any(|part| LVM_CACHE_PARTS.iter().any(|end| part.ends_with(end)));
+    cached.then(|| format!("{name} is a cache of one device on another (dm-cache)"))
+}
+
 /// The kernel writes `!` for the slashes in a device's name.
 fn device_name(device: &Path) -> String {
     base_name(device).replace('!', "/")
@@ -245,14 +288,20 @@ fn describe(roots: &Roots, top: &Path, disk: &Path, disks: &[PathBuf]) -> BlockD
         partition,
         disk: device_name(disk),
         disks: disks.iter().map(|disk| device_name(disk)).collect(),
-        disk_size: number(&disk.join("size")).map(|sectors| Bytes(sectors.saturating_mul(SECTOR_BYTES))),
+        disk_size: size_of(disk),
         vendor: vendor(disk),
         model: model(disk),
         driver: drivers(roots, disk).into_iter().next(),
         queue: queue::read(disk),
         upper_queue,
+        caches: Vec::new(),
+        upper_size: (whole != disk).then(|| size_of(whole)).flatten(),
         loop_direct_io: text(&whole.join("loop/dio")).map(|direct| direct == "1"),
     }
+}
+
+fn size_of(device: &Path) -> Option<Bytes> {
+    number(&device.join("size")).map(|sectors| Bytes(sectors.saturating_mul(SECTOR_BYTES)))
 }
 
 fn device_number(device: &Path) -> Option<DeviceNumber> {

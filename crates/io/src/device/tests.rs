@@ -208,6 +208,48 @@ fn of_a_loop_device_it_is_said_how_it_reaches_its_file() {
     assert_eq!(note(None), format!("{file}: every block may be cached twice"));
 }
 
+#[test]
+fn layers_that_answer_without_the_disk_are_named() {
+    let check = |device: &str, files: &[(&str, &str)], expect: Option<&str>| {
+        let machine = Machine::new();
+        let disk = format!("sys/devices/virtual/block/{device}");
+        machine.device(&disk, "7:0").mounted("7:0", "ext4 /dev/x rw");
+        for (name, text) in files {
+            machine.file(&format!("{disk}/{name}"), text);
+        }
+        let block = machine.describe().block.expect("a device");
+        assert_eq!(block.caches.iter().map(String::as_str).collect::<Vec<_>>(), Vec::from_iter(expect));
+    };
+    let file = ("loop/backing_file", "/x.img\n");
+    let cached = Some("loop0 reaches its file through the page cache (loop/dio is 0)");
+    check("loop0", &[file, ("loop/dio", "0\n")], cached);
+    check("loop0", &[file], cached);
+    check("loop0", &[file, ("loop/dio", "1\n")], None);
+    check("zram0", &[], Some("zram0 is compressed memory"));
+    check("ram1", &[], Some("ram1 is memory"));
+    check("bcache0", &[], Some("bcache0 is a cache of one device on another (bcache)"));
+    check("rambus", &[], None);
+    check("vda", &[], None);
+}
+
+#[test]
+fn a_volume_over_a_cache_is_told_by_the_names_of_its_parts() {
+    let caches = |part: &str| {
+        let machine = Machine::new();
+        let volume = "sys/devices/virtual/block/dm-2";
+        let below = "sys/devices/virtual/block/dm-1";
+        machine
+            .device(below, "253:1")
+            .file(&format!("{below}/dm/name"), part)
+            .device(volume, "253:2")
+            .mounted("253:2", "xfs /dev/mapper/vg-data rw")
+            .link(&format!("{volume}/slaves/dm-1"), below);
+        machine.describe().block.expect("a device").caches
+    };
+    assert_eq!(caches("vg-data_corig\n"), ["dm-2 is a cache of one device on another (dm-cache)"]);
+    assert_eq!(caches("vg-thin_tdata\n"), [""; 0]);
+}
+
 fn nvme(machine: &Machine) -> &Machine {
     let disk = "sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1";
     machine.device(disk, "259:0").device(&format!("{disk}/nvme0n1p2"), "259:2");

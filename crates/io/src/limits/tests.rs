@@ -177,3 +177,42 @@ fn what_was_free_is_told_as_it_was_when_the_disk_was_full() {
     drop(directory);
     assert_eq!(error.to_string(), said);
 }
+
+#[test]
+fn a_quota_of_processors_is_read_in_both_layouts_with_what_it_cost() {
+    let check = |files: &[(&str, &str)], expect: &[(f64, u64, u64, u64)]| {
+        let (_directory, roots) = machine(files);
+        let found: Vec<_> = cpu_quotas_at(&roots)
+            .iter()
+            .map(|quota| (quota.cpus, quota.periods, quota.throttled, quota.throttled_time.0))
+            .collect();
+        assert_eq!(found, expect);
+    };
+    let one_tree = ("proc/self/cgroup", "0::/a/b\n");
+    let stat = "usage_usec 900\nnr_periods 30\nnr_throttled 25\nthrottled_usec 1560000\n";
+    check(
+        &[
+            one_tree,
+            ("sys/fs/cgroup/a/b/cpu.max", "20000 100000\n"),
+            ("sys/fs/cgroup/a/b/cpu.stat", stat),
+            ("sys/fs/cgroup/a/cpu.max", "max 100000\n"),
+        ],
+        &[(0.2, 30, 25, 1_560_000_000)],
+    );
+    check(&[one_tree], &[]);
+    let own_tree = ("proc/self/cgroup", "4:memory:/\n1:cpu,cpuacct:/x\n");
+    let old = [
+        own_tree,
+        ("sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "150000\n"),
+        ("sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n"),
+        ("sys/fs/cgroup/cpu/x/cpu.stat", "nr_periods 4\nnr_throttled 1\nthrottled_time 7000000\n"),
+        ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+        ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+    ];
+    check(&old, &[(1.5, 4, 1, 7_000_000)]);
+    let (_directory, roots) = machine(&old);
+    let earlier = cpu_quotas_at(&roots).remove(0);
+    let later = CpuQuota { periods: 9, throttled: 4, throttled_time: Nanos(9_000_000), ..earlier.clone() };
+    let grown = later.since(&earlier);
+    assert_eq!((grown.periods, grown.throttled, grown.throttled_time.0), (5, 3, 2_000_000));
+}

@@ -9,19 +9,21 @@
 use super::claims::Tests;
 use super::doubts::contradicted;
 use super::head::created;
-use super::result::{ClaimOutcome, JudgedClaim, PhasePart, Recommendation, StolenFigure};
+use super::result::{
+    ClaimOutcome, DoubtfulFact, DoubtfulRuns, EndsNanos, JudgedClaim, PhasePart, Recommendation, StolenFigure,
+};
 use super::seen::Seen;
 use super::stability::effect;
 use super::stolen::MUCH;
 use super::units;
 use crate::bundle::Settled;
-use crate::record::Finding;
+use crate::record::{Fact, Finding, capital};
 use crate::study::Claim;
 use crate::vocabulary::Better;
 use plumb_proof::best::{self, Arms, Best, Gain};
 use plumb_proof::family::advice_levels;
 use plumb_proof::interval::Interval;
-use plumb_proof::randomisation::Side;
+use plumb_proof::randomisation::{Side, fewest_blocks};
 use plumb_proof::signed_rank;
 use plumb_proof::verdict::{Aim, TOO_LARGE, Verdict};
 
@@ -37,17 +39,23 @@ const SELF_P: f64 = 0.01;
 /// The settings to use; none when no arm is better than the reference beyond doubt.
 pub(super) fn recommendation(
     seen: &Seen<'_>,
-    claims: &[JudgedClaim],
+    (claims, doubtful): (&[JudgedClaim], Option<&DoubtfulRuns>),
     tests: &Tests,
 ) -> Option<Recommendation> {
     let plan = &seen.contents.plan;
     let Best { candidates, better } = chosen(seen, tests)?;
+    // An arm that was answered from memory where others asked a device is better at another thing.
+    let of_memory = |arm: usize| {
+        let compared = doubtful.filter(|found| found.compares_memory_with_a_device(plan.schedule.arms));
+        compared.is_some_and(|found| found.cached.iter().any(|cached| cached.arm == arm))
+    };
     // What is UNSTABLE, INVALID or IMPOSSIBLE about a claim is so about its arms, and what is better on no average is no advice.
     let doubted = |arm: usize| {
         let about = plan.study.claims.iter().zip(claims);
         let mut about = about.filter(|(claim, _)| claim.all_arms(&plan.design).contains(&arm));
         about.any(|(_, judged)| speaks_against_the_data(&judged.verdict) || judged.asked_only)
             || !contradicted(seen, &[arm]).is_empty()
+            || of_memory(arm)
     };
     let reference = plan.schedule.reference;
     let changes = |arm: usize| {
@@ -65,6 +73,8 @@ pub(super) fn recommendation(
     let levels = plan.study.factors.iter().zip(&plan.design.arms[arm]);
     let settings: Vec<_> = levels.flat_map(|(factor, level)| &factor.levels[*level].settings).collect();
     let alone = candidates.len() == 1;
+    let too_few = blocks_to_tell_apart(plan.schedule.arms, tests.advice_level);
+    let too_few = Some(too_few).filter(|needed| seen.blocks.len() < *needed && plan.advice_claim().is_none());
     let evidence = match plan.advice_claim() {
         Some(claim) => {
             let name = &plan.study.claims[claim].name;
@@ -73,6 +83,12 @@ pub(super) fn recommendation(
                 seen.blocks.len()
             )
         }
+        None if too_few.is_some() => format!(
+            "{} arms over {} blocks, which are too few to tell arms from each other; of those that look as good it changes \
+             least, and its gain is shrunk for the choice",
+            plan.schedule.arms,
+            seen.blocks.len()
+        ),
         None if alone => format!("the best of {} arms over {} blocks", plan.schedule.arms, seen.blocks.len()),
         None => format!(
             "one of {} of {} arms that cannot be told from the best over {} blocks; of those that look as good it changes least, \
@@ -87,12 +103,20 @@ pub(super) fn recommendation(
         settings: settings.into_iter().cloned().collect(),
         against: plan.arm_name(reference),
         candidates,
+        blocks_to_tell_apart: too_few.map(|needed| needed as u64),
         gain: match plan.study.measure.better {
             Better::Lower => effect(estimate, interval, level),
             Better::Higher => effect(-estimate, Interval { low: -interval.high, high: -interval.low }, level),
         },
         evidence,
     })
+}
+
+/// The fewest blocks in which one arm can be proved worse than another that ran once a block: one
+/// of 2K - 3 tests on one side, whose smallest p halves with each block.
+fn blocks_to_tell_apart(arms: usize, advice_level: f64) -> usize {
+    let tests = (2 * arms).saturating_sub(3).max(1) as f64;
+    fewest_blocks(0.5, 2.0 * advice_level / tests)
 }
 
 /// The candidates, and those better than the reference.
@@ -122,15 +146,32 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
     answer.is(side).then(|| Best { candidates: vec![treatment], better: vec![(treatment, gain)] })
 }
 
+/// Adds to the reasons of each claim which of its arms were answered from memory.
+pub(super) fn say_what_answered(
+    seen: &Seen<'_>,
+    claims: &mut [JudgedClaim],
+    doubtful: Option<&DoubtfulRuns>,
+) {
+    let plan = &seen.contents.plan;
+    for (claim, judged) in plan.study.claims.iter().zip(claims) {
+        let arms = claim.all_arms(&plan.design).into_iter();
+        let said = arms.filter_map(|arm| doubtful?.of_arm(arm, &plan.arm_name(arm), plan.schedule.arms));
+        // The decisive reason stays the last.
+        judged.reasons.splice(0..0, said);
+    }
+}
+
 pub(super) fn findings(
     seen: &Seen<'_>,
-    claims: &[JudgedClaim],
+    (claims, doubtful): (&[JudgedClaim], Option<&DoubtfulRuns>),
     (recommendation, stolen): (Option<&Recommendation>, Option<&StolenFigure>),
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(units::findings(seen));
     findings.extend(marked(seen));
     findings.extend(itself(seen));
+    findings.extend(doubtful.into_iter().flat_map(|doubtful| of_memory(seen, doubtful)));
+    findings.extend(doubtful.into_iter().flat_map(disturbed));
     findings.extend(busy(seen));
     findings.extend(stolen.and_then(others_had_it));
     findings.extend(use_these(seen, claims, recommendation));
@@ -141,7 +182,20 @@ pub(super) fn findings(
     findings.extend(looks_too_large(claims));
     findings.extend(one_phase(&seen.contents.plan.study.claims, claims));
     findings.extend(one_database(seen));
+    findings.extend(calibration_in_doubt(seen));
     findings
+}
+
+/// The bound that figures were held against, where it is no bound.
+fn calibration_in_doubt(seen: &Seen<'_>) -> Option<Finding> {
+    let doubts = &seen.contents.environment.calibration_doubts;
+    (!doubts.is_empty()).then(|| {
+        finding(
+            "The calibration of the device is IN DOUBT",
+            doubts.join("; "),
+            "no figure was held against it: calibrate again while nothing else uses the device",
+        )
+    })
 }
 
 /// Claims whose typical run and average disagree.
@@ -191,10 +245,14 @@ fn one_database(seen: &Seen<'_>) -> Option<Finding> {
 fn one_phase(asked: &[Claim], claims: &[JudgedClaim]) -> Vec<Finding> {
     let row = |(asked, claim): (&Claim, &JudgedClaim)| {
         let why = claim.why.as_ref().filter(|why| why.phases.len() > 1)?;
+        // A share of nothing is none, and phases are of whole runs.
+        if !why.is_told() || why.per.is_some() {
+            return None;
+        }
         let whole = why.treatment_elapsed_ns as f64 - why.reference_elapsed_ns as f64;
         let share = |phase: &PhasePart| (phase.treatment_ns as f64 - phase.reference_ns as f64) / whole;
         let most = why.phases.iter().max_by(|one, two| share(one).total_cmp(&share(two)))?;
-        let clear = most.ends.is_some_and(|ends| (ends.low_ns > 0) == (ends.high_ns > 0));
+        let clear = most.ends.is_some_and(EndsNanos::is_told);
         let what = format!("The difference of {} lies in the phase {}", claim.name, most.name);
         match asked.phase.as_deref().map(|named| (named, why.phases.iter().find(|phase| phase.name == named)))
         {
@@ -259,14 +317,55 @@ fn itself(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
+/// Arms that were answered from memory, and layers that answer for the disk.
+fn of_memory(seen: &Seen<'_>, doubtful: &DoubtfulRuns) -> Vec<Finding> {
+    let plan = &seen.contents.plan;
+    let of_fact = |fact: Fact| doubtful.facts.iter().find(|found| found.fact == fact);
+    let cached = doubtful.cached.iter().filter_map(|cached| {
+        let said = doubtful.of_arm(cached.arm, &plan.arm_name(cached.arm), plan.schedule.arms)?;
+        let most = of_fact(Fact::PageCache)?;
+        Some(finding(
+            said,
+            format!("most in run {} ({}): {}", most.run, most.arm, most.evidence),
+            "make the data larger than memory",
+        ))
+    });
+    let others = [Fact::CacheBelow, Fact::AboveDevice].into_iter().filter_map(of_fact);
+    cached.chain(others.map(|found| counted(found, found.fact.advice()))).collect()
+}
+
+/// A finding for each disturbance of runs that count; the one about the hypervisor is separate.
+fn disturbed(doubtful: &DoubtfulRuns) -> Vec<Finding> {
+    let ours = doubtful.facts.iter().filter(|found| found.fact.is_disturbance() && found.fact != Fact::Steal);
+    let advice = |fact| match fact {
+        Fact::Quota => {
+            "what varies servers or methods was judged within the quota: raise it to see what they do without"
+        }
+        _ => {
+            "blocks hold runs of all arms, so it costs precision: study at a quieter time for smaller effects"
+        }
+    };
+    ours.map(|found| counted(found, advice(found.fact))).collect()
+}
+
+fn counted(found: &DoubtfulFact, advice: &str) -> Finding {
+    let DoubtfulFact { fact, runs, blocks, run, arm, evidence, .. } = found;
+    let runs = format!("{} and {}", plural(*runs, "run"), plural(*blocks, "block"));
+    finding(capital(fact.words().1), format!("in {runs}; most in run {run} ({arm}): {evidence}"), advice)
+}
+
+fn plural(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn busy(seen: &Seen<'_>) -> Option<Finding> {
     let settled: Vec<&Settled> =
         seen.blocks.iter().flat_map(|(_, runs)| runs.iter().map(|run| &run.settled)).collect();
     let busy = settled.iter().filter(|settled| !settled.idle).count();
     (busy as f64 > BUSY_SHARE * settled.len() as f64).then(|| {
         finding(
-            "Others used the device",
-            format!("{busy} of {} runs began before it was idle", settled.len()),
+            "The device was not idle before runs",
+            format!("{busy} of {} runs began before it was", settled.len()),
             "the random order balances it at the cost of precision; study at a quieter time for smaller effects",
         )
     })
@@ -348,9 +447,14 @@ fn use_these(
         ends.0,
         ends.1
     );
-    let evidence = match &others[..] {
-        [] => against,
-        _ => format!("{against}; not told from it: {}", others.join(", ")),
+    let evidence = match (&others[..], found.blocks_to_tell_apart) {
+        ([], _) => against,
+        // What no figures could have shown is not said of those that there are.
+        (_, Some(needed)) => format!(
+            "{against}; whether another arm is as good takes {needed} blocks or more to tell, and these are {}",
+            seen.blocks.len()
+        ),
+        (_, None) => format!("{against}; not told from it: {}", others.join(", ")),
     };
     Some(finding(what, evidence, format!("set {}", varied.join(" "))))
 }
@@ -454,7 +558,24 @@ fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
     ))
 }
 
-pub(super) fn not_tested(seen: &Seen<'_>) -> Vec<String> {
+/// Whether runs had the machine to themselves, by what was read around them.
+fn other_work(doubtful: Option<&DoubtfulRuns>) -> String {
+    match doubtful {
+        Some(found) if found.disturbed > 0 => format!(
+            "A quiet machine: {} of {} runs were disturbed, in {}.",
+            found.disturbed,
+            found.runs,
+            plural(found.disturbed_blocks, "block")
+        ),
+        Some(found) if found.judged == found.runs => {
+            "Other work beside the runs: each had the machine to itself as far as the study could see."
+                .to_string()
+        }
+        _ => "Other work beside the runs: whether there was any is not known.".to_string(),
+    }
+}
+
+pub(super) fn not_tested(seen: &Seen<'_>, doubtful: Option<&DoubtfulRuns>) -> Vec<String> {
     let plan = &seen.contents.plan;
     let study = &plan.study;
     let mut sentences = vec![
@@ -474,9 +595,6 @@ pub(super) fn not_tested(seen: &Seen<'_>) -> Vec<String> {
     if study.factors.len() > 2 {
         sentences.push("Interactions of three factors and more.".to_string());
     }
-    sentences.push(
-        "Other work beside the runs: each had the machine to itself as far as the study could see."
-            .to_string(),
-    );
+    sentences.push(other_work(doubtful));
     sentences
 }

@@ -205,7 +205,10 @@ fn device(seen: &Seen<'_>, record: &Record) -> Option<String> {
             && ["directio", "setall"].contains(&receipt.asked.as_str())
             && receipt.held == Held::Held
     });
-    let limits = seen.contents.environment.limits.iter().filter(|limit| limit.unit == "MB/s");
+    let environment = &seen.contents.environment;
+    // Nothing is impossible by a calibration that another load or a cache had a part in.
+    let known = environment.calibration_doubts.is_empty();
+    let limits = environment.limits.iter().filter(|limit| known && limit.unit == "MB/s");
     let most = limits.map(|limit| limit.high * MEGABYTE).fold(0.0, f64::max);
     if !direct || most == 0.0 {
         return None;

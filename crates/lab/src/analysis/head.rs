@@ -168,6 +168,7 @@ pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
             value: record.filter(|_| shown).map(|record| measure.value(record)),
             counted: counted(seen, run),
             validity: validity.as_ref().map(|validity| validity.state),
+            doubtful: validity.as_ref().map_or_else(Vec::new, |validity| validity.doubtful.clone()),
             basis: match (&run.ended, validity) {
                 (Ended::Failed { reason }, _) => reason.clone(),
                 (Ended::Finished, validity) => validity.map_or(String::new(), |validity| validity.basis),

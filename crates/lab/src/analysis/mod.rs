@@ -14,6 +14,7 @@
 mod advice;
 mod canary;
 mod claims;
+mod disturbed;
 mod doubts;
 mod effects;
 mod head;
@@ -42,8 +43,11 @@ pub fn analyse(contents: &Contents) -> Analysis {
     // Figures of a study that may go on are looked at by nobody: a look would have its price.
     let ended = seen.contents.has_ended();
     let tests = ended.then(|| claims::test(&seen));
-    let claims = tests.as_ref().map_or_else(Vec::new, |tests| claims::claims(&seen, &stability, tests));
-    let recommendation = tests.as_ref().and_then(|tests| advice::recommendation(&seen, &claims, tests));
+    let mut claims = tests.as_ref().map_or_else(Vec::new, |tests| claims::claims(&seen, &stability, tests));
+    let doubtful = disturbed::figure(&seen);
+    advice::say_what_answered(&seen, &mut claims, doubtful.as_ref());
+    let about = (claims.as_slice(), doubtful.as_ref());
+    let recommendation = tests.as_ref().and_then(|tests| advice::recommendation(&seen, about, tests));
     let stolen = stability.stolen(&seen).filter(|_| ended);
     let (state, end_time, elapsed_ns) = head::ended(&seen);
     Analysis {
@@ -63,12 +67,13 @@ pub fn analyse(contents: &Contents) -> Analysis {
         changes: if ended { stability.changes(&seen) } else { Vec::new() },
         canary: if ended { stability.canary(&seen) } else { Vec::new() },
         stolen: stolen.clone(),
+        doubtful: doubtful.clone(),
         order: if ended { stability.order } else { None },
         changes_need_blocks: Search::usual(0).values_needed() as u64,
         canary_needs_blocks: STEP_BLOCKS_MIN as u64,
         runs: head::runs(&seen),
-        findings: advice::findings(&seen, &claims, (recommendation.as_ref(), stolen.as_ref())),
-        not_tested: advice::not_tested(&seen),
+        findings: advice::findings(&seen, about, (recommendation.as_ref(), stolen.as_ref())),
+        not_tested: advice::not_tested(&seen, doubtful.as_ref()),
         recommendation,
         claims,
         calibration: head::calibration(&seen),

@@ -11,7 +11,7 @@
 //! has no infinity, and too few blocks bound nothing.
 
 use crate::bundle::Environment;
-use crate::record::{Finding, IoProfile, MeasuredLimits, Phase, RunState, SettingRow};
+use crate::record::{Fact, Finding, IoProfile, MeasuredLimits, Phase, RunState, SettingRow};
 use crate::study::Study;
 use crate::vocabulary::{Assignment, Measure};
 use plumb_proof::equivalence::Equivalence;
@@ -66,6 +66,9 @@ pub struct Analysis {
     /// What the hypervisor gave to other guests during the runs; none where no run says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stolen: Option<StolenFigure>,
+    /// Runs of used blocks whose circumstances make them doubtful; none where no run was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubtful: Option<DoubtfulRuns>,
     /// The fewest used blocks in which a change can be found.
     pub changes_need_blocks: u64,
     /// The fewest in which a change of the canary can be found.
@@ -280,6 +283,13 @@ pub struct ArmPair {
 pub struct Why {
     /// How the sessions' times became parts of the elapsed time, in a sentence.
     pub basis: String,
+    /// The operation that all times are of, where the runs lasted for the same time and did
+    /// different work; none where they are of whole runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per: Option<String>,
+    /// The whole difference by blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ends: Option<EndsNanos>,
     /// What runs before: the arm's name, or the level's.
     pub reference: String,
     /// What runs after.
@@ -292,6 +302,15 @@ pub struct Why {
     pub parts: Vec<WhyPart>,
     /// The phases of the run, in order of their begin; they may overlap.
     pub phases: Vec<PhasePart>,
+}
+
+impl Why {
+    /// True if the interval of the whole difference excludes 0, so that a part is a share of
+    /// something. Without an interval: if there is any difference.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.ends.map_or(self.reference_elapsed_ns != self.treatment_elapsed_ns, EndsNanos::is_told)
+    }
 }
 
 /// The time of a phase on both sides.
@@ -314,6 +333,14 @@ pub struct EndsNanos {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
+}
+
+impl EndsNanos {
+    /// True if it does not include 0.
+    #[must_use]
+    pub const fn is_told(self) -> bool {
+        self.low_ns > 0 || self.high_ns < 0
+    }
 }
 
 /// CPU, or the wait for one event, on both sides.
@@ -466,6 +493,51 @@ pub struct StolenFigure {
     pub explains: Option<Explains>,
 }
 
+/// Runs of used blocks beside which others used the machine, or for which a cache answered.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DoubtfulRuns {
+    /// All these runs.
+    pub runs: u64,
+    /// Those whose circumstances are known.
+    pub judged: u64,
+    /// Those that others, a quota or want of memory disturbed.
+    pub disturbed: u64,
+    /// The blocks that have one of these.
+    pub disturbed_blocks: u64,
+    /// Each fact that makes a run doubtful.
+    pub facts: Vec<DoubtfulFact>,
+    /// The arms that read from the page cache.
+    pub cached: Vec<CachedArm>,
+}
+
+/// A fact that makes runs doubtful.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DoubtfulFact {
+    /// The fact.
+    pub fact: Fact,
+    /// Runs that it makes doubtful.
+    pub runs: u64,
+    /// Their blocks.
+    pub blocks: u64,
+    /// The largest share of a run.
+    pub most: f64,
+    /// The number of that run.
+    pub run: u64,
+    /// The arm of that run.
+    pub arm: String,
+    /// The figures of that run in a sentence.
+    pub evidence: String,
+}
+
+/// An arm whose reads the page cache answered.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CachedArm {
+    /// The arm.
+    pub arm: usize,
+    /// The mean share of the bytes read over its runs.
+    pub share: f64,
+}
+
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StudyRun {
@@ -489,6 +561,9 @@ pub struct StudyRun {
     pub counted: Counted,
     /// Whether its receipts held and its result was verified; none when it did not finish.
     pub validity: Option<RunState>,
+    /// What makes it doubtful all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubtful: Vec<Fact>,
     /// The basis of that in a line, such as `3 of 3 checks passed, 15 of 15 receipts held`.
     pub basis: String,
 }
@@ -519,6 +594,9 @@ pub struct Recommendation {
     pub against: String,
     /// The arms that cannot be told from the best, this one among them: the best is one of these.
     pub candidates: Vec<usize>,
+    /// The fewest blocks in which the arms could have been told apart, where there were fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks_to_tell_apart: Option<u64>,
     /// The gain to expect, as the ratio of the measure, shrunk for having been chosen and for
     /// having been significant; below 1 is a gain where lower is better.
     pub gain: Effect,

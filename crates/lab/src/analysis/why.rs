@@ -17,6 +17,10 @@
 //! A part of an arm is the mean over its counted runs, one of several arms the mean over these; averages are linear, so that the sum stays exact. What
 //! rounding to nanoseconds leaves is with the unaccounted part, which the report derives.
 //!
+//! Runs that end by the clock last alike whatever they do. Where their elapsed times are the same
+//! and their work is not, all times are those of one operation, as comparisons have it. Of a
+//! difference that is not told from nothing no share is stated.
+//!
 //! Phases are the other way to cut a run: by when, not by what for. Of both kinds the difference has an interval over blocks,
 //! Student's, each alone: they say which parts are worth looking at, and nothing is proved of them.
 
@@ -26,6 +30,7 @@ use crate::analysis::result::{
     ArmPair, Covered, EndsNanos, PhasePart, ProfilePair, RunProfile, Why, WhyPart,
 };
 use crate::bundle::RunRecord;
+use crate::info;
 use crate::record::Record;
 use crate::study::{Claim, Sides};
 use plumb_events::SessionKind;
@@ -55,8 +60,14 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
         }
     };
     let (cpu, basis) = plan.study.vocabulary.parts();
-    let (reference_elapsed, reference) = mean_parts(&seen.records(&sides.from), cpu)?;
-    let (treatment_elapsed, treatment) = mean_parts(&seen.records(&sides.to), cpu)?;
+    let (from, to) = (seen.records(&sides.from), seen.records(&sides.to));
+    let per = of_same_time(&from, &to);
+    let factor = |record: &Record| match per {
+        Some(_) => 1.0 / done(record).max(1.0),
+        None => 1.0,
+    };
+    let (reference_elapsed, reference) = mean_parts(&from, cpu, factor)?;
+    let (treatment_elapsed, treatment) = mean_parts(&to, cpu, factor)?;
     let names = reference.keys().chain(treatment.keys()).collect::<std::collections::BTreeSet<_>>();
     let part = |name: &String| {
         let class = reference.get(name).or(treatment.get(name)).map_or("", |(class, _)| class.as_str());
@@ -67,12 +78,16 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
             reference_ns: nanos(&reference),
             treatment_ns: nanos(&treatment),
             ends: ends(seen, &sides, |record| {
-                parts(record, cpu).iter().filter(|(own, ..)| own == name).map(|(_, _, nanos)| nanos).sum()
+                let parts = parts(record, cpu);
+                let own = parts.iter().filter(|(own, ..)| own == name).map(|(_, _, nanos)| nanos);
+                own.sum::<f64>() * factor(record)
             }),
         }
     };
     Some(Why {
         basis: basis.to_string(),
+        per: per.map(str::to_string),
+        ends: ends(seen, &sides, |record| record.header.elapsed_ns as f64 * factor(record)),
         reference: name(&sides.from, claim.change.from),
         treatment: name(&sides.to, claim.change.to),
         reference_elapsed_ns: reference_elapsed.round() as u64,
@@ -80,6 +95,30 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
         parts: names.into_iter().map(part).collect(),
         phases: phases(seen, &sides),
     })
+}
+
+/// Elapsed times, and amounts of work, this near to each other, a share, are the same.
+const SAME: f64 = 0.02;
+
+/// The operations of a run, a count; 0 where nothing counts them.
+fn done(record: &Record) -> f64 {
+    info::operations(record).map_or(0.0, |(_, count)| count as f64)
+}
+
+/// The operation that runs of both sides did more or less often in the same time; none where they
+/// did the same work, for then their elapsed times are what differs.
+fn of_same_time(from: &[(&RunRecord, &Record)], to: &[(&RunRecord, &Record)]) -> Option<&'static str> {
+    let mean = |runs: &[(&RunRecord, &Record)], of: &dyn Fn(&Record) -> f64| {
+        runs.iter().map(|(_, record)| of(record)).sum::<f64>() / runs.len().max(1) as f64
+    };
+    let near = |of: &dyn Fn(&Record) -> f64| {
+        let (one, two) = (mean(from, of), mean(to, of));
+        (one - two).abs() <= SAME * one.max(two)
+    };
+    let (name, _) = info::operations(from.first()?.1)?;
+    let counted = from.iter().chain(to).all(|(_, record)| done(record) > 0.0);
+    let same_time = near(&|record| record.header.elapsed_ns as f64);
+    (counted && same_time && !near(&done)).then_some(name)
 }
 
 /// The phases of both sides' runs, as the first run has them in order.
@@ -190,6 +229,14 @@ pub(crate) fn between(
     };
     Some(Why {
         basis: PARTS_OF_ACTIVE.to_string(),
+        per: None,
+        ends: is_paired
+            .then(|| {
+                let elapsed = |run: &Record| run.header.elapsed_ns as f64 * factor(run);
+                let pairs = reference.1.iter().zip(treatment.1);
+                of_differences(&pairs.map(|(one, two)| elapsed(two) - elapsed(one)).collect::<Vec<_>>())
+            })
+            .flatten(),
         reference: reference.0.to_string(),
         treatment: treatment.0.to_string(),
         reference_elapsed_ns: reference_elapsed.round() as u64,
@@ -205,16 +252,22 @@ fn of_differences(differences: &[f64]) -> Option<EndsNanos> {
     Some(EndsNanos { low_ns: interval.low.round() as i64, high_ns: interval.high.round() as i64 })
 }
 
-/// The mean elapsed time of some runs, and the means of its parts.
-fn mean_parts(runs: &[(&RunRecord, &Record)], cpu: &str) -> Option<(f64, Parts)> {
+/// The mean elapsed time of some runs, and the means of its parts, each time of a run times its own
+/// factor.
+fn mean_parts(
+    runs: &[(&RunRecord, &Record)],
+    cpu: &str,
+    factor: impl Fn(&Record) -> f64,
+) -> Option<(f64, Parts)> {
     if runs.is_empty() {
         return None;
     }
     let (mut elapsed, mut sum) = (0.0, Parts::new());
     for ((_, record), count) in runs.iter().zip(counts(runs)) {
-        elapsed += record.header.elapsed_ns as f64 / count;
+        let factor = factor(record) / count;
+        elapsed += record.header.elapsed_ns as f64 * factor;
         for (name, class, nanos) in parts(record, cpu) {
-            sum.entry(name).or_insert((class, 0.0)).1 += nanos / count;
+            sum.entry(name).or_insert((class, 0.0)).1 += nanos * factor;
         }
     }
     Some((elapsed, sum))

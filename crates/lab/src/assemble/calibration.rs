@@ -13,7 +13,8 @@ const RECORD_BLOCK_BYTES: u64 = 8 * Bytes::K;
 /// What was measured in this run, and what the run reached of the device's limits.
 pub(super) fn calibration(seen: &Evidence) -> Option<MeasuredLimits> {
     let shares = shares(seen);
-    let calibrated = seen.calibrated;
+    let calibrated = seen.calibrated.as_ref();
+    let read = calibrated.map(|found| &found.sequential_read);
     if calibrated.is_none() && shares.is_empty() {
         return None;
     }
@@ -22,12 +23,23 @@ pub(super) fn calibration(seen: &Evidence) -> Option<MeasuredLimits> {
     let directory = first_file.and_then(|file| file.parent()).unwrap_or(&seen.inside.home);
     Some(MeasuredLimits {
         path: directory.display().to_string(),
-        sequential_read_bytes_per_s: calibrated.map(|found| found.sequential_read),
+        sequential_read_bytes_per_s: read.map(|rate| rate.median),
+        sequential_read_low_bytes_per_s: read.map(|rate| rate.low),
+        sequential_read_high_bytes_per_s: read.map(|rate| rate.high),
+        sequential_read_unsettled: read.and_then(|rate| rate.reason.clone()),
         random_read_8k_ns: calibrated
             .filter(|_| block_bytes == RECORD_BLOCK_BYTES)
             .map(|found| found.block_read_ns),
         shares,
     })
+}
+
+/// A rate of the device, bytes a second, with the ends of its interval where it has one.
+#[derive(Clone, Copy)]
+struct Limit {
+    name: &'static str,
+    rate: f64,
+    ends: Option<[f64; 2]>,
 }
 
 /// Streams of the build against the device's sequential limits: those of a calibration
@@ -37,12 +49,22 @@ fn shares(seen: &Evidence) -> Vec<LimitShare> {
         Some(DeviceLimits::Calibrated(stored)) => Some(stored),
         _ => None,
     };
+    let of_stored = |name, rate: Option<f64>| rate.map(|rate| Limit { name, rate, ends: None });
     let (read, write) = match stored {
         Some(stored) => (
-            stored.sequential_read_bytes_per_s.map(|rate| ("the device's sequential read", rate)),
-            stored.sequential_write_bytes_per_s.map(|rate| ("the device's sequential write", rate)),
+            of_stored("the device's sequential read", stored.sequential_read_bytes_per_s),
+            of_stored("the device's sequential write", stored.sequential_write_bytes_per_s),
         ),
-        None => (seen.calibrated.map(|found| ("the raw sequential read", found.sequential_read)), None),
+        None => {
+            // Parts that disagree by a half say nothing of the device's limit.
+            let found = seen.calibrated.as_ref().map(|found| &found.sequential_read);
+            let settled = found.filter(|rate| rate.settled).map(|rate| Limit {
+                name: "the raw sequential read",
+                rate: rate.median,
+                ends: Some([rate.low, rate.high]),
+            });
+            (settled, None)
+        }
     };
     let timeline = Timeline::of(seen);
     let reached = [
@@ -52,13 +74,15 @@ fn shares(seen: &Evidence) -> Vec<LimitShare> {
         ("temp writes of the runs", Purpose::Temp, timeline.rate_in_build(IoStream::TempWrites), write),
         ("index writes", Purpose::Indx, timeline.rate_in_build(IoStream::IndexWrites), write),
     ];
-    let share = |(what, purpose, rate, limit): (&str, Purpose, Option<f64>, Option<(&str, f64)>)| {
-        let (name, limit) = limit.filter(|_| is_beside_the_tables(seen, purpose))?;
+    let share = |(what, purpose, rate, limit): (&str, Purpose, Option<f64>, Option<Limit>)| {
+        let limit = limit.filter(|_| is_beside_the_tables(seen, purpose))?;
         Some(LimitShare {
             what: what.to_string(),
             reached_bytes_per_s: rate?,
-            limit: name.to_string(),
-            limit_bytes_per_s: limit,
+            limit: limit.name.to_string(),
+            limit_bytes_per_s: limit.rate,
+            limit_low_bytes_per_s: limit.ends.map(|[low, _]| low),
+            limit_high_bytes_per_s: limit.ends.map(|[_, high]| high),
         })
     };
     reached.into_iter().filter_map(share).collect()

@@ -2,8 +2,8 @@
 
 use super::Evidence;
 use crate::record::{Device, DirectIoAnswer, IoUringAnswer, QueueLimits};
-use plumb_io::RingSetup;
 use plumb_io::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
+use plumb_io::{DirectIo, RingSetup};
 use plumb_units::{Bytes, path_text};
 
 pub(super) fn devices(seen: &Evidence) -> Vec<Device> {
@@ -15,6 +15,7 @@ fn device_of(seen: &Evidence, description: &DeviceDescription) -> Device {
     let method = if seen.inside.in_memory() { "null".to_string() } else { access.method.kind().to_string() };
     let mut device = device(description, &method, &access.method_reason());
     device.notes.push(access.direct_reason.clone());
+    device.used_direct_io = (!seen.inside.in_memory()).then_some(access.direct == DirectIo::Required);
     device
 }
 
@@ -41,6 +42,8 @@ pub fn device(description: &DeviceDescription, method: &str, method_reason: &str
         queue: block.map(limits).unwrap_or_default(),
         direct_io: direct_io(&description.direct_io),
         io_uring: io_uring(&description.io_uring),
+        used_direct_io: None,
+        caches: block.map(|block| block.caches.clone()).unwrap_or_default(),
         io_method: method.to_string(),
         io_method_reason: method_reason.to_string(),
         notes: device::notes(description),

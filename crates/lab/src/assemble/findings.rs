@@ -2,7 +2,7 @@
 
 use super::phases::Timeline;
 use super::{Evidence, one_pass};
-use crate::record::{Finding, Record};
+use crate::record::{Circumstance, Fact, Finding, Record, capital};
 use crate::settings;
 use plumb_engine::Setting;
 use plumb_engine::sort::summary::Divided;
@@ -13,10 +13,11 @@ use plumb_units::{Bytes, Nanos, Rate, RowCount};
 /// A rule; `None` when it sees nothing.
 type Rule = fn(&Evidence, &Record) -> Option<Finding>;
 
-/// The rules; what casts doubt on the run comes first.
+/// What the run itself makes of its times.
+const OF_THE_RUN: &[Rule] = &[delayed, stopped];
+
+/// The rules behind what others, and caches, make of them; what casts doubt on the run comes first.
 const RULES: &[Rule] = &[
-    delayed,
-    stopped,
     files_grew,
     space_not_reserved,
     not_direct,
@@ -25,7 +26,6 @@ const RULES: &[Rule] = &[
     memory_scarce,
     cache_below,
     unaccounted,
-    stolen,
     first_touch,
     free_buffers,
     intermediate_merges,
@@ -37,7 +37,17 @@ const RULES: &[Rule] = &[
 ];
 
 pub(super) fn findings(seen: &Evidence, record: &Record) -> Vec<Finding> {
-    RULES.iter().filter_map(|rule| rule(seen, record)).collect()
+    let found = |rules: &'static [Rule]| rules.iter().filter_map(|rule| rule(seen, record));
+    found(OF_THE_RUN).chain(record.doubtful().map(circumstance)).chain(found(RULES)).collect()
+}
+
+/// What others had of the machine, or what answered instead of the device.
+fn circumstance(found: &Circumstance) -> Finding {
+    Finding {
+        what: capital(found.fact.words().1),
+        evidence: found.evidence.clone(),
+        advice: found.fact.advice().to_string(),
+    }
 }
 
 fn finding(
@@ -155,7 +165,7 @@ fn memory_scarce(seen: &Evidence, _: &Record) -> Option<Finding> {
 
 /// Writes that are faster than the raw read rate are not on the medium yet.
 fn cache_below(seen: &Evidence, _: &Record) -> Option<Finding> {
-    let limit = seen.calibrated?.sequential_read;
+    let limit = seen.calibrated.as_ref()?.sequential_read.high;
     let timeline = Timeline::of(seen);
     let streams = [IoStream::TempWrites, IoStream::IndexWrites, IoStream::FileWrites];
     let (stream, rate) = streams
@@ -188,20 +198,6 @@ fn unaccounted(_: &Evidence, record: &Record) -> Option<Finding> {
         "Part of the sessions' time is not accounted for",
         format!("{share:.1}% of {:.2} s over all sessions is neither CPU nor a wait", elapsed as f64 / 1e9),
         "something is not measured: treat shares of DB time with care",
-    )
-}
-
-fn stolen(_: &Evidence, record: &Record) -> Option<Finding> {
-    let cpu = record.host_cpu.as_ref()?;
-    let total = cpu.total_ns();
-    let share = percent(cpu.steal_ns, total);
-    if share < 5.0 {
-        return None;
-    }
-    finding(
-        "The hypervisor gave CPU time to others",
-        format!("{share:.0}% of the host's CPU time was stolen"),
-        "repeat the run at a quieter time before comparing it with another",
     )
 }
 
@@ -306,10 +302,22 @@ fn bound(seen: &Evidence, record: &Record) -> Option<Finding> {
         return finding(
             "The build is bound by the processors, not by the storage",
             format!("CPU is {cpu:.0}% of DB time{share}"),
-            "storage settings will change little here; more processors would",
+            more_processors(record),
         );
     }
     None
+}
+
+/// Advice for a build that waits for processors: more of them, unless others or a quota have those
+/// that exist.
+fn more_processors(record: &Record) -> &'static str {
+    if record.header.host.cpu_quota.is_some() || record.is_doubtful(&[Fact::Quota]) {
+        return "storage settings will change little here; a larger CPU quota would, and more processors would not";
+    }
+    if record.is_doubtful(&[Fact::Processors, Fact::Steal]) {
+        return "others had part of the processors: repeat it without them before you add any";
+    }
+    "storage settings will change little here; more processors would"
 }
 
 /// Whether there was not a row to work on: what the time went to then bounds nothing.
@@ -359,4 +367,38 @@ fn memory_exceeded(_: &Evidence, record: &Record) -> Option<Finding> {
         format!("the peak resident set is {}, declared with overhead {}", Bytes(peak), Bytes(budget)),
         "plan the machine by the peak, not by the settings; a smaller sort_area_size or parallel_degree lowers both",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn more_processors_are_advised_only_where_none_else_has_them_and_no_quota_bounds_them() {
+        let advice = |fact: Option<Fact>, quota: Option<f64>| {
+            let mut record = fixture::record(1_000_000_000, 1);
+            record.header.host.cpu_quota = quota;
+            record.circumstances = fact.map(|fact| {
+                let evidence = "counted".to_string();
+                vec![Circumstance { fact, share: 0.5, threshold: 0.1, doubtful: true, evidence }]
+            });
+            more_processors(&record)
+        };
+        assert!(advice(None, None).ends_with("; more processors would"));
+        assert!(advice(Some(Fact::Device), None).ends_with("; more processors would"));
+        assert!(advice(Some(Fact::Processors), None).starts_with("others had part of the processors"));
+        assert!(advice(Some(Fact::Steal), None).starts_with("others had part of the processors"));
+        assert!(advice(Some(Fact::Quota), None).contains("a larger CPU quota would"));
+        assert!(advice(None, Some(0.2)).contains("a larger CPU quota would"));
+    }
+
+    #[test]
+    fn a_circumstance_that_is_doubtful_is_a_finding_with_its_figures() {
+        let evidence = "96% of its writes, 4.31 GB of 4.48 GB".to_string();
+        let found =
+            Circumstance { fact: Fact::Device, share: 0.96, threshold: 0.1, doubtful: true, evidence };
+        let Finding { what, evidence, .. } = circumstance(&found);
+        assert_eq!((what.as_str(), evidence), ("Others used the device", found.evidence));
+    }
 }

@@ -7,6 +7,7 @@
 
 mod beside;
 mod calibration;
+mod circumstances;
 mod devices;
 mod findings;
 mod header;
@@ -55,6 +56,7 @@ pub fn record(seen: &Evidence) -> Record {
         limits: seen.limits.clone(),
         mix: mix::mix(seen),
         stopped_ns: stopped(seen).map(|stopped| stopped.0),
+        circumstances: None,
         checks: seen.checks.clone(),
         receipts: receipts::receipts(seen),
         findings: Vec::new(),
@@ -85,6 +87,7 @@ pub fn record(seen: &Evidence) -> Record {
         command: None,
     };
     record.load_profile.extend(load_profile::behind(seen));
+    record.circumstances = Some(circumstances::circumstances(seen, &record));
     record.findings = findings::findings(seen, &record);
     record
 }

@@ -111,6 +111,9 @@ pub struct Environment {
     pub devices: Vec<Device>,
     /// The date of the calibration that holds for the device; none when there is none.
     pub calibration_date: Option<String>,
+    /// What speaks against it, a sentence each: it is IN DOUBT where there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibration_doubts: Vec<String>,
     /// Its figures.
     pub limits: Vec<LimitFigure>,
     /// What is known of the settings that the study gives.
@@ -143,6 +146,7 @@ impl Environment {
             host: host::describe(),
             devices,
             calibration_date: calibration.map(|found| found.environment.date.clone()),
+            calibration_doubts: calibration.map(Calibration::doubts).unwrap_or_default(),
             limits: calibration.map(LimitFigure::of).unwrap_or_default(),
             settings: Vec::new(),
             begin_ns: u64::try_from(begin.as_nanos()).unwrap_or(u64::MAX),

@@ -216,6 +216,7 @@ impl Record {
         // Every field is named: a new one has to say whether it is the run's, the period's, or left out.
         Some(Record {
             stopped_ns: self.stopped_ns,
+            circumstances: self.circumstances.clone(),
             schema_version: self.schema_version,
             header,
             period: Some(Period { first, last, left_out: self.of_the_whole_run_alone() }),

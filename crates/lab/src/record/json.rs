@@ -4,7 +4,7 @@
 //! before its fields are looked at, because a field may have changed its meaning.
 
 use super::{Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Why a record could not be read.
@@ -52,13 +52,23 @@ struct Versioned {
     schema_version: u32,
 }
 
+/// A record with the words of its headline, for programs that read no more; a reader of records
+/// leaves them.
+#[derive(Serialize)]
+struct Headed<'a> {
+    state: String,
+    #[serde(flatten)]
+    record: &'a Record,
+}
+
 impl Record {
-    /// The record, indented.
+    /// The record, indented, with the words of its headline first.
     ///
     /// # Errors
     /// When the record cannot be written as JSON.
     pub fn to_json(&self) -> Result<String, RecordError> {
-        serde_json::to_string_pretty(self).map_err(RecordError::Json)
+        let headed = Headed { state: self.validity().words(), record: self };
+        serde_json::to_string_pretty(&headed).map_err(RecordError::Json)
     }
 
     /// Reads a record.

@@ -10,6 +10,7 @@
 //! as missing and are never guessed.
 
 mod beside;
+mod circumstance;
 mod interval;
 mod json;
 mod log_io;
@@ -19,6 +20,8 @@ mod trace;
 mod validity;
 
 pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
+pub(crate) use circumstance::capital;
+pub use circumstance::{Circumstance, Fact, headline};
 pub use interval::{Interval, Period, ProcessUse};
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
@@ -69,6 +72,10 @@ pub struct Record {
     /// missing where they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ns: Option<u64>,
+    /// Readings of the machine around the work: others' use of it, and caches that answered instead
+    /// of the device. Missing in records from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circumstances: Option<Vec<Circumstance>>,
     /// What was verified about the result.
     pub checks: Vec<Check>,
     /// Evidence that each setting took effect.
@@ -241,6 +248,7 @@ impl Record {
             limits: None,
             mix: None,
             stopped_ns: None,
+            circumstances: None,
             checks: Vec::new(),
             receipts: Vec::new(),
             findings: Vec::new(),
@@ -315,12 +323,24 @@ pub struct Host {
     pub name: String,
     /// CPUs that the process may run on, a count.
     pub cpus: u32,
+    /// CPUs that a control group's quota of CPU time amounts to, such as 0.5; none without a quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<f64>,
     /// The processor's model.
     pub cpu_model: String,
     /// Memory that the process may use, bytes.
     pub memory_bytes: u64,
     /// Kernel name and release.
     pub kernel: String,
+}
+
+impl Host {
+    /// The processors in words: `4 CPUs`, `1 CPU, quota 0.2`.
+    #[must_use]
+    pub fn processors(&self) -> String {
+        let quota = self.cpu_quota.map_or(String::new(), |quota| format!(", quota {quota}"));
+        format!("{} CPU{}{quota}", self.cpus, if self.cpus == 1 { "" } else { "s" })
+    }
 }
 
 /// What lies under one path.
@@ -354,6 +374,13 @@ pub struct Device {
     pub direct_io: DirectIoAnswer,
     /// io_uring on this host.
     pub io_uring: IoUringAnswer,
+    /// True if the run opened its files past the page cache, false if it went through it; missing
+    /// of a device that no run used, and in records from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_direct_io: Option<bool>,
+    /// Layers below the file system that may answer without the disk, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<String>,
     /// The I/O method that the run used.
     pub io_method: String,
     /// Why that method.
@@ -439,6 +466,9 @@ pub struct StoredCalibration {
     pub age_s: Option<u64>,
     /// What it measured: `quick`, `normal` and so on.
     pub mode: String,
+    /// What speaks against it, a sentence each: it is IN DOUBT where there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
     /// Sequential read, bytes a second, by one thread or by all, whichever was more.
     pub sequential_read_bytes_per_s: Option<f64>,
     /// Sequential write, bytes a second, by one thread or by all, whichever was more.
@@ -482,8 +512,17 @@ impl Record {
 pub struct MeasuredLimits {
     /// The path that was measured.
     pub path: String,
-    /// Sequential read, bytes a second.
+    /// Sequential read, bytes a second: the median of several parts.
     pub sequential_read_bytes_per_s: Option<f64>,
+    /// The lower end of its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential_read_low_bytes_per_s: Option<f64>,
+    /// The upper end of its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential_read_high_bytes_per_s: Option<f64>,
+    /// Why no rate is held against it; none where its parts agreed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential_read_unsettled: Option<String>,
     /// Median latency of one random 8K read with nothing else in flight, nanoseconds.
     pub random_read_8k_ns: Option<u64>,
     /// What the run reached of these limits.
@@ -501,6 +540,30 @@ pub struct LimitShare {
     pub limit: String,
     /// The limit, bytes a second.
     pub limit_bytes_per_s: f64,
+    /// The lower end of its interval; none where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_low_bytes_per_s: Option<f64>,
+    /// The upper end of its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_high_bytes_per_s: Option<f64>,
+}
+
+impl LimitShare {
+    /// The share that was reached, of the limit and of both ends of its interval: the largest last.
+    #[must_use]
+    pub fn shares(&self) -> (f64, Option<[f64; 2]>) {
+        let of = |limit: f64| self.reached_bytes_per_s / limit.max(1.0);
+        let ends = self.limit_high_bytes_per_s.zip(self.limit_low_bytes_per_s);
+        (of(self.limit_bytes_per_s), ends.map(|(high, low)| [of(high), of(low)]))
+    }
+}
+
+impl MeasuredLimits {
+    /// The sequential read that rates may be held against; none where its parts did not agree.
+    #[must_use]
+    pub fn sequential_limit(&self) -> Option<f64> {
+        self.sequential_read_bytes_per_s.filter(|_| self.sequential_read_unsettled.is_none())
+    }
 }
 
 /// One statement about the result that was checked.

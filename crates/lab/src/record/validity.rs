@@ -2,9 +2,10 @@
 //!
 //! A contradicted receipt or a failed check makes a run invalid whatever its
 //! time. A run whose result was not checked is not called valid, whatever its
-//! receipts say.
+//! receipts say. What others had of the machine, and what answered instead of the device, makes no
+//! run invalid, but its headline says so behind the state.
 
-use super::{Held, Record};
+use super::{Fact, Held, Record, circumstance};
 use plumb_report::table::Tone;
 use serde::{Deserialize, Serialize};
 
@@ -45,10 +46,30 @@ impl RunState {
 pub struct Validity {
     /// The state.
     pub state: RunState,
+    /// What makes its figures doubtful all the same.
+    pub doubtful: Vec<Fact>,
     /// Counts of checks and receipts in one line.
     pub basis: String,
     /// What makes the run invalid, one sentence each.
     pub reasons: Vec<String>,
+}
+
+impl Validity {
+    /// The words of a headline: `VALID, DISTURBED (others used the device)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let mut words = vec![self.state.word().to_string()];
+        words.extend(circumstance::headline(&self.doubtful));
+        words.join(", ")
+    }
+
+    /// The colour of these words.
+    pub(crate) fn tone(&self) -> Tone {
+        match self.state {
+            RunState::Valid if !self.doubtful.is_empty() => Tone::Open,
+            state => state.tone(),
+        }
+    }
 }
 
 impl Record {
@@ -61,7 +82,8 @@ impl Record {
             (true, true) => RunState::Unverified,
             (true, false) => RunState::Valid,
         };
-        Validity { state, basis: self.basis(), reasons }
+        let doubtful = self.doubtful().map(|circumstance| circumstance.fact).collect();
+        Validity { state, doubtful, basis: self.basis(), reasons }
     }
 
     fn failed_checks(&self) -> impl Iterator<Item = String> {

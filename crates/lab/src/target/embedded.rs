@@ -402,10 +402,10 @@ impl<'a> Embedded<'a> {
         let under = self.under(&places);
         execution.load(&Place::new(files.instance(), &self.work, &under, self.observer))?;
         let calibrated = match self.probed.iter().find(|(of, _)| *of == fixed) {
-            Some((_, known)) => *known,
+            Some((_, known)) => known.clone(),
             None => {
                 let found = device_probe::calibrate(files.instance(), execution.source())?;
-                self.probed.push((fixed.clone(), found));
+                self.probed.push((fixed.clone(), found.clone()));
                 found
             }
         };
@@ -500,7 +500,7 @@ impl<'a> Embedded<'a> {
             settings,
             workload: work.workload.name.to_string(),
             parameters: work.values().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
-            calibrated: database.calibrated,
+            calibrated: database.calibrated.clone(),
             command_line,
         })
     }
@@ -566,7 +566,7 @@ pub(super) fn execute(request: &EngineRun, say: fn(&str)) -> Result<Record, LabE
     let instance = Instance::open(&home, settings, Cancel::default())?;
     let silent = Silent(say);
     let place = Place::new(&instance, &work, &devices, &silent);
-    let ran_with = (request.command_line.as_str(), request.calibrated);
+    let ran_with = (request.command_line.as_str(), request.calibrated.clone());
     workload::repeat(&place, &placement.places(), &request.placed, ran_with)
 }
 

@@ -7,7 +7,9 @@ use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, S
 use crate::canary::Canary;
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
-use crate::record::{Held, HostCpu, IoFunction, IoTally, Phase, Receipt, Record, SettingRow, StatisticRow};
+use crate::record::{
+    Circumstance, Fact, Held, HostCpu, IoFunction, IoTally, Phase, Receipt, Record, SettingRow, StatisticRow,
+};
 use crate::study::parse;
 use crate::target::embedded::Engine;
 use plumb_events::Unit;
@@ -313,6 +315,12 @@ fn a_rate_beyond_the_calibration_is_impossible() {
         "1 GB/s is within half as much again"
     );
     contents.environment.limits = vec![limit(600.0)];
+    contents.environment.calibration_doubts = vec!["another load used the device".to_string()];
+    let context = analyse(&contents);
+    assert_ne!(context.claims[0].verdict.label(), "IMPOSSIBLE", "a calibration in doubt bounds nothing");
+    let finding = context.findings.iter().find(|finding| finding.what.ends_with("is IN DOUBT"));
+    assert_eq!(finding.expect("it is said").evidence, "another load used the device");
+    contents.environment.calibration_doubts.clear();
     let context = analyse(&contents);
     let line = context.claims[0].verdict.to_string();
     assert!(
@@ -469,6 +477,72 @@ fn processor_time_that_others_had_is_said_and_no_figure_is_adjusted_by_it() {
     assert!(floor(&shared) > 10.0 * floor(&alone), "the noise is what was measured");
 }
 
+/// The analysis of runs of which each has these circumstances, by its number and its settings.
+fn beside_others(of: impl Fn(usize, &[String]) -> Option<Vec<Circumstance>>) -> Analysis {
+    let mut noise = Noise::new(3);
+    let contents = contents(&planned(ONE_CLAIM, 8, Until::Blocks), COLD, |number, values| {
+        let slow = if values.iter().any(|set| set == "true") { 0.7 } else { 1.0 };
+        Record { circumstances: of(number, values), ..lasting(slow * (0.003 * noise.normal()).exp()) }
+    });
+    analyse(&contents)
+}
+
+fn circumstance(fact: Fact, share: f64) -> Circumstance {
+    Circumstance { fact, share, threshold: 0.1, doubtful: share > 0.1, evidence: format!("{share} seen") }
+}
+
+fn last_gap(context: &Analysis) -> &str {
+    context.not_tested.last().expect("there is one")
+}
+
+#[test]
+fn a_study_counts_its_disturbed_blocks_and_says_the_machine_was_its_own_only_where_it_was() {
+    let alone = beside_others(|_, _| Some(vec![circumstance(Fact::Device, 0.0)]));
+    assert!(last_gap(&alone).contains("each had the machine to itself"), "{}", last_gap(&alone));
+    let unknown = beside_others(|_, _| None);
+    assert_eq!(last_gap(&unknown), "Other work beside the runs: whether there was any is not known.");
+    assert_eq!(unknown.doubtful, None);
+
+    // The warm-ups are the first runs, and three runs are a block.
+    let shared = beside_others(|number, _| {
+        let share = if [7, 8, 13].contains(&number) { number as f64 / 20.0 } else { 0.0 };
+        Some(vec![circumstance(Fact::Device, share), circumstance(Fact::Processors, share / 5.0)])
+    });
+    let found = shared.doubtful.as_ref().expect("every run says so");
+    assert_eq!((found.runs, found.judged, found.disturbed), (24, 24, 3));
+    let finding = |what: &str| shared.findings.iter().find(|finding| finding.what == what);
+    let device = finding("Others used the device").expect("it is said");
+    assert!(device.evidence.contains(" in run 14 "), "{device:?}");
+    assert!(device.evidence.ends_with("0.65 seen"), "{device:?}");
+    assert!(finding("Others used the processors").is_some());
+    let blocks = found.disturbed_blocks;
+    let said = format!("A quiet machine: 3 of 24 runs were disturbed, in {blocks} blocks.");
+    assert_eq!(last_gap(&shared), said);
+    assert_eq!(shared.runs.iter().filter(|run| !run.doubtful.is_empty()).count(), 3);
+}
+
+#[test]
+fn an_arm_that_was_answered_from_memory_is_said_next_to_its_verdict_and_not_recommended() {
+    let cached = |values: &[String]| values.iter().any(|set| set == "true");
+    let of = |share_of_others: f64| {
+        beside_others(move |_, values| {
+            let share = if cached(values) { 0.94 } else { share_of_others };
+            Some(vec![circumstance(Fact::PageCache, share)])
+        })
+    };
+    let context = of(0.0);
+    let said =
+        "94% of the reads of direct=true were answered by the page cache: this compares memory with a device";
+    assert_eq!(lines(&context), ["PROVED faster"]);
+    assert!(context.claims[0].reasons.iter().any(|reason| reason == said), "{:?}", context.claims[0].reasons);
+    assert!(context.findings.iter().any(|finding| finding.what == said), "{:?}", context.findings);
+    assert_eq!(context.recommendation, None, "its gain is memory's");
+    let both = of(0.9);
+    assert!(both.claims[0].reasons.iter().all(|reason| !reason.contains("compares memory")));
+    assert!(both.claims[0].reasons.iter().any(|reason| reason.ends_with("this measures memory")));
+    assert!(both.recommendation.is_some());
+}
+
 #[test]
 fn a_machine_that_becomes_another_one_is_unstable() {
     let half = |to: f64| move |block: usize, _: &mut Noise| if block > 10 { to } else { 1.0 };
@@ -589,6 +663,80 @@ fn slow_runs_of_a_rate_are_those_with_little_of_it() {
     let claim = &seventh.claims[0];
     assert_eq!(claim.verdict.label(), "MIXED", "{}", claim.verdict);
     assert!(claim.verdict.to_string().contains("on average slower by 2"), "{}", claim.verdict);
+}
+
+/// Runs that end by the clock: one phase is a millisecond shorter, and the difference of the
+/// elapsed times is noise, of which no share means anything. Where the second arm did twice the
+/// work, its work is what differs.
+#[test]
+fn of_runs_that_lasted_alike_an_operation_is_explained_and_no_share_of_nothing_is_stated() {
+    let text = ONE_CLAIM.replacen("blocks = 8\n", "blocks = 8\nstatistic = \"physical reads/s\"\n", 1);
+    let of = |statements: [u64; 2]| {
+        let mut noise = Noise::new(3);
+        let mut contents = contents(&planned(&text, 8, Until::Blocks), COLD, |_, _| lasting(1.0));
+        for run in &mut contents.runs {
+            let mut record = lasting((1e-4 * noise.normal()).exp());
+            let counted = [("physical reads", [10_000, 20_000]), ("execute count", statements)];
+            record.statistics.extend(counted.map(|(name, totals)| StatisticRow {
+                name: name.to_string(),
+                total: totals[run.arm_index],
+                unit: Unit::Count,
+            }));
+            let phase = |name: &str, start_ns, end_ns| Phase {
+                name: name.to_string(),
+                operation: String::new(),
+                start_ns,
+                end_ns,
+                rows: 0,
+                bytes: 0,
+                direction: None,
+            };
+            let verified = SECOND + 50_000_000 - run.arm_index as u64 * 1_000_000;
+            record.phases = vec![phase("work", 0, SECOND), phase("verify", SECOND, verified)];
+            run.record = Some(record);
+        }
+        analyse(&contents)
+    };
+    for (statements, per) in [([1_000, 2_000], Some("statement")), ([1_000, 1_000], None)] {
+        let context = of(statements);
+        assert_eq!(lines(&context), ["PROVED faster"]);
+        let why = context.claims[0].why.as_ref().expect("proved, so explained");
+        assert_eq!((why.per.as_deref(), why.is_told()), (per, per.is_some()), "{:?}", why.ends);
+        let of_phase = context.findings.iter().find(|finding| finding.what.contains("in the phase"));
+        assert_eq!(of_phase, None, "{per:?}");
+        if per.is_some() {
+            let ratio = why.treatment_elapsed_ns as f64 / why.reference_elapsed_ns as f64;
+            assert!((ratio - 0.5).abs() < 0.01, "a statement takes half the time: {ratio}");
+        }
+        let shown = plumb_report::text::render(&crate::document::study::document(&context));
+        assert_eq!(shown.contains("per statement, as both ran for the same time"), per.is_some());
+    }
+}
+
+/// Eight arms, of which the second half is much better than the first, in as many blocks as are
+/// planned for advice.
+#[test]
+fn arms_that_so_few_blocks_cannot_tell_apart_are_not_named_as_ties() {
+    let three = "\n[[factor]]\nname = \"io\"\nsetting = \"filesystemio_options\"\nlevels = [\"none\", \"setall\"]\n\n[[claim]]";
+    let text = super::STUDY.replacen("\n[[claim]]", three, 1);
+    let advice = |blocks: usize| {
+        let mut noise = Noise::new(7);
+        let context = analyse(&contents(&planned(&text, blocks, Until::Blocks), COLD, |_, values| {
+            let has = |value: &str| values.iter().any(|set| set == value);
+            let direct = if has("true") { 0.4 } else { 1.0 };
+            lasting(direct * if has("setall") { 0.8 } else { 1.0 } * (0.003 * noise.normal()).exp())
+        }));
+        let finding = context.findings.iter().find(|finding| finding.what.contains("the best of the arms"));
+        let said = finding.map(|finding| finding.evidence.clone());
+        (context.recommendation.and_then(|found| found.blocks_to_tell_apart), said)
+    };
+    let (needed, said) = advice(9);
+    let (needed, said) = (needed.expect("nine blocks are too few"), said.expect("advice"));
+    assert!(said.ends_with(&format!("takes {needed} blocks or more to tell, and these are 9")), "{said}");
+    assert!(!said.contains("not told from it"), "{said}");
+    let (needed, said) = advice(usize::try_from(needed).expect("a few"));
+    assert_eq!(needed, None, "as many as were asked for do");
+    assert!(!said.expect("advice").contains("blocks or more"));
 }
 
 /// Of half a second more 0.3 s are time of log writes.

@@ -22,6 +22,7 @@ use crate::{bundle, command_line, output};
 use plumb_calibrate::{CalibrateError, Calibration, Mode, Options, calibrate, csv, leftovers};
 use plumb_events::clock;
 use plumb_io::device::{self, DeviceDescription};
+use plumb_lab::analysis::result::Standing;
 use plumb_lab::bundle::{CALIBRATION, json, text as bundle_text};
 use plumb_lab::calendar::Moment;
 use plumb_lab::document::calibration::{self as document, Provenance};
@@ -53,7 +54,7 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let calibration = measure(arguments, &device, begin, &interrupt)?;
     let provenance = Provenance::of(&calibration, &device, command_line::typed());
     let report = document::document(&calibration, &provenance);
-    let record = json(&calibration)?;
+    let record = json(&calibration.stated())?;
     if arguments.json {
         output::print(&record)?;
     } else {
@@ -75,7 +76,12 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     if !arguments.json {
         output::print(&paths)?;
     }
-    Ok(Outcome::Fine)
+    Ok(outcome(&calibration))
+}
+
+/// Exit code: a calibration in doubt ends as an unstable study does.
+fn outcome(calibration: &Calibration) -> Outcome {
+    if calibration.doubts().is_empty() { Outcome::Fine } else { Outcome::Stands(Standing::Unstable) }
 }
 
 /// The newest calibration of a path, if it has one that this version reads.
@@ -100,7 +106,7 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     let report = document::document(&made, &by);
     let files = bundle::write(directory, &rendered(&report))?;
     output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?;
-    Ok(Outcome::Fine)
+    Ok(outcome(&made))
 }
 
 fn measure(

@@ -73,7 +73,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
 
 /// The state of the run, and how to get it verified.
 fn verdict(index: &str, table: &str, record: &Record) -> String {
-    let state = record.validity().state.word();
+    let state = record.validity().words();
     format!("index {index}: {state}; run `plumb check {table}` to verify it\n")
 }
 

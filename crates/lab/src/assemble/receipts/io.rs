@@ -48,7 +48,18 @@ pub(super) fn open_flags(seen: &Evidence) -> Option<Finding> {
         // A default that cannot be met here is replaced, and not silently.
         return Some(Finding::not_checked(format!("{evidence}; {}", seen.inside.access.direct_reason)));
     }
+    let layers: Vec<&str> = caches_below(seen).collect();
+    if asked_direct(seen) && direct == files.len() && !layers.is_empty() {
+        // Past this page cache, and into the next one.
+        return Some(Finding::not_checked(format!("{evidence}; {}", layers.join("; "))));
+    }
     Some(Finding::that(direct == if asked_direct(seen) { files.len() } else { 0 }, evidence))
+}
+
+/// Layers below the file systems that may answer a request without the disk.
+fn caches_below(seen: &Evidence) -> impl Iterator<Item = &str> {
+    let blocks = seen.devices.iter().filter_map(|device| device.block.as_ref());
+    blocks.flat_map(|block| &block.caches).map(String::as_str)
 }
 
 /// Pages of the data files in the page cache after the build.
@@ -98,7 +109,10 @@ pub(super) fn device_bytes(seen: &Evidence) -> Option<Finding> {
     evidence.push_str(&at_the_devices(seen));
     let of_log = seen.measured.outcome.log.as_ref();
     let all_direct = is_direct(seen) && of_log.is_none_or(|log| log.direct == DirectIo::Required);
-    let judged = all_direct && !is_indirect(seen) && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
+    let judged = all_direct
+        && !is_indirect(seen)
+        && caches_below(seen).next().is_none()
+        && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
     let Some(process) = process.filter(|_| judged) else {
         return Some(Finding::not_checked(evidence));
     };

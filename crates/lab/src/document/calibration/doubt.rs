@@ -78,7 +78,7 @@ fn cells(result: &TaskResult) -> Vec<Cell> {
     let tone = match answer.source {
         AnswerSource::Device => Tone::Good,
         AnswerSource::PageCache if result.direct_io() == DirectIo::Off => Tone::Plain,
-        AnswerSource::PageCache => Tone::Bad,
+        AnswerSource::PageCache | AnswerSource::CacheBelow => Tone::Bad,
         AnswerSource::HostCacheSuspected | AnswerSource::Unknown => Tone::Open,
     };
     let iops = result.iops(0);

@@ -30,6 +30,7 @@ pub(super) fn provenance() -> Provenance {
         plumb_version: "0.1.0".to_string(),
         command_line: "plumb calibrate --path /u02/oradata --run normal".to_string(),
         host: Host {
+            cpu_quota: None,
             name: "db7".to_string(),
             cpus: 2,
             cpu_model: "AMD EPYC".to_string(),

@@ -35,7 +35,7 @@ use plumb_report::{Document, Section, text};
 #[must_use]
 pub fn document(calibration: &Calibration, provenance: &Provenance) -> Document {
     let environment = &calibration.environment;
-    let reasons = state::reasons(calibration);
+    let reasons = calibration.doubts();
     // Without its JSON the page still shows everything.
     let kept = Calibration { tasks: Vec::new(), ..calibration.clone() };
     Document {
@@ -76,7 +76,7 @@ fn sections(calibration: &Calibration, provenance: &Provenance) -> Vec<Section> 
 
 /// The tasks of which a request completed while it was measured.
 fn measured(calibration: &Calibration) -> impl Iterator<Item = &TaskResult> {
-    calibration.tasks.iter().filter(|result| result.latency(0).count() > 0)
+    calibration.measured()
 }
 
 /// Three figures of small numbers, thousands grouped in large ones.

@@ -53,6 +53,12 @@ fn the_state_follows_from_the_figures() {
     let doubted = document(&calibration, &provenance());
     assert_eq!(doubted.state.word, "IN DOUBT");
     insta::assert_snapshot!(format!("{}\n{}", doubted.basis, doubted.reasons.join("\n")));
+    let written = |calibration: &Calibration| serde_json::to_value(calibration.stated()).expect("plain data");
+    assert_eq!(written(&least())["state"], "SETTLED");
+    assert_eq!(written(&calibration)["state"], "IN DOUBT");
+    assert_eq!(written(&calibration)["doubts"][0], "all requests went through the page cache");
+    let read = Calibration::from_json(&written(&calibration).to_string()).expect("its own form");
+    assert_eq!(read.doubts(), doubted.reasons);
 }
 
 #[test]

@@ -167,7 +167,12 @@ pub(crate) fn limits_in_one_line(limits: &DeviceLimits) -> String {
         DeviceLimits::Calibrated(stored) => {
             let age = stored.age_s.map(|seconds| format!(", {} before this run", age(seconds)));
             let (date, mode) = (&stored.date, &stored.mode);
-            format!("calibrated {date} ({mode}{}): {}", age.unwrap_or_default(), stored.source)
+            let doubt = match &stored.doubts[..] {
+                [] => String::new(),
+                [doubt] => format!(", IN DOUBT: {doubt}"),
+                [doubt, more @ ..] => format!(", IN DOUBT: {doubt}, and {} more", more.len()),
+            };
+            format!("calibrated {date} ({mode}{}){doubt}: {}", age.unwrap_or_default(), stored.source)
         }
         DeviceLimits::NotCalibrated { reason, cure } => format!("not calibrated: {reason}; {cure}"),
     }
@@ -190,8 +195,14 @@ fn measured_limits(calibration: &MeasuredLimits, stored: Option<&StoredCalibrati
         let share = |rate| calibrated.map(|whole| Percent { part: rate, whole }.figure());
         let share =
             |rate| share(rate).map(|share| format!(", {share}% of the calibrated")).unwrap_or_default();
+        let figure = |rate| Megabytes(rate).figure();
+        let ends =
+            calibration.sequential_read_low_bytes_per_s.zip(calibration.sequential_read_high_bytes_per_s);
+        let ends = ends.map_or(String::new(), |(low, high)| format!(" [{}, {}]", figure(low), figure(high)));
+        let unsettled = calibration.sequential_read_unsettled.as_ref();
+        let unsettled = unsettled.map_or(String::new(), |why| format!("; no share is stated: {why}"));
         bytes_per_s
-            .map(|rate| format!("{} MB/s{}", Megabytes(rate).figure(), share(rate)))
+            .map(|rate| format!("{} MB/s{ends}{}{unsettled}", figure(rate), share(rate)))
             .unwrap_or_default()
     };
     let read = stored.and_then(|stored| stored.sequential_read_bytes_per_s);
@@ -250,9 +261,12 @@ fn shares(shares: &[LimitShare]) -> Table {
 /// One line for a terminal.
 pub(crate) fn in_one_line(device: &Device) -> String {
     let nature = device.virtual_reason.as_ref().map(|_| "virtual".to_string());
-    let direct = match device.direct_io {
-        DirectIoAnswer::Available { .. } => "direct I/O",
-        DirectIoAnswer::Unavailable { .. } => "no direct I/O",
+    // What was used where something ran, else what could be.
+    let direct = match (device.used_direct_io, &device.direct_io) {
+        (Some(true), _) => "direct I/O",
+        (Some(false), _) => "page cache",
+        (None, DirectIoAnswer::Available { .. }) => "direct I/O available",
+        (None, DirectIoAnswer::Unavailable { .. }) => "no direct I/O",
     };
     let cache = device.write_cache.as_ref().map(|cache| format!("{cache} cache"));
     let what = joined(&[
@@ -260,6 +274,7 @@ pub(crate) fn in_one_line(device: &Device) -> String {
         nature.unwrap_or_default(),
         cache.unwrap_or_default(),
         direct.to_string(),
+        device.caches.join(", "),
         format!("method {}", device.io_method),
     ]);
     format!("{}: {what}", device.path)

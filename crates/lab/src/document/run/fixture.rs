@@ -19,6 +19,7 @@ pub(crate) fn large_sort() -> Record {
     let db_time_ns = foreground.map(|row| row.cpu_ns + row.wait_ns).sum();
     Record {
         stopped_ns: None,
+        circumstances: None,
         measures: Vec::new(),
         command: None,
         schema_version: SCHEMA_VERSION,
@@ -90,6 +91,7 @@ fn header(db_time_ns: u64, db_cpu_ns: u64) -> Header {
         host: Host {
             name: "dblab03".to_string(),
             cpus: 4,
+            cpu_quota: None,
             cpu_model: "AMD EPYC 7R13 Processor".to_string(),
             memory_bytes: 16_384 * MB,
             kernel: "Linux 6.12.41-amd64 x86_64".to_string(),
@@ -132,6 +134,8 @@ pub(crate) fn device() -> Device {
         },
         direct_io: DirectIoAnswer::Available { memory_alignment_bytes: 4, offset_alignment_bytes: 512 },
         io_uring: IoUringAnswer::Available { detail: "registered buffers and files work".to_string() },
+        used_direct_io: Some(true),
+        caches: Vec::new(),
         io_method: "io_uring".to_string(),
         io_method_reason: "the probe read 8 blocks through the ring, none by a worker thread".to_string(),
         notes: vec!["requests above 256 KiB are split by the block layer".to_string()],
@@ -153,6 +157,7 @@ fn limits() -> DeviceLimits {
         date: "2025-11-17T08:00:00Z".to_string(),
         age_s: Some(306_245),
         mode: "normal".to_string(),
+        doubts: Vec::new(),
         sequential_read_bytes_per_s: Some((2_512 * MB) as f64 / 10.0),
         sequential_write_bytes_per_s: Some((2_478 * MB) as f64 / 10.0),
         figures: vec![
@@ -169,10 +174,15 @@ fn calibration() -> MeasuredLimits {
         reached_bytes_per_s: (reached * MB) as f64 / 10.0,
         limit: limit.to_string(),
         limit_bytes_per_s: (bound * MB) as f64 / 10.0,
+        limit_low_bytes_per_s: None,
+        limit_high_bytes_per_s: None,
     };
     MeasuredLimits {
         path: "/u02/oradata".to_string(),
         sequential_read_bytes_per_s: Some((2_512 * MB) as f64 / 10.0),
+        sequential_read_low_bytes_per_s: Some((2_470 * MB) as f64 / 10.0),
+        sequential_read_high_bytes_per_s: Some((2_530 * MB) as f64 / 10.0),
+        sequential_read_unsettled: None,
         random_read_8k_ns: Some(486_000),
         shares: vec![
             share("table reads while runs were formed", 2_035, "sequential read", 2_512),

@@ -13,10 +13,7 @@ pub(crate) fn headline(record: &Record) -> Vec<Headline> {
         Headline {
             name: "Elapsed".to_string(),
             value: format!("{} s", Seconds(header.elapsed_ns).figure()),
-            aside: match header.host.cpus {
-                1 => "on 1 CPU".to_string(),
-                cpus => format!("on {cpus} CPUs"),
-            },
+            aside: format!("on {}", header.host.processors()),
         },
         Headline {
             name: "DB Time".to_string(),
@@ -71,7 +68,10 @@ fn host(record: &Record) -> Table {
     table.row(cells![
         &host.name,
         &host.kernel,
-        Count(u64::from(host.cpus)),
+        host.cpu_quota.map_or_else(
+            || Count(u64::from(host.cpus)).figure(),
+            |quota| format!("{}, quota {quota}", host.cpus)
+        ),
         &host.cpu_model,
         Size(host.memory_bytes)
     ]);

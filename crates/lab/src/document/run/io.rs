@@ -102,7 +102,7 @@ fn limit_mb_per_s(record: &Record, direction: Direction) -> Option<f64> {
     let bytes_per_s = match direction {
         Direction::Read => stored
             .and_then(|stored| stored.sequential_read_bytes_per_s)
-            .or_else(|| record.calibration.as_ref()?.sequential_read_bytes_per_s),
+            .or_else(|| record.calibration.as_ref()?.sequential_limit()),
         Direction::Write => stored.and_then(|stored| stored.sequential_write_bytes_per_s),
     };
     bytes_per_s.map(|rate| rate / Bytes::M as f64)

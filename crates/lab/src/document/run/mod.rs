@@ -40,7 +40,9 @@ use plumb_report::{Document, Section, State, text};
 #[must_use]
 pub fn document(record: &Record) -> Document {
     let header = &record.header;
-    let Validity { state, basis, reasons } = record.validity();
+    let validity = record.validity();
+    let state = State { of: "Run".to_string(), word: validity.words(), tone: validity.tone() };
+    let Validity { basis, reasons, .. } = validity;
     Document {
         title: header.title.clone(),
         question: String::new(),
@@ -49,7 +51,7 @@ pub fn document(record: &Record) -> Document {
             header.workload, header.settings_hash, header.host.name
         ),
         width: text::WIDTH,
-        state: State { of: "Run".to_string(), word: state.word().to_string(), tone: state.tone() },
+        state,
         basis,
         reasons,
         headline: head::headline(record),

@@ -48,11 +48,21 @@ fn limit(record: &Record) -> String {
             None if record.calibrated().is_some() => {
                 "no phase of this run has a rate that is held against it".to_string()
             }
-            None => "not calibrated: throughput has nothing to be measured against".to_string(),
+            None => {
+                let measured = record.calibration.as_ref();
+                let unsettled = measured.and_then(|found| found.sequential_read_unsettled.as_ref());
+                unsettled.map_or_else(
+                    || "not calibrated: throughput has nothing to be measured against".to_string(),
+                    |why| format!("no share is stated of the raw sequential read: {why}"),
+                )
+            }
         };
     };
-    let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };
-    format!("{} at {}% of {}", share.what, part.figure(), share.limit)
+    let figure = |part: f64| Percent { part, whole: 1.0 }.figure();
+    let (part, ends) = share.shares();
+    let ends =
+        ends.map_or(String::new(), |[least, most]| format!(" ({} to {})", figure(least), figure(most)));
+    format!("{} at {}%{ends} of {}", share.what, figure(part), share.limit)
 }
 
 /// The longest phases in the order of their start.

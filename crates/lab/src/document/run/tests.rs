@@ -4,8 +4,8 @@ use super::fixture::{empty, large_sort};
 use super::{document, sections};
 use crate::document::browser;
 use crate::record::{
-    Beside, DeviceLimits, DeviceSample, DeviceTally, Held, Phase, Receipt, Record, RecordError, Response,
-    RunState, Sample,
+    Beside, Circumstance, DeviceLimits, DeviceSample, DeviceTally, Fact, Held, Phase, Receipt, Record,
+    RecordError, Response, RunState, Sample,
 };
 use plumb_events::LatencyHistogram;
 use plumb_report::{html, summary, text};
@@ -145,9 +145,91 @@ fn a_run_is_valid_only_when_something_was_checked() {
     assert_eq!(invalid().validity().state, RunState::Invalid);
 }
 
+/// A run beside which others used the machine, through the page cache.
+fn disturbed() -> Record {
+    let circumstance = |fact, share, doubtful, evidence: &str| Circumstance {
+        fact,
+        share,
+        threshold: 0.1,
+        doubtful,
+        evidence: evidence.to_string(),
+    };
+    let mut record = large_sort();
+    record.header.host.cpu_quota = Some(1.5);
+    record.devices[0].used_direct_io = Some(false);
+    record.circumstances = Some(vec![
+        circumstance(Fact::Device, 0.96, true, "96% of its writes, 4.31 GB of 4.48 GB"),
+        circumstance(Fact::Processors, 0.02, false, "3.0% of the host's CPU time, of which 99% was ours"),
+        circumstance(Fact::Quota, 0.83, true, "CPU quota 1.5 CPUs: throttled in 25 of 30 periods, 1.56 s"),
+        circumstance(Fact::PageCache, 0.94, true, "94% of the bytes read"),
+    ]);
+    record
+}
+
+#[test]
+fn a_disturbed_run_says_so_next_to_its_state() {
+    let words = "VALID, DISTURBED (others used the device; a CPU quota stopped it), NOT THE DEVICE (the page cache \
+                 answered reads)";
+    let validity = disturbed().validity();
+    assert_eq!((validity.words().as_str(), validity.state), (words, RunState::Valid));
+    let json: serde_json::Value = serde_json::from_str(&disturbed().to_json().unwrap()).unwrap();
+    assert_eq!(json["state"], words);
+    assert_eq!(json["circumstances"][0]["fact"], "device");
+    let shown = summary::render(&document(&disturbed()));
+    let lines: Vec<&str> = shown
+        .lines()
+        .filter(|line| ["large-sort", "Elapsed", "Path"].iter().any(|name| line.trim().starts_with(name)))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"));
+    let mut invalid = invalid();
+    invalid.circumstances = disturbed().circumstances;
+    assert!(invalid.validity().words().starts_with("INVALID, DISTURBED ("));
+}
+
+#[test]
+fn a_record_from_before_circumstances_were_kept_is_read_and_is_not_doubtful() {
+    let mut json = serde_json::to_value(disturbed()).unwrap();
+    json.as_object_mut().unwrap().remove("circumstances").expect("they are kept");
+    let record = Record::from_json(&json.to_string()).unwrap();
+    assert_eq!((record.circumstances.as_ref(), record.validity().words().as_str()), (None, "VALID"));
+}
+
+#[test]
+fn a_calibration_in_doubt_says_so_wherever_it_is_used() {
+    let mut record = large_sort();
+    let Some(DeviceLimits::Calibrated(stored)) = &mut record.limits else { panic!("it is calibrated") };
+    stored.doubts = vec!["not settled: sequential read".to_string(), "another".to_string()];
+    let shown = summary::render(&document(&record));
+    let device = shown.lines().find(|line| line.trim().starts_with("Device")).unwrap();
+    assert!(
+        device.contains("before this run), IN DOUBT: not settled: sequential read, and 1 more: /u02"),
+        "{device}"
+    );
+}
+
+/// One shot of a device that is not alone says nothing of its limit.
+#[test]
+fn a_raw_read_whose_parts_disagree_has_no_share() {
+    let mut record = large_sort();
+    record.limits = None;
+    let measured = record.calibration.as_mut().unwrap();
+    measured.shares.clear();
+    measured.sequential_read_unsettled = Some("interval of 6 repeats is 150% wide (limit 50%)".to_string());
+    let shown = summary::render(&document(&record));
+    let limit = shown.lines().find(|line| line.trim().starts_with("Limit")).unwrap();
+    assert!(
+        limit.ends_with(
+            "no share is stated of the raw sequential read: interval of 6 repeats is 150% wide (limit 50%)"
+        ),
+        "{limit}"
+    );
+    let shares = |record: &Record| text::render(&document(record)).contains("% of\ndevice");
+    assert!(!shares(&record));
+}
+
 #[test]
 fn a_narrow_terminal_is_kept_within() {
-    for record in [large_sort(), empty(), invalid(), hostile()] {
+    for record in [large_sort(), empty(), invalid(), hostile(), disturbed()] {
         for width in [60, 80, 100] {
             let (report, few) =
                 (text::render_in(&document(&record), width), summary::render_in(&document(&record), width));
@@ -279,7 +361,7 @@ fn the_record_is_documented() {
     }
     let documented = include_str!("../../../../../docs/record.md");
     let mut fields = std::collections::BTreeSet::new();
-    names(&serde_json::to_value(large_sort()).unwrap(), &mut fields);
+    names(&serde_json::to_value(disturbed()).unwrap(), &mut fields);
     fields.retain(|name| !documented.contains(&format!("`{name}`")));
     assert!(fields.is_empty(), "docs/record.md does not describe {fields:?}");
 }

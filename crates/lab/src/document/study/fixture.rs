@@ -53,6 +53,7 @@ pub(crate) fn parallel_sort() -> Analysis {
             explains: Some(Explains { share: 0.31, low: 0.08, high: 0.57 }),
             adjusted: true,
         }],
+        doubtful: None,
         stolen: Some(StolenFigure {
             median: 0.001,
             low: 0.0,
@@ -270,6 +271,7 @@ fn run(
         _ => Counted::Yes,
     };
     StudyRun {
+        doubtful: Vec::new(),
         number,
         block: (block > 0).then_some(block),
         position: position + 1,
@@ -451,6 +453,8 @@ fn why() -> Why {
         ends: Some(around(reference, treatment)),
     };
     Why {
+        per: None,
+        ends: Some(around(1_645, 620)),
         basis: "a session's times count by its share of the foreground sessions: servers work side by side"
             .to_string(),
         reference: arm_name(0),
@@ -571,6 +575,7 @@ fn order() -> OrderReport {
 
 fn recommendation() -> Recommendation {
     Recommendation {
+        blocks_to_tell_apart: None,
         arm: 9,
         settings: vec![
             assignment("io_method", "io_uring"),

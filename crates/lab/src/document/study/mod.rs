@@ -59,7 +59,10 @@ fn headline(analysis: &Analysis) -> Vec<Headline> {
     let design = &analysis.design;
     let counted = analysis.runs.iter().filter(|run| run.counted == Counted::Yes).count();
     let figure = |name: &str, value: String, aside: String| Headline { name: name.to_string(), value, aside };
-    let marked = format!("{} planned, {} marked", analysis.study.blocks, design.blocks_marked.len());
+    let disturbed = analysis.doubtful.as_ref().map_or(0, |found| found.disturbed_blocks);
+    let disturbed = if disturbed > 0 { format!(", {disturbed} disturbed") } else { String::new() };
+    let marked =
+        format!("{} planned, {} marked{disturbed}", analysis.study.blocks, design.blocks_marked.len());
     let mut figures = vec![
         figure("Blocks used", Count(design.blocks_used).figure(), marked),
         figure("Arms", analysis.arms.len().to_string(), design.kind.clone()),

@@ -63,10 +63,11 @@ fn cells(analysis: &Analysis, run: &StudyRun, references: &BTreeMap<u64, f64>) -
         Some(state) => Cell::from(state.word()).with_tone(state.tone()),
         None => Cell::from("unfinished").with_tone(Tone::Bad),
     };
+    let doubts = crate::record::headline(&run.doubtful).join(", ");
     // Which receipts held is worth a line only where not all did.
     let remark = match (reason, run.validity) {
         // A study that verifies nothing says so where its claims are, and not run by run.
-        ("", Some(RunState::Valid | RunState::Unverified)) => "",
+        ("", Some(RunState::Valid | RunState::Unverified)) => doubts.as_str(),
         ("", _) => run.basis.as_str(),
         (reason, _) => reason,
     };

@@ -65,7 +65,12 @@ fn claims(analysis: &Analysis) -> Vec<(String, String)> {
 
 /// What else there is to say, by name.
 fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
-    let mut lines = Vec::new();
+    let cached = analysis.doubtful.iter().flat_map(|found| &found.cached);
+    let said = cached.filter_map(|cached| {
+        let name = analysis.arm_name(cached.arm);
+        analysis.doubtful.as_ref()?.of_arm(cached.arm, &name, analysis.arms.len())
+    });
+    let mut lines: Vec<_> = said.map(|said| ("Caution", said)).collect();
     match &analysis.recommendation {
         Some(recommendation) => {
             let room = LINE_MAX - VALUE_COLUMN;
@@ -113,13 +118,16 @@ fn order_line(order: &OrderReport) -> String {
 
 fn runs(analysis: &Analysis) -> String {
     let counted = analysis.runs.iter().filter(|run| run.counted == Counted::Yes).count();
+    let disturbed = analysis.doubtful.as_ref().map_or(0, |found| found.disturbed_blocks);
+    let disturbed = if disturbed > 0 { format!(" ({disturbed} disturbed)") } else { String::new() };
     format!(
-        "{} of {} counted, {} arms, {} of {} blocks used, {} s",
+        "{} of {} counted, {} arms, {} of {} blocks used{}, {} s",
         Count(counted as u64).figure(),
         Count(analysis.runs.len() as u64).figure(),
         analysis.arms.len(),
         analysis.design.blocks_used,
         analysis.study.blocks,
+        disturbed,
         Seconds(analysis.elapsed_ns).figure()
     )
 }

@@ -3,7 +3,7 @@
 use super::fixture::{parallel_sort, troubled, unborn};
 use super::why::{Part, Parts};
 use super::{WIDTH, document, sections, summary as screen};
-use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, WhyPart};
+use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, EndsNanos, WhyPart};
 use crate::compare::COMPARE_SCHEMA_VERSION;
 use crate::document::browser;
 use crate::vocabulary::{Figure, Measure};
@@ -131,6 +131,22 @@ fn the_worst_verdict_is_the_studys() {
             .nth(1)
             .is_some_and(|line| line.contains("*** IMPOSSIBLE ***"))
     );
+}
+
+#[test]
+fn a_difference_that_is_nothing_has_no_shares() {
+    let shown = |low_ns: i64| {
+        let mut analysis = parallel_sort();
+        let why = analysis.claims[0].why.as_mut().unwrap();
+        why.ends = Some(EndsNanos { low_ns, high_ns: 90_000_000 });
+        let section = sections(&analysis).into_iter().find(|section| section.id == "why").unwrap();
+        let lines = text::render_section(&section, &document(&analysis));
+        let row = lines.into_iter().find(|line| line.starts_with("DB CPU")).expect("a row");
+        // Its first column of the drawing may be blank as well.
+        row.split_whitespace().filter(|word| word.parse::<f64>().is_ok()).count()
+    };
+    let (told, nothing) = (shown(1), shown(-90_000_000));
+    assert_eq!(told, nothing + 1);
 }
 
 #[test]

@@ -61,8 +61,7 @@ fn start(analysis: &Analysis) -> Option<String> {
 
 fn host(analysis: &Analysis) -> String {
     let host = &analysis.environment.host;
-    let cpus = Count(u64::from(host.cpus)).figure();
-    format!("{}, {cpus} CPUs, {}, {}", host.name, host.cpu_model, host.kernel)
+    format!("{}, {}, {}, {}", host.name, host.processors(), host.cpu_model, host.kernel)
 }
 
 /// A verdict a claim.

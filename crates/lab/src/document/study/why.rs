@@ -1,5 +1,7 @@
 //! Where a proved difference comes from: its parts, which sum to it, and the bytes over time.
 //!
+//! Shares are of the whole difference, and blank where that is not told from nothing.
+//!
 //! The unaccounted part is what the named parts leave of the elapsed times; it is computed here, so that
 //! the sum holds whatever the context says. The drawing walks from the reference's time to the
 //! treatment's: each bar begins where the one before it ended.
@@ -93,9 +95,15 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
         }
         let name = analysis.claims.get(index).map_or("", |claim| claim.name.as_str());
         let caption = format!("{} {name}: {} against {}", index + 1, why.treatment, why.reference);
-        section = section.table(
-            difference(why, ["Reference", "Treatment"], "Elapsed", TimeUnit::SECONDS).with_caption(caption),
-        );
+        let (caption, unit) = match &why.per {
+            Some(operation) => (
+                format!("{caption}, per {operation}, as both ran for the same time"),
+                TimeUnit::of_operation(why.reference_elapsed_ns.max(why.treatment_elapsed_ns)),
+            ),
+            None => (caption, TimeUnit::SECONDS),
+        };
+        let table = difference(why, ["Reference", "Treatment"], "Elapsed", unit);
+        section = section.table(table.with_caption(caption));
         if let Some(phases) = phases(why) {
             section = section.table(phases.with_caption("The same by phase"));
         }
@@ -162,6 +170,7 @@ pub(crate) fn difference(why: &Why, sides: [&str; 2], whole: &str, unit: TimeUni
         let (from, to) = (place(ends[0]), place(ends[1]));
         let kind = if part.difference_ns() < 0 { BarKind::Less } else { BarKind::More };
         let share = Percent { part: part.difference_ns() as f64, whole: total_ns as f64 };
+        let share = if !why.is_told() { Percent { part: 0.0, whole: 0.0 } } else { share };
         let share = if total_ns < 0 { Percent { part: -share.part, whole: -share.whole } } else { share };
         let bad = part.name == UNACCOUNTED
             && share.share().is_some_and(|share| share.abs() > UNACCOUNTED_SHARE_MAX);

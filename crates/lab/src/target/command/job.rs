@@ -10,6 +10,7 @@
 use super::secret::HIDDEN;
 use super::{figure, receipt};
 use crate::calendar::Moment;
+use crate::disturbance::{self, Moved, Stretch, Watched};
 use crate::hex::hex;
 use crate::host::{self, CpuTimes};
 use crate::record::{
@@ -115,9 +116,12 @@ impl Job {
         self.beside("prepare", self.prepare.as_deref())?;
         let wall = clock::wall();
         let began = SystemTime::UNIX_EPOCH + wall;
+        let watched = Watched::named(&self.disks);
         let before = (CpuTimes::read(), self.disks());
+        let earlier = watched.read();
         let (mut run, ended, printed) = self.started(&self.run)?;
         let stopped_ns = Some(printed.stopped.0).filter(|stopped| *stopped > 0);
+        let stretch = Stretch::between(&watched, &earlier, &watched.read());
         let after = (CpuTimes::read(), self.disks());
         let concluded = self.beside("conclude", self.conclude.as_deref());
         let printed = self.require_code(&ended, printed)?;
@@ -142,6 +146,13 @@ impl Job {
                 .zip(before.0)
                 .map(|(later, earlier)| later.since(&earlier, host::load_average(), host::load_average())),
             settings: self.words.iter().map(setting).collect(),
+            circumstances: Some(disturbance::judge(&Stretch {
+                own_cpu: Some(user + system),
+                own_io: ended.usage.io.as_ref().map(Moved::of),
+                // What an earlier run or its preparation left unwritten is no neighbour's.
+                unwritten: earlier.unwritten(),
+                ..stretch
+            })),
             stopped_ns,
             ..Record::of(header)
         };

@@ -1,0 +1,38 @@
+//! What speaks against a calibration, a sentence each.
+//!
+//! It follows from the record. A calibration is settled when every main figure is, no other process used the device,
+//! and nothing but the device answered; anything else leaves it in doubt.
+
+use crate::{AnswerSource, Calibration, TaskResult, Warning};
+use plumb_io::DirectIo;
+
+/// What speaks against it, a sentence each.
+pub(super) fn of(calibration: &Calibration) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if !calibration.environment.direct {
+        reasons.push("all requests went through the page cache".to_string());
+    }
+    let other_load = |warning: &&Warning| matches!(warning, Warning::OtherLoad { .. });
+    reasons.extend(calibration.warnings.iter().find(other_load).map(ToString::to_string));
+    let unsettled = calibration.figures.iter().filter(|figure| !figure.estimate.settled);
+    let unsettled: Vec<&str> = unsettled.map(|figure| figure.kind.name()).collect();
+    if !unsettled.is_empty() {
+        reasons.push(format!("not settled: {}", unsettled.join("; ")));
+    }
+    for (source, what) in [
+        (AnswerSource::PageCache, "the page cache answered part of"),
+        (AnswerSource::CacheBelow, "a layer below the file system answers"),
+        (AnswerSource::HostCacheSuspected, "a cache beneath this machine may have answered"),
+    ] {
+        // A write that was to end in the page cache is no surprise there.
+        let unexpected =
+            |result: &&TaskResult| result.answer.source == source && result.direct_io() == DirectIo::Required;
+        let found: Vec<&TaskResult> = calibration.measured().filter(unexpected).collect();
+        if let Some(first) = found.first() {
+            let points =
+                if found.len() == 1 { "1 point".to_string() } else { format!("{} points", found.len()) };
+            reasons.push(format!("{what} {points}, among them {}: {}", first.task, first.answer.reason));
+        }
+    }
+    reasons
+}

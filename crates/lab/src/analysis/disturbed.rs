@@ -1,0 +1,84 @@
+//! Runs that count and whose circumstances make them doubtful: others had part of the machine, or a
+//! cache answered.
+//!
+//! A block holds runs of all arms, so what disturbs a block costs precision more than it misleads.
+//! What answers instead of the device is part of an arm, and misleads whoever reads its figures as
+//! the device's.
+
+use super::result::{CachedArm, DoubtfulFact, DoubtfulRuns};
+use super::seen::Seen;
+use crate::bundle::RunRecord;
+use crate::record::{Circumstance, Fact, Record};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The runs of used blocks; none where no run was judged.
+pub(super) fn figure(seen: &Seen<'_>) -> Option<DoubtfulRuns> {
+    let all: Vec<usize> = (0..seen.contents.plan.schedule.arms).collect();
+    let runs = seen.records(&all);
+    let judged = runs.iter().filter(|(_, record)| record.circumstances.is_some()).count();
+    let mut facts: BTreeMap<Fact, Vec<(&RunRecord, &Circumstance)>> = BTreeMap::new();
+    for (run, record) in &runs {
+        for circumstance in record.doubtful() {
+            facts.entry(circumstance.fact).or_default().push((run, circumstance));
+        }
+    }
+    let disturbed = |record: &Record| record.doubtful().any(|found| found.fact.is_disturbance());
+    let disturbed: Vec<&RunRecord> =
+        runs.iter().filter(|(_, record)| disturbed(record)).map(|(run, _)| *run).collect();
+    (judged > 0).then(|| DoubtfulRuns {
+        runs: runs.len() as u64,
+        judged: judged as u64,
+        disturbed: disturbed.len() as u64,
+        disturbed_blocks: blocks(disturbed.iter().copied()),
+        facts: facts.into_iter().filter_map(|(fact, found)| of_fact(fact, &found)).collect(),
+        cached: cached(seen),
+    })
+}
+
+fn blocks<'a>(runs: impl Iterator<Item = &'a RunRecord>) -> u64 {
+    runs.filter_map(|run| run.block).collect::<BTreeSet<_>>().len() as u64
+}
+
+fn of_fact(fact: Fact, found: &[(&RunRecord, &Circumstance)]) -> Option<DoubtfulFact> {
+    let (run, most) = found.iter().max_by(|one, two| one.1.share.total_cmp(&two.1.share))?;
+    Some(DoubtfulFact {
+        fact,
+        runs: found.len() as u64,
+        blocks: blocks(found.iter().map(|(run, _)| *run)),
+        most: most.share,
+        run: run.number,
+        arm: run.arm.clone(),
+        evidence: most.evidence.clone(),
+    })
+}
+
+/// The arms of whose runs most read from the page cache, with the mean of their shares.
+fn cached(seen: &Seen<'_>) -> Vec<CachedArm> {
+    let of_arm = |arm: usize| {
+        let records = seen.records(&[arm]);
+        let found = records.iter().flat_map(|(_, record)| record.doubtful());
+        let shares: Vec<f64> =
+            found.filter(|found| found.fact == Fact::PageCache).map(|found| found.share).collect();
+        let most = 2 * shares.len() > records.len();
+        most.then(|| CachedArm { arm, share: shares.iter().sum::<f64>() / shares.len() as f64 })
+    };
+    (0..seen.contents.plan.schedule.arms).filter_map(of_arm).collect()
+}
+
+impl DoubtfulRuns {
+    /// True if some arms read from memory and others did not.
+    pub(super) fn compares_memory_with_a_device(&self, arms: usize) -> bool {
+        !self.cached.is_empty() && self.cached.len() < arms
+    }
+
+    /// What is to be said of an arm that read from memory, next to the verdict of its claim.
+    pub(crate) fn of_arm(&self, arm: usize, name: &str, arms: usize) -> Option<String> {
+        let cached = self.cached.iter().find(|cached| cached.arm == arm)?;
+        let what = match self.compares_memory_with_a_device(arms) {
+            true => "this compares memory with a device",
+            false => "this measures memory",
+        };
+        let share = 100.0 * cached.share;
+        Some(format!("{share:.0}% of the reads of {name} were answered by the page cache: {what}"))
+    }
+}
