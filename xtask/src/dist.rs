@@ -54,14 +54,14 @@ pub fn run(workspace: &Path, options: &Options) -> anyhow::Result<()> {
     let _ = fs::remove_dir_all(&package);
     fs::create_dir_all(package.join("completions"))?;
     fs::copy(&program, package.join("plumb"))?;
-    for (page, name) in [
-        ("man", "plumb.1"),
-        ("bash", "completions/plumb.bash"),
-        ("zsh", "completions/_plumb"),
-        ("fish", "completions/plumb.fish"),
+    for (command, name) in [
+        (&["man"][..], "plumb.1"),
+        (&["completions", "bash"], "completions/plumb.bash"),
+        (&["completions", "zsh"], "completions/_plumb"),
+        (&["completions", "fish"], "completions/plumb.fish"),
     ] {
-        let printed = Command::new(&program).args(["document", page]).output()?;
-        ensure!(printed.status.success(), "plumb document {page} failed");
+        let printed = Command::new(&program).args(command).output()?;
+        ensure!(printed.status.success(), "plumb {} failed", command.join(" "));
         fs::write(package.join(name), printed.stdout)?;
     }
     for name in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {

@@ -42,7 +42,7 @@ pub fn execute(
         return Ok(stop);
     }
     let begin = clock::now();
-    let before = bundle.contents().ran();
+    let (before, runs_before) = (bundle.contents().ran(), bundle.contents().runs.len());
     bundle.go_on()?;
     let arms: Vec<_> = (0..plan.design.arms.len()).map(|arm| plan.arm_settings(arm)).collect();
     let name = format!("plumb-study-{}", bundle.contents().id());
@@ -57,6 +57,7 @@ pub fn execute(
         budget,
         begin,
         before,
+        runs_before,
         blocks_timed: Vec::new(),
     }
     .blocks()?;
@@ -132,6 +133,8 @@ struct Execution<'a> {
     begin: Nanos,
     /// How long it had run when it was interrupted.
     before: Nanos,
+    /// Runs that were there when the program started.
+    runs_before: usize,
     /// How long the blocks took that ran whole since the program started.
     blocks_timed: Vec<Nanos>,
 }
@@ -271,10 +274,12 @@ impl Execution<'_> {
         let runs = (self.plan.study.blocks + 1) * slots;
         let done = cell.block * slots + cell.position.saturating_sub(1);
         let spent = clock::now().saturating_sub(self.begin);
-        let made = self.blocks_timed.len() * slots;
-        // From the first whole block on something can be said of the rest.
+        // Before the first whole block the runs so far are the best guess, preparation included.
+        let (timed, made) = match self.blocks_timed.len() * slots {
+            0 => (spent.0, self.bundle.contents().runs.len() - self.runs_before),
+            made => (self.blocks_timed.iter().map(|block| block.0).sum(), made),
+        };
         let left = (made > 0).then(|| {
-            let timed: u64 = self.blocks_timed.iter().map(|block| block.0).sum();
             let planned = Nanos(timed / made as u64 * (runs - done) as u64);
             self.budget.map_or(planned, |budget| planned.min(budget.saturating_sub(spent)))
         });

@@ -35,6 +35,15 @@ const IMAGINED_BLOCKS: usize = 1_000;
 /// More than this is refused: nobody waits for it.
 const BLOCKS_MAX: usize = 1_000;
 
+/// An effect to be found, and the time for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sought {
+    /// The effect, a share.
+    pub effect: f64,
+    /// The time of the study, the pilot's included; none for as long as it takes.
+    pub budget: Option<Nanos>,
+}
+
 /// What a pilot found, and the number of blocks that follows from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pilot {
@@ -50,6 +59,8 @@ pub struct Pilot {
     pub claim: Option<String>,
     /// Runs of the study, the warm-up's too.
     pub runs: usize,
+    /// The time of the pilot itself.
+    pub spent: Nanos,
 }
 
 impl fmt::Display for Pilot {
@@ -79,10 +90,12 @@ impl fmt::Display for Pilot {
 pub fn pilot(
     target: &mut dyn Target,
     plan: &Plan,
-    effect: f64,
+    sought: Sought,
     cancel: &Cancel,
     observer: &dyn Observer,
 ) -> Result<Option<Pilot>, LabError> {
+    let Sought { effect, budget } = sought;
+    let start = clock::now();
     let refused = |why: String| LabError::Plan { study: plan.study.name.clone(), why };
     let reference = plan.arm_settings(plan.schedule.reference);
     let arms: Vec<_> = (0..plan.design.arms.len()).map(|arm| plan.arm_settings(arm)).collect();
@@ -93,6 +106,7 @@ pub fn pilot(
     for run in 0..=2 * PAIRS {
         if run == 1 {
             begin = clock::now();
+            require_time(budget, begin.saturating_sub(start)).map_err(refused)?;
         }
         let stage = Stage::Study {
             done: run as u64,
@@ -134,7 +148,22 @@ pub fn pilot(
             100.0 * deviation
         )));
     }
-    Ok(Some(Pilot { effect, deviation, run, blocks, claim, runs: (blocks + 1) * plan.schedule.slots() }))
+    let (runs, spent) = ((blocks + 1) * plan.schedule.slots(), clock::now().saturating_sub(start));
+    Ok(Some(Pilot { effect, deviation, run, blocks, claim, runs, spent }))
+}
+
+/// Refuses a budget that the pilot alone would spend: after its first run, which with what was
+/// prepared for it took so long, one can tell.
+fn require_time(budget: Option<Nanos>, first: Nanos) -> Result<(), String> {
+    let needed = Nanos(first.0.saturating_mul(2 * PAIRS as u64 + 1));
+    match budget {
+        Some(budget) if needed > budget => Err(format!(
+            "--budget {budget}: the pilot of --find takes {} runs, about {needed} like the first, and is part of it; give a \
+             larger budget, or --blocks instead of --find",
+            2 * PAIRS + 1
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The blocks with which each claim finds the effect, or its equality, where pairs of runs have this spread, and the claim that
@@ -200,7 +229,8 @@ mod tests {
         let mut target = Scripted::new(move |_, _: &[Assignment]| {
             Ok(fixture::record((1e9 * (noise * generator.normal()).exp()) as u64, 2))
         });
-        pilot(&mut target, &plan, effect, &Cancel::default(), &Nobody)
+        let sought = Sought { effect, budget: None };
+        pilot(&mut target, &plan, sought, &Cancel::default(), &Nobody)
     }
 
     #[test]
@@ -213,6 +243,19 @@ mod tests {
         );
         let refused = piloted(0.2, 0.0005).expect_err("nobody waits for that").to_string();
         assert!(refused.contains("--find 0.05%") && refused.contains("more than 1000 blocks"), "{refused}");
+    }
+
+    #[test]
+    fn a_budget_holds_the_pilot_too() {
+        let first = Nanos(1_000_000_000);
+        assert_eq!(require_time(None, first), Ok(()));
+        assert_eq!(require_time(Some(Nanos(17_000_000_000)), first), Ok(()));
+        let refused =
+            require_time(Some(Nanos(10_000_000_000)), first).expect_err("a pilot alone takes longer");
+        assert!(
+            refused.starts_with("--budget 10.0 s: the pilot of --find takes 17 runs, about 17.0 s"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -2,16 +2,19 @@
 
 mod export;
 mod sort;
+pub mod unused;
 
 pub use export::{Export, Format, Head};
 pub use sort::Sort;
 
+use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
 use plumb_units::{BlockSize, Bytes, Nanos};
 use plumb_workload::specification::REDO;
 use plumb_workload::{DateForm, Delimiter, Parameter, Quote, Takes, WORKLOADS, Workload};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Find out what a database's I/O path can do, which settings make it faster, and whether the evidence proves it.
@@ -27,14 +30,33 @@ pub struct Arguments {
     pub command: Option<Command>,
 }
 
+/// Parses the words of a command line. The inner error is an option that the command would ignore.
+///
+/// # Errors
+/// When they are no command, or help was asked for.
+pub fn parse<W: Into<OsString> + Clone>(
+    words: impl IntoIterator<Item = W>,
+) -> Result<Result<Arguments, Failure>, clap::Error> {
+    let mut command = Arguments::command();
+    let matches = command.try_get_matches_from_mut(words)?;
+    if let Err(ignored) = unused::require_use(&command, &matches) {
+        return Ok(Err(ignored));
+    }
+    Arguments::from_arg_matches(&matches).map(Ok).map_err(|error| error.format(&mut command))
+}
+
 /// The order of rows, where they are loaded.
 const ORDER_OF_LOAD: &str = "Rows of a file above 512K lie as the servers of the load came to its pieces. --set parallel_degree=1 and \
                              --conventional keep the order of the file; an index gives any order.";
 /// The order of rows, where they are shown.
 const ORDER_OF_ROWS: &str = "Rows lie as the servers of a load came to the pieces of the file, so that the first need not be the first \
                              of the file; --order-by gives the order of an index.";
-/// What the study of somebody else may do.
-const COMMANDS_RUN: &str = "\
+/// Studies of workloads with their options, and a warning of other people's studies.
+const STUDIES: &str = "\
+With --factor NAME is a workload (`plumb list workloads`), as in
+  plumb study slob --factor filesystemio_options=none,setall --sessions 8
+and each of its parameters is an option, as in `plumb run`; the seed of its data is --data-seed.
+
 A study file, and the study.toml of a bundle, may have commands, and a study runs them: to run or to resume that of a
 stranger is to run a stranger's script.";
 
@@ -44,7 +66,7 @@ pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
     Run(Run),
     /// Turn settings in a designed experiment, and give a verdict on each claim
-    #[command(after_help = COMMANDS_RUN)]
+    #[command(after_help = STUDIES)]
     Study(Study),
     /// Run two or more commands in turn, again and again, and say which is faster and whether that is proved
     CompareCommands(CompareCommands),
@@ -83,8 +105,15 @@ pub enum Command {
     List(List),
     /// Print the requests that `plumb run --trace` kept, one a line as iosnoop does, with histograms and averages
     Trace(Trace),
-    /// Render the reports of a bundle again from its record
+    /// Render the reports of a bundle again from its record; exits with 0 when they are written
     Report(Report),
+    /// Print the script with which a shell completes commands, options and names of studies, settings and bundles
+    Completions(Completions),
+    /// Print the manual page, as in `plumb man > plumb.1` or `man -l <(plumb man)`
+    Man,
+    /// Print what may stand in place of the last word, for the scripts of completions
+    #[command(hide = true)]
+    Complete(Complete),
     /// Make one run of a study, as standard input asks
     #[command(hide = true)]
     StudyRun,
@@ -94,6 +123,17 @@ pub enum Command {
 }
 
 impl Command {
+    /// The kind of bundle that the command makes; none where it makes none of its own accord.
+    #[must_use]
+    pub const fn kept_as(&self) -> Option<&'static str> {
+        match self {
+            Command::Run(_) => Some("run"),
+            Command::Study(_) | Command::CompareCommands(_) => Some("study"),
+            Command::Calibrate(_) => Some("calibration"),
+            _ => None,
+        }
+    }
+
     /// The directory in which a command makes temporary files, or in which its database lies. A resumed study
     /// removes its own leftovers.
     #[must_use]
@@ -145,6 +185,9 @@ pub struct Run {
     /// Set a setting (repeat for several); `plumb list settings` shows them
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Print the summary alone; the bundle has the report
+    #[arg(long, conflicts_with = "json")]
+    pub quiet: bool,
     /// Take a snapshot so often while the run is measured: a number with ms, s or m; any two make a report
     #[arg(long, value_name = "TIME", value_parser = parse_snapshot, allow_hyphen_values = true)]
     pub snapshot: Option<Nanos>,
@@ -183,6 +226,22 @@ impl WorkArguments {
         all
     }
 
+    /// A parameter as an option of its name.
+    fn option(parameter: &'static Parameter) -> Arg {
+        let value = match parameter.takes {
+            Takes::Count(_) | Takes::Range(..) => "N",
+            Takes::Size(_) => "BYTES",
+            Takes::Word(_) => "WORD",
+            Takes::Blocks(_) => "BLOCKS",
+            Takes::Time => "TIME",
+        };
+        Arg::new(parameter.name)
+            .long(parameter.name)
+            .value_name(value)
+            .help(WorkArguments::help(parameter))
+            .allow_hyphen_values(true)
+    }
+
     /// The help of a parameter, with its default (and those of workloads that have another one) and, if not all take it,
     /// the workloads that do.
     fn help(parameter: &Parameter) -> String {
@@ -196,7 +255,11 @@ impl WorkArguments {
         let names: Vec<&str> = takers.iter().map(|(name, _)| *name).collect();
         let only =
             if names.len() == WORKLOADS.len() { String::new() } else { format!(" ({})", names.join(", ")) };
-        format!("{}{only}{default}", parameter.help)
+        let words = match parameter.takes {
+            Takes::Word(words) => format!(" [values: {}]", words.join(", ")),
+            _ => String::new(),
+        };
+        format!("{}{only}{words}{default}", parameter.help)
     }
 }
 
@@ -208,22 +271,7 @@ impl Args for WorkArguments {
             .required(true)
             .help("Which workload")
             .value_parser(one_of(workloads));
-        let parameters = WorkArguments::parameters().into_iter().map(|parameter| {
-            let value = match parameter.takes {
-                Takes::Count(_) | Takes::Range(..) => "N",
-                Takes::Size(_) => "BYTES",
-                Takes::Word(_) => "WORD",
-                Takes::Blocks(_) => "BLOCKS",
-                Takes::Time => "TIME",
-            };
-            let help = WorkArguments::help(parameter);
-            Arg::new(parameter.name)
-                .long(parameter.name)
-                .value_name(value)
-                .help(help)
-                .allow_hyphen_values(true)
-        });
-        command.arg(workload).args(parameters)
+        command.arg(workload).args(WorkArguments::parameters().into_iter().map(WorkArguments::option))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -247,18 +295,74 @@ impl FromArgMatches for WorkArguments {
     }
 }
 
+/// Parameters of workloads as options of `plumb study`, which has a seed of its own.
+#[derive(Debug, Clone, Default)]
+pub struct WorkParameters {
+    /// The option, the parameter, and its value as it was typed.
+    pub given: Vec<(&'static str, &'static str, String)>,
+}
+
+/// The option for the seed of the data.
+const DATA_SEED: &str = "data-seed";
+
+impl WorkParameters {
+    /// The option for each parameter, without `rows`, which every study takes.
+    fn options() -> impl Iterator<Item = (&'static str, &'static Parameter)> {
+        let parameters = WorkArguments::parameters().into_iter().filter(|parameter| parameter.name != "rows");
+        parameters.map(|parameter| match parameter.name {
+            "seed" => (DATA_SEED, parameter),
+            name => (name, parameter),
+        })
+    }
+}
+
+impl Args for WorkParameters {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        // `plumb help run` lists them.
+        let option = |(name, parameter): (&'static str, _)| {
+            WorkArguments::option(parameter).id(name).long(name).hide(true)
+        };
+        command.args(WorkParameters::options().map(option))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        WorkParameters::augment_args(command)
+    }
+}
+
+impl FromArgMatches for WorkParameters {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<WorkParameters, clap::Error> {
+        let given = WorkParameters::options().filter_map(|(option, parameter)| {
+            Some((option, parameter.name, matches.get_one::<String>(option)?.clone()))
+        });
+        Ok(WorkParameters { given: given.collect() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = WorkParameters::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// `plumb study`
 #[derive(Debug, Clone, Args)]
 pub struct Study {
-    /// Its name, which `plumb list studies` shows, or a study file
-    #[arg(value_name = "NAME|FILE.toml", required_unless_present_any = ["resume", "command"])]
+    /// Its name, which `plumb list studies` shows, or a study file; with --factor a workload
+    #[arg(value_name = "NAME|FILE.toml|WORKLOAD", required_unless_present_any = ["resume", "command"])]
     pub study: Option<String>,
     /// Instead of a study file: a command with a word in braces for each factor, as 'fio --bs={bs} job.fio'
     #[arg(long, value_name = "COMMAND", conflicts_with = "study", requires = "factor")]
     pub command: Option<String>,
-    /// What is varied of the command: a word with its values, the first the reference (repeat for several)
-    #[arg(long, value_name = "WORD=A,B,..", requires = "command")]
+    /// What is varied, with its values, the first the reference: a setting or a parameter of the workload, or a word of the
+    /// command (repeat for several)
+    #[arg(long, value_name = "NAME=A,B,..")]
     pub factor: Vec<String>,
+    /// With a workload and --factor: a setting that all runs share (repeat for several)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Parameters of the workload that all runs share
+    #[command(flatten)]
+    pub parameters: WorkParameters,
     /// How the study is carried out
     #[command(flatten)]
     pub conduct: Conduct,
@@ -307,9 +411,10 @@ pub struct Conduct {
 
 /// What is done around a command, and what is measured of it.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Options of commands")]
+#[command(next_help_heading = "Options of commands; of a workload --measure and --same")]
 pub struct AroundCommand {
-    /// What is compared: elapsed, cpu, "peak memory", regex:PATTERN with one group, json:/POINTER, or size:FILE [default: elapsed]
+    /// What is compared: elapsed, cpu, "peak memory", regex:PATTERN with one group, json:/POINTER, or size:FILE; of a workload
+    /// what docs/studies.md calls a statistic [default: elapsed, of slob operations a second]
     #[arg(long, value_name = "MEASURE")]
     pub measure: Option<String>,
     /// The figure that counts, of several matches of a pattern or several JSON documents
@@ -336,13 +441,18 @@ pub struct AroundCommand {
     /// Run after each run: the result is wrong when it does not exit with 0
     #[arg(long, value_name = "COMMAND")]
     pub verify: Option<String>,
+    /// What must be seen of the command where a word has this value, and not elsewhere: KIND is output (a pattern), opened,
+    /// library, executable (a path), open-flag (a path and a flag), ring-requests, flushes, ... (the least number; repeat for
+    /// several)
+    #[arg(long, value_name = "WORD=VALUE:KIND:WHAT")]
+    pub receipt: Vec<String>,
     /// Codes that the commands may end with, as in 0,1 for grep and diff [default: 0]
     #[arg(long, value_name = "CODES", value_delimiter = ',')]
     pub exit_codes: Vec<u8>,
     /// Have /bin/sh run the commands, which costs its start
     #[arg(long)]
     pub shell: bool,
-    /// The commands may be one and the same, or are meant to be: what is claimed is that they are equal within 5%
+    /// The commands, or values of a factor, may be one and the same, or are meant to be: what is claimed is that they are equal within 5%
     #[arg(long)]
     pub same: bool,
 }
@@ -369,6 +479,8 @@ impl CompareCommands {
             study: None,
             command: Some(String::new()),
             factor: self.commands,
+            set: Vec::new(),
+            parameters: WorkParameters::default(),
             around: self.around,
             conduct: self.conduct,
             rows: None,
@@ -478,21 +590,6 @@ fn one_of<T: Copy + Send + Sync + 'static>(
 }
 
 impl AdvancedCalibration {
-    /// The first option that was given, by its name.
-    #[must_use]
-    pub fn given(&self) -> Option<&'static str> {
-        let given = [
-            (self.write.is_some(), "--write"),
-            (self.order.is_some(), "--type"),
-            (self.size_small.is_some(), "--size-small"),
-            (self.size_large.is_some(), "--size-large"),
-            (self.matrix.is_some(), "--matrix"),
-            (self.num_small.is_some(), "--num-small"),
-            (self.num_large.is_some(), "--num-large"),
-        ];
-        given.into_iter().find_map(|(is, name)| is.then_some(name))
-    }
-
     /// Replaces the defaults by what was given.
     pub fn apply(&self, options: &mut Options) {
         let advanced = &mut options.advanced;
@@ -687,7 +784,11 @@ pub struct List {
     /// The directory in which the database plumb.db or plumb-reports lies (tables and bundles only)
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
-    /// Print the list as JSON and nothing else; counts are numbers, sizes bytes
+    /// Only rows that have this somewhere, in any case (repeat for several, all of which a row must have), as in
+    /// `plumb list bundles --where redo --where log_file_io=buffered`
+    #[arg(long = "where", value_name = "TEXT")]
+    pub having: Vec<String>,
+    /// Print the list as JSON and nothing else; counts are numbers, sizes bytes, times seconds
     #[arg(long)]
     pub json: bool,
 }
@@ -704,7 +805,7 @@ pub struct Trace {
     #[arg(long)]
     pub summary: bool,
     /// Whole paths instead of the files' names
-    #[arg(long)]
+    #[arg(long, conflicts_with = "summary")]
     pub paths: bool,
 }
 
@@ -722,7 +823,7 @@ pub struct Report {
     #[arg(long, value_name = "SNAPSHOT", num_args = 0..=1, allow_negative_numbers = true)]
     pub end: Option<Option<String>>,
     /// Draw the effects of a study with their intervals, as one SVG file, which must be new
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", conflicts_with = "begin")]
     pub picture: Option<PathBuf>,
 }
 
@@ -821,14 +922,36 @@ pub enum Page {
     Settings,
     /// docs/events.md
     Events,
-    /// The manual page
-    Man,
-    /// Completions of bash
+}
+
+/// A shell that has completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// GNU bash
     Bash,
-    /// Completions of zsh
+    /// The Z shell
     Zsh,
-    /// Completions of fish
+    /// fish
     Fish,
+}
+
+/// `plumb completions`
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// For which shell; the script says in its first lines where it goes
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// `plumb complete`
+#[derive(Debug, Args)]
+pub struct Complete {
+    /// Whose words they are
+    #[arg(value_enum)]
+    pub shell: Shell,
+    /// What stands behind `plumb`, up to the word that is completed
+    #[arg(last = true)]
+    pub words: Vec<String>,
 }
 
 /// `plumb document`
@@ -933,7 +1056,7 @@ fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
 #[cfg(test)]
 mod tests {
     use super::{Arguments, parse_time};
-    use clap::CommandFactory;
+    use clap::CommandFactory as _;
     use plumb_units::Nanos;
 
     #[test]
@@ -944,13 +1067,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 20, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 22, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("twenty commands"));
+            assert!(page.contains("twenty-two commands"));
         }
     }
 

@@ -2,7 +2,6 @@
 
 use crate::arguments::{Arguments, Page};
 use clap::CommandFactory;
-use clap_complete::Shell;
 use plumb_engine::Setting;
 use plumb_engine::settings::describe;
 use plumb_events::{Event, IoStream, Statistic, Unit};
@@ -13,34 +12,44 @@ pub fn render(page: Page) -> String {
     match page {
         Page::Settings => settings_page(),
         Page::Events => events_page(),
-        Page::Man => manual(),
-        Page::Bash => completions(Shell::Bash),
-        Page::Zsh => completions(Shell::Zsh),
-        Page::Fish => completions(Shell::Fish),
     }
 }
 
-/// The manual page of the program and, below it, those of its commands.
-fn manual() -> String {
+/// The manual page of the program, with a section for each command: there are no other pages.
+#[must_use]
+pub fn manual() -> String {
     let command = Arguments::command();
     let mut page = Vec::new();
+    let man = clap_mangen::Man::new(command.clone());
     // Written to memory, where nothing fails.
-    let _ = clap_mangen::Man::new(command.clone()).render(&mut page);
-    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+    let _ = man.render_title(&mut page);
+    let _ = man.render_name_section(&mut page);
+    let _ = man.render_synopsis_section(&mut page);
+    let _ = man.render_description_section(&mut page);
+    page.extend(b".SH COMMANDS\n");
+    let shown = || command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
+    for subcommand in shown() {
+        let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
+        page.extend(format!(".TP\n\\fB{}\\fR\n{}\n", subcommand.get_name(), roff(&about)).as_bytes());
+    }
+    for subcommand in shown() {
         let title = format!("plumb {}", subcommand.get_name());
         page.extend(format!(".SH {}\n", title.to_uppercase()).as_bytes());
         let man = clap_mangen::Man::new(subcommand.clone().bin_name(title));
         let _ = man.render_synopsis_section(&mut page);
         let _ = man.render_description_section(&mut page);
         let _ = man.render_options_section(&mut page);
+        let _ = man.render_extra_section(&mut page);
     }
+    let _ = man.render_extra_section(&mut page);
+    let _ = man.render_version_section(&mut page);
     String::from_utf8_lossy(&page).into_owned()
 }
 
-fn completions(shell: Shell) -> String {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "plumb", &mut text);
-    String::from_utf8_lossy(&text).into_owned()
+/// A text that begins no request and has no escapes of its own.
+fn roff(text: &str) -> String {
+    let escaped = text.replace('\\', "\\e").replace('-', "\\-");
+    if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
 }
 
 /// The settings that lists show.

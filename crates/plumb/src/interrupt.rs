@@ -12,7 +12,7 @@
 //! needs its time to remove files of gigabytes, and no program can shorten that.
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{history, output};
 use plumb_engine::EngineError;
 use plumb_engine::instance::Cancel;
 use plumb_events::{locked, now};
@@ -256,6 +256,7 @@ impl Interrupt {
         if !self.0.begun.load(SeqCst) {
             self.release();
             output::complain(NOTHING_CHANGED);
+            history::note(NOTHING_CHANGED);
             process::exit(exit_code().unwrap_or(1).into());
         }
         self.0.cancel.request();
@@ -275,6 +276,7 @@ impl Interrupt {
             }
             shared.release();
             output::complain(&shared.message());
+            history::note(&shared.message());
             shared.say_what_stays();
             process::exit(exit_code().unwrap_or(1).into());
         };

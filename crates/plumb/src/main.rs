@@ -8,9 +8,11 @@ mod bundle;
 mod calibrate;
 mod command;
 mod command_line;
+mod completion;
 mod database;
 mod document;
 mod failure;
+mod history;
 mod interrupt;
 mod outcome;
 mod output;
@@ -22,7 +24,6 @@ mod types;
 mod welcome;
 
 use arguments::{Arguments, Command};
-use clap::Parser;
 use failure::Failure;
 use outcome::Outcome;
 use std::path::Path;
@@ -48,9 +49,13 @@ fn main() -> ExitCode {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
             output::complain(&failure.message);
+            if failure.outcome != Outcome::Usage {
+                history::note(&failure.message);
+            }
             let code = failure.outcome.code();
-            // What failed behind a signal was ended by it.
-            let by_signal = interrupt::exit_code().filter(|_| failure.outcome == Outcome::Error);
+            // What failed behind a signal was ended by it, if only because it ended a command that
+            // was run; what is found wrong in data is wrong all the same.
+            let by_signal = interrupt::exit_code().filter(|_| failure.outcome != Outcome::INVALID);
             ExitCode::from(by_signal.unwrap_or(code))
         }
     }
@@ -69,8 +74,8 @@ fn report_bugs() {
 
 /// The arguments; none when help or the version was asked for and printed.
 fn parse() -> Result<Option<Arguments>, Failure> {
-    match Arguments::try_parse() {
-        Ok(arguments) => Ok(Some(arguments)),
+    match arguments::parse(std::env::args_os()) {
+        Ok(arguments) => arguments.map(Some),
         Err(error) if error.use_stderr() => Err(Failure::of_usage(&error)),
         Err(error) => output::print(&output::wrapped_help(&error.to_string())).map(|()| None),
     }
@@ -80,6 +85,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
     if let Some(path) = arguments.command.as_ref().and_then(Command::path) {
         command::clean::remark(path);
     }
+    arguments.command.iter().filter_map(Command::kept_as).for_each(history::begin);
     match arguments.command {
         None => output::print(welcome::TEXT).map(|()| Outcome::Fine),
         Some(Command::Run(run)) => run::run(&run),
@@ -103,6 +109,11 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Info(info)) => command::info::run(&info),
         Some(Command::Sort(sort)) => command::sort::run(&sort),
         Some(Command::Compare(compare)) => command::compare::run(&compare),
+        Some(Command::Completions(of)) => output::print(completion::script(of.shell)).map(|()| Outcome::Fine),
+        Some(Command::Man) => output::print(&document::manual()).map(|()| Outcome::Fine),
+        Some(Command::Complete(asked)) => {
+            output::print(&completion::candidates(asked.shell, &asked.words)).map(|()| Outcome::Fine)
+        }
         Some(Command::Document(page)) => output::print(&document::render(page.page)).map(|()| Outcome::Fine),
     }
 }

@@ -148,9 +148,9 @@ impl Watch {
             Stage::Study { done, runs, block, blocks, arm, left } => {
                 let block =
                     if block == 0 { "warm-up".to_string() } else { format!("block {block} of {blocks}") };
-                let left =
-                    left.map_or(String::new(), |left| format!("  at most {:.0} s left", left.seconds()));
-                vec![("study", Goal::Stated(done, runs, format!("{block}  {}{left}", visible(arm))))]
+                // What is longest stands last: it may be cut.
+                let left = left.map_or(String::new(), |left| format!("at most {} left  ", rounded(left)));
+                vec![("study", Goal::Stated(done, runs, format!("{left}{block}  {}", visible(arm))))]
             }
             Stage::Verify { instance, blocks } => {
                 vec![("verify blocks", goal(instance, Statistic::BlocksVerified, blocks))]
@@ -347,7 +347,7 @@ impl Drawn {
         let goal = &self.stage.goal;
         if let Goal::Stated(done, total, text) = goal {
             self.bar.set_position(*done);
-            self.bar.set_message(format!("{done} of {total} runs  {text}"));
+            self.bar.set_message(cut(&format!("{done} of {total} runs  {text}"), message_room()));
             return;
         }
         let (position, total) = (self.position, goal.total());
@@ -379,21 +379,52 @@ impl Drawn {
     }
 }
 
+/// A time to wait for: seconds, or minutes from two on.
+fn rounded(time: Nanos) -> String {
+    let seconds = time.seconds().round() as u64;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// Columns of the terminal; none where standard error is none.
+fn columns() -> Option<usize> {
+    console::Term::stderr().size_checked().map(|(_, columns)| usize::from(columns))
+}
+
+/// Columns behind the label and the bar of a stage with an end.
+fn message_room() -> usize {
+    let bar = if is_narrow() { BAR_NARROW } else { BAR };
+    columns().map_or(usize::MAX, |columns| columns.saturating_sub(LABEL + bar + " [] ".len()))
+}
+
+/// A line that is cut where the terminal ends, and says so.
+fn cut(text: &str, room: usize) -> String {
+    console::truncate_str(text, room, "...").into_owned()
+}
+
+/// Columns of a stage's label, and of its bar.
+const LABEL: usize = 14;
+const BAR: usize = 20;
+const BAR_NARROW: usize = 8;
+
 /// Whether figures leave no room for a bar of the usual length.
 fn is_narrow() -> bool {
-    console::Term::stderr().size_checked().is_some_and(|(_, columns)| columns < 80)
+    columns().is_some_and(|columns| columns < 80)
 }
 
 /// A bar with an end, or a line without.
 fn style(with_end: bool) -> ProgressStyle {
     // What does not fit the line is cut: a line that goes on would be drawn anew ten times a second.
+    let bar = if is_narrow() { BAR_NARROW } else { BAR };
     let template = match with_end {
-        true if is_narrow() => "{prefix:14} [{bar:8}] {wide_msg}",
-        true => "{prefix:14} [{bar:20}] {wide_msg}",
-        false => "{prefix:14} {spinner} {wide_msg}",
+        true => format!("{{prefix:{LABEL}}} [{{bar:{bar}}}] {{wide_msg}}"),
+        false => format!("{{prefix:{LABEL}}} {{spinner}} {{wide_msg}}"),
     };
     // Both templates are valid.
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     style.progress_chars("=> ")
 }
 
@@ -406,6 +437,22 @@ fn bytes_in(directories: &[PathBuf]) -> u64 {
 mod tests {
     use super::*;
     use plumb_events::Role;
+
+    #[test]
+    fn a_study_says_what_is_left_before_what_may_be_cut() {
+        let left = Some(Nanos(200_000_000_000));
+        let watch = Watch::start(Audience::Nobody);
+        let arm = "filesystemio_options=setall sort_direct_writes=true sort_area_size=1M";
+        watch.stage(&Stage::Study { done: 14, runs: 90, block: 1, blocks: 9, arm, left });
+        let stages = locked(&watch.shared.stages).0.clone();
+        let Goal::Stated(14, 90, text) = &stages[0].goal else { panic!("{stages:?}") };
+        assert_eq!(
+            cut(&format!("14 of 90 runs  {text}"), 80 - LABEL - BAR - 4),
+            "14 of 90 runs  at most 4 min left  bloc..."
+        );
+        let times = [59, 119, 121, 7_300].map(|seconds| rounded(Nanos(seconds * 1_000_000_000)));
+        assert_eq!(times, ["59 s", "119 s", "3 min", "2 h 1 min"]);
+    }
 
     /// It stands behind the figures as long as sessions wait, and no longer.
     #[test]

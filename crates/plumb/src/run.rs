@@ -122,6 +122,11 @@ fn filled(
         .iter()
         .try_for_each(|(name, text)| work.set(name, text))
         .map_err(|why| Failure::usage(format!("--{why}")))?;
+    let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
+    if let Some((parameter, why)) = work.without_effect(&names) {
+        let what = format!("--{}: it has no effect, for {why}; or leave it out", parameter.name);
+        return Err(Failure::usage(what));
+    }
     // A part of the table is a part of the one that there will be.
     let size = read.and_then(|read| read.hotspot_size(work.value("scale")?));
     if let Some(size) = size.filter(|_| !given.iter().any(|(name, _)| *name == "hotspot-size")) {
@@ -182,7 +187,8 @@ fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Resul
         output::print(&(record.to_json()? + "\n"))?;
         return bundle::keep(bundle, record, &document).map(|_| ());
     }
-    let shown = output::report(&document) + "\n" + &output::summary(&document);
+    let report = if arguments.quiet { String::new() } else { output::report(&document) + "\n" };
+    let shown = report + &output::summary(&document);
     bundle::show(&shown, bundle, record, &document)
 }
 

@@ -89,6 +89,14 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// Returns the parameter that switches this one on or off, if there is one.
+    #[must_use]
+    pub fn depends_on(&self) -> Option<&'static str> {
+        COUNTS.iter().find(|(name, ..)| *name == self.name).map(|(_, how, _)| match how {
+            Counts::With(other) | Counts::Without(other) => *other,
+        })
+    }
+
     /// Whether a name is this one's; `_` stands for `-` too.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
@@ -476,6 +484,28 @@ impl Workload {
     }
 }
 
+/// When a parameter has an effect.
+#[derive(Debug, Clone, Copy)]
+enum Counts {
+    /// Another one is not 0, `off` or `false`.
+    With(&'static str),
+    /// It is.
+    Without(&'static str),
+}
+
+/// Parameters of SLOB that others switch on or off, and why one then has no effect.
+const COUNTS: &[(&str, Counts, &str)] = &[
+    ("run-time", Counts::Without("work-loop"), "work-loop ends the run"),
+    ("scan-table-size", Counts::With("scan-pct"), "no operation scans; give scan-pct too"),
+    ("redo-stress", Counts::With("update-pct"), "no operation updates; give update-pct too"),
+    ("hotspot-size", Counts::With("hotspot"), "there is no hot spot; give hotspot too"),
+    ("hotspot-offset", Counts::With("hotspot"), "there is no hot spot; give hotspot too"),
+    ("hotspot-frequency", Counts::With("hotspot"), "there is no hot spot; give hotspot too"),
+    ("think-min", Counts::With("think-frequency"), "there are no pauses; give think-frequency too"),
+    ("think-max", Counts::With("think-frequency"), "there are no pauses; give think-frequency too"),
+    ("think-frequency", Counts::Without("rate"), "operations arrive at a rate, and no session pauses"),
+];
+
 /// A workload with a value for each parameter that has one. Two are equal when they do the same.
 #[derive(Debug, Clone)]
 pub struct Work {
@@ -565,6 +595,19 @@ impl Work {
         self.value("seed").unwrap_or(0)
     }
 
+    /// Returns the first of these parameters that the value of another leaves without effect, with the
+    /// reason.
+    #[must_use]
+    pub fn without_effect(&self, names: &[&str]) -> Option<(&'static Parameter, &'static str)> {
+        let is = |name: &str| self.value(name).unwrap_or(0) > 0;
+        let has_none = |name: &str, how: Counts| match how {
+            Counts::With(other) => !is(other),
+            Counts::Without(other) => is(other),
+        } && names.iter().any(|given| *given == name);
+        let found = COUNTS.iter().find(|(name, how, _)| has_none(name, *how));
+        found.and_then(|(name, _, why)| Some((self.workload.parameter(name)?, *why)))
+    }
+
     /// Its parameters with their values, in the order of the table, those without a value left out.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, Shown)> {
         self.workload.parameters.iter().filter_map(|parameter| {
@@ -648,6 +691,26 @@ mod tests {
             ),
         ] {
             assert_eq!(refused(&SLOB, &[(name, text)]), why);
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_another_switches_off_has_no_effect() {
+        let found = |set: &[(&str, &str)]| {
+            let mut work = Work::of(&SLOB);
+            set.iter().for_each(|(name, text)| work.set(name, text).expect("in range"));
+            let names: Vec<&str> = set.iter().map(|(name, _)| *name).collect();
+            work.without_effect(&names).map(|(parameter, _)| parameter.name)
+        };
+        assert_eq!(found(&[("run-time", "5"), ("work-loop", "10")]), Some("run-time"));
+        assert_eq!(found(&[("run-time", "5"), ("work-loop", "0")]), None);
+        assert_eq!(found(&[("work-loop", "10")]), None, "its default was not given");
+        assert_eq!(found(&[("hotspot-size", "8M")]), Some("hotspot-size"));
+        assert_eq!(found(&[("hotspot-size", "8M"), ("hotspot", "updates")]), None);
+        assert_eq!(found(&[("think-min", "1"), ("think-max", "2")]), Some("think-min"));
+        assert_eq!(found(&[("think-frequency", "3"), ("rate", "50")]), Some("think-frequency"));
+        for (name, ..) in COUNTS {
+            assert!(SLOB.parameter(name).is_some(), "{name}");
         }
     }
 

@@ -46,6 +46,11 @@ impl Source {
         }
     }
 
+    /// True if the file is a program that shows how a crate is used.
+    fn is_example(&self) -> bool {
+        self.path.iter().any(|part| part == "examples")
+    }
+
     /// Whether the whole file is a test: it lies in a folder `tests`, or is named so.
     fn is_test(&self) -> bool {
         let mut parts = self.path.iter().filter_map(|part| part.to_str());

@@ -33,7 +33,8 @@ pub fn check(source: &Source) -> Vec<String> {
     if EMPTY_NAMES.contains(&stem) {
         complaints.push(format!("1: {stem} names nothing"));
     }
-    let prints = PRINTERS.contains(&source.crate_name()) || source.is_test() || stem == "build";
+    let is_program = PRINTERS.contains(&source.crate_name()) || source.is_example();
+    let prints = is_program || source.is_test() || stem == "build";
     let mut rules = Rules { complaints, prints };
     rules.visit_file(&source.syntax);
     rules.complaints
@@ -184,6 +185,8 @@ mod tests {
     fn printing_is_found_outside_the_program_and_not_in_tests() {
         assert_eq!(complaints("fn show() { println!(\"x\") }"), ["1: only plumb and xtask print"]);
         assert!(complaints("#[cfg(test)] mod tests { fn show() { println!(\"x\") } }").is_empty());
-        assert!(check(&parsed("crates/plumb/src/output.rs", "fn show() { eprintln!(\"x\") }")).is_empty());
+        for program in ["crates/plumb/src/output.rs", "crates/engine/examples/transaction.rs"] {
+            assert!(check(&parsed(program, "fn show() { eprintln!(\"x\") }")).is_empty());
+        }
     }
 }

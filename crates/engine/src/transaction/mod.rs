@@ -31,7 +31,9 @@
 //!     for row in transaction.lookup("ORDERS_ID", &[id])? {
 //!         transaction.update("ORDERS", row.id, |values| values[1] = Value::Text("two".into()))?;
 //!     }
-//!     transaction.commit()
+//!     transaction.commit()?;
+//!     drop(connection);
+//!     transactions.close(&session)
 //! }
 //! ```
 //!
@@ -349,6 +351,15 @@ impl<'i> Transactions<'i> {
     /// When a write or a sync fails: the log then fails too, because what is durable is not known.
     pub fn checkpoint(&self, session: &Session) -> Result<(), EngineError> {
         self.checkpoints.take(session)
+    }
+
+    /// Ends in order: writes what has changed, so that the next opening has nothing to recover.
+    /// Without it no committed change is lost: the next opening recovers it from the log.
+    ///
+    /// # Errors
+    /// As [`Transactions::checkpoint`]; what was committed is recovered then, too.
+    pub fn close(self, session: &Session) -> Result<(), EngineError> {
+        self.checkpoint(session)
     }
 
     /// Lets the log go on at the beginning of a file, with every changed block written and every filled file copied: the state that runs that

@@ -197,3 +197,34 @@ fn a_half_made_copy_does_not_remove_files_outside_its_home() {
     assert_eq!(names(&data), ["users01.dbf", "users02.dbf"]);
     open_in(&home).expect("the original is as it was");
 }
+
+const RELATIVE: &str = "PLUMB_TEST_RELATIVE_HOME";
+
+/// Not a test but the other process of the one below, whose directory is its own.
+#[test]
+fn the_other_process_makes_databases_at_relative_paths() {
+    if std::env::var_os(RELATIVE).is_none() {
+        return;
+    }
+    for home in ["db", "x/y/z", "./dot", "here/../there"] {
+        fs::create_dir_all("here").expect("a directory");
+        let home = Path::new(home);
+        load(&create_in(home, &[]), "t", &Rows::uniform(300, 1)).expect("loaded");
+        assert_green(&open_in(home).expect("it is there"), "t");
+    }
+}
+
+#[test]
+fn a_database_is_made_at_a_relative_path_of_one_part_or_of_several_that_are_missing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ended = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "creation::the_other_process_makes_databases_at_relative_paths", "--nocapture"])
+        .env(RELATIVE, "1")
+        .current_dir(directory.path())
+        .output()
+        .expect("this program can be started");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    for home in ["db", "x/y/z", "dot", "there"] {
+        assert!(directory.path().join(home).join("control.json").is_file(), "{home}");
+    }
+}

@@ -983,3 +983,38 @@ fn a_check_counts_deleted_rows_and_entries_apart() {
     transaction.commit_and_chain().expect("committed");
     assert_eq!(check(), (7, 7, 7));
 }
+
+#[test]
+fn an_orderly_end_leaves_nothing_to_recover() {
+    for ends_in_order in [true, false] {
+        let home = tempfile::tempdir().expect("a directory");
+        let home = home.path().join("db");
+        let mut settings = Settings::default();
+        settings.set("log_file_size", "16M", "the test").expect("in range");
+        let layout = Layout::in_one(home.clone());
+        let instance =
+            Instance::create(&layout, settings, InitialSizes::NONE, Cancel::default()).expect("made");
+        {
+            let session = session(&instance);
+            let transactions = Transactions::open(&instance, &session).expect("a log");
+            create(&transactions, &session);
+            let mut connection = transactions.connect(&session);
+            let mut transaction = connection.begin();
+            for id in 0..500 {
+                add(&mut transaction, id, id, "v");
+            }
+            transaction.commit().expect("committed");
+            drop(connection);
+            if ends_in_order {
+                transactions.close(&session).expect("closed");
+            }
+        }
+        drop(instance);
+        let instance = Instance::open(&home, Settings::default(), Cancel::default()).expect("it is there");
+        let session = session(&instance);
+        let transactions = Transactions::open(&instance, &session).expect("a log");
+        let blocks = transactions.recovered().block_count;
+        assert_eq!(blocks == 0, ends_in_order, "{blocks} blocks were recovered");
+        assert_eq!(transactions.check(&session, "T").expect("whole").row_count, 500);
+    }
+}

@@ -57,7 +57,7 @@ impl Contents {
     pub fn read(directory: &Path, kinds: &Kinds) -> Result<(Manifest, Contents), LabError> {
         let manifest = Manifest::read(directory)?;
         let shown = directory.join(STUDY).display().to_string();
-        let study = study::parse(&shown, &manifest.text(directory, STUDY)?, kinds)?;
+        let study = study::parse_kept(&shown, &manifest.text(directory, STUDY)?, kinds)?;
         let environment: Environment = parsed(directory, &manifest, ENVIRONMENT)?;
         let order: OrderFile = parsed(directory, &manifest, ORDER)?;
         let plan = Plan::new(study, PlanOptions::default(), order.until, order.seed)?;

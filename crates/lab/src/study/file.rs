@@ -6,11 +6,16 @@
 //!
 //! `docs/studies.md` shows the form.
 
+mod inline;
+
+pub use inline::{Inline, Stated, Varied, inline};
+
 use super::published::{Published, PublishedRow, minutes};
 use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
 use crate::vocabulary::{Assignment, Kinds, Measure, Refusal, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
+use plumb_units::nearest;
 use plumb_workload::{Work, Workload};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -158,6 +163,8 @@ const SOUGHT: f64 = 0.05;
 const ALPHA: f64 = 0.05;
 /// More blocks than this are taken for a typing error.
 const BLOCKS_MAX: i64 = 1000;
+/// Characters of a level's label.
+const LABEL_CHARACTERS: usize = 200;
 
 /// Reads and checks the text of a study file; `file` names it in refusals.
 ///
@@ -167,12 +174,36 @@ pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyError>
     parse_from(&|line| format!("{file}:{line}"), text, kinds)
 }
 
+/// Reads the text of a study that a bundle has kept. What new studies are refused for has been
+/// carried out there, so that its figures can be read.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_kept(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyError> {
+    read(&|line| format!("{file}:{line}"), text, kinds, Age::Kept)
+}
+
 /// Reads and checks the text of a study that stands in no file; `origin` names where one of its lines, from 1, comes from.
 ///
 /// # Errors
 /// The first thing that is wrong, with its origin.
 pub fn parse_from(origin: &dyn Fn(usize) -> String, text: &str, kinds: &Kinds) -> Result<Study, StudyError> {
-    let place = Place { of_line: origin, text };
+    read(origin, text, kinds, Age::New)
+}
+
+/// Whether a study is about to begin, or has been kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Age {
+    New,
+    Kept,
+}
+
+fn read(origin: &dyn Fn(usize) -> String, text: &str, kinds: &Kinds, age: Age) -> Result<Study, StudyError> {
+    let of_span = |span: Range<usize>| {
+        let before = &text.as_bytes()[..span.start.min(text.len())];
+        origin(before.iter().filter(|byte| **byte == b'\n').count() + 1)
+    };
+    let place = Place(&of_span);
     let wrong = |error: toml::de::Error| place.of(error.into());
     let mut whole = DeTable::parse(text).map_err(wrong)?;
     let named = whole.get_ref().get("target").and_then(|target| target.get_ref().as_str());
@@ -187,7 +218,7 @@ pub fn parse_from(origin: &dyn Fn(usize) -> String, text: &str, kinds: &Kinds) -
     whole.get_mut().remove("target");
     let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(|refusal| place.of(refusal))?;
     let raw = RawStudy::deserialize(Deserializer::from(whole)).map_err(wrong)?;
-    Reader { place, vocabulary }.study(&raw)
+    Reader { place, vocabulary, age }.study(&raw)
 }
 
 /// Takes out of a file what its kind of target reads itself.
@@ -196,17 +227,12 @@ fn sections<'i>(whole: &mut Spanned<DeTable<'i>>, kind: &dyn TargetKind) -> Span
     Spanned::new(whole.span(), taken)
 }
 
-/// Where refusals point to.
-struct Place<'a> {
-    /// The name of a line, from 1.
-    of_line: &'a dyn Fn(usize) -> String,
-    text: &'a str,
-}
+/// Names the place that a span of values comes from, for refusals.
+struct Place<'a>(&'a dyn Fn(Range<usize>) -> String);
 
 impl Place<'_> {
     fn origin(&self, span: Range<usize>) -> String {
-        let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
-        (self.of_line)(before.iter().filter(|byte| **byte == b'\n').count() + 1)
+        (self.0)(span)
     }
 
     fn at(&self, span: Range<usize>, what: &str) -> StudyError {
@@ -221,6 +247,7 @@ impl Place<'_> {
 struct Reader<'a> {
     place: Place<'a>,
     vocabulary: Vocabulary,
+    age: Age,
 }
 
 impl Reader<'_> {
@@ -252,6 +279,10 @@ impl Reader<'_> {
             bounds: raw.bound.iter().map(|bound| self.bound(bound)).collect::<Result<_, _>>()?,
             published: None,
         };
+        if self.age == Age::New {
+            let settings: Vec<&Assignment> = study.all_settings().collect();
+            self.vocabulary.require_new(&settings).map_err(|refusal| self.place.of(refusal))?;
+        }
         self.consistent(raw, &study)?;
         study.claims = self.claims(&raw.claim, &study)?;
         self.require_use(&study)?;
@@ -268,6 +299,17 @@ impl Reader<'_> {
             return Ok(());
         }
         Err(self.at(name.span(), &format!("{text:?}: {what} has 1 to 64 letters, digits, -, _ or .")))
+    }
+
+    /// Labels are printed in names of arms; a directory is one.
+    fn short_label(&self, label: &str, span: Range<usize>) -> Result<(), StudyError> {
+        if (1..=LABEL_CHARACTERS).contains(&label.chars().count()) && !label.contains(char::is_control) {
+            return Ok(());
+        }
+        let what = format!(
+            "{label:?}: a level's label has 1 to {LABEL_CHARACTERS} characters, none of them a control character"
+        );
+        Err(self.at(span, &what))
     }
 
     /// The workload with its parameters, where the target takes one.
@@ -299,7 +341,10 @@ impl Reader<'_> {
             }
             Some(name) => {
                 let found = known.iter().find(|workload| workload.name == name.get_ref().as_str());
-                let what = || format!("there is no workload {:?}; it takes {}", name.get_ref(), names());
+                let near = nearest(name.get_ref(), known.iter().map(|workload| workload.name));
+                let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));
+                let what =
+                    || format!("there is no workload {:?}; it takes {}{near}", name.get_ref(), names());
                 found.copied().map(Some).ok_or_else(|| self.at(name.span(), &what()))
             }
         }
@@ -415,7 +460,7 @@ impl Reader<'_> {
     ) -> Result<(), StudyError> {
         if fixed.iter().any(|known| known.name == set.name) {
             let what = format!(
-                "{} is fixed under [settings] and varied by the factor {}; leave one of them out",
+                "{} is fixed for all arms and varied by the factor {}; leave one of them out",
                 set.name, factor.name
             );
             return Err(self.at(given.name.span(), &what));
@@ -465,6 +510,7 @@ impl Reader<'_> {
         let setting = given.setting.clone().or_else(own);
         match (level.get_ref(), word, &setting) {
             (_, Some(word), Some(setting)) => {
+                self.short_label(&word.get_ref().text(), span)?;
                 let set = self.assignment(setting, &word)?;
                 Ok(Level { label: word.get_ref().text(), settings: vec![set] })
             }
@@ -499,7 +545,7 @@ impl Reader<'_> {
             return Err(self.no_level(factor, span));
         };
         let label = label.text();
-        self.plain_name(&Spanned::new(span.clone(), label.clone()), "a level's label")?;
+        self.short_label(&label, span.clone())?;
         let settings = set.iter().map(|(name, value)| {
             let value = word(value).ok_or_else(|| self.no_level(factor, span.clone()))?;
             self.assignment(&Spanned::new(span.clone(), name.clone()), &Spanned::new(span.clone(), value))

@@ -18,7 +18,7 @@ mod text;
 
 pub use claim::{Claim, Expectation, Sides};
 pub use factor::{Factor, Level};
-pub use file::{StudyError, parse, parse_from};
+pub use file::{Inline, Stated, StudyError, Varied, inline, parse, parse_from, parse_kept};
 pub use published::{Published, PublishedRow, minutes};
 
 use crate::vocabulary::{Assignment, Measure, Vocabulary};

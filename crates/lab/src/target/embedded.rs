@@ -118,6 +118,11 @@ impl Words for Engine {
             };
             return Ok((facts, parameter.shown(value).to_string()));
         }
+        if is_of_data(name) {
+            return Err(format!(
+                "{origin}: {name} decides the data, which all runs of a study share; give it one value, and compare two studies"
+            ));
+        }
         if let Some(placed) = Placed::of(name) {
             return Ok((
                 place_facts(name),
@@ -256,6 +261,12 @@ fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
 fn parameter(name: &str) -> Option<&'static Parameter> {
     let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
     parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.is_named(name))
+}
+
+/// True if a parameter of that name decides the data of a workload.
+fn is_of_data(name: &str) -> bool {
+    let mut parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
+    parameters.any(|parameter| parameter.decides == Decides::Data && parameter.is_named(name))
 }
 
 /// The work with the parameters that are among these.

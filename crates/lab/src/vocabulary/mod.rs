@@ -97,6 +97,14 @@ pub trait Words: Any + fmt::Debug + Send + Sync {
     /// Beginning with `origin`: there is no such setting, or the value is out of range.
     fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String>;
 
+    /// Refuses in a new study with these settings what one that was kept may have.
+    ///
+    /// # Errors
+    /// What it is, with its place in the file, and the cure.
+    fn require_new(&self, _: &[&Assignment]) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// Which settings there are, in words.
     fn settings(&self) -> String;
 
@@ -105,6 +113,11 @@ pub trait Words: Any + fmt::Debug + Send + Sync {
     /// # Errors
     /// Which two, and the cure.
     fn consistent(&self, settings: &[Assignment]) -> Result<(), String>;
+
+    /// True if a study with these settings has something under the path that it is given.
+    fn has_place(&self, _: &[&Assignment]) -> bool {
+        true
+    }
 
     /// The workloads that it carries out; none where a study's own sections say what is run.
     fn workloads(&self) -> &'static [&'static Workload];

@@ -131,8 +131,13 @@ pub fn of_slob(spec: &SlobSpec, settings: &Settings) -> InitialSizes {
     }
 }
 
-/// The size of a log file with which the transactions of all sessions fit the log, all under way at once: each row may log its block, and reserves as much
-/// for its undoing. A half more, so that checkpoints go on beside them.
+/// Transactions that other sessions begin and end while the slowest one is under way. With twice as
+/// many sessions as processors and a log that is always full, four were too few once in a minute.
+const TRANSACTIONS_BESIDE: u64 = 6;
+
+/// The size of a log file with which the log holds what all sessions write while the slowest
+/// transaction or statement is under way. Each row may log its block, and reserves as much for its
+/// undoing. The log is needed from the oldest transaction on, and readers find old versions in it.
 #[must_use]
 pub fn log_file_of_updates(spec: &SlobSpec, settings: &Settings) -> u64 {
     if spec.update_pct == 0 {
@@ -140,7 +145,9 @@ pub fn log_file_of_updates(spec: &SlobSpec, settings: &Settings) -> u64 {
     }
     let row = 4 * spec.block_bytes;
     let all = row.saturating_mul(spec.work_unit).saturating_mul(spec.sessions);
-    (all + all / 2).div_ceil(settings.number(Setting::LogFileGroups)).next_multiple_of(Bytes::M)
+    let groups = settings.number(Setting::LogFileGroups);
+    let size = all.saturating_mul(TRANSACTIONS_BESIDE).div_ceil(groups);
+    size.min(u64::MAX - Bytes::M).next_multiple_of(Bytes::M)
 }
 
 /// The whole input once as runs, and once more while intermediate merges have
@@ -163,4 +170,26 @@ fn temp(rows: u64, record_bytes: u64, settings: &Settings) -> Bytes {
         return Bytes(bytes.saturating_add(slack));
     }
     Bytes(bytes.saturating_mul(2).saturating_add(slack).saturating_add(runs / MERGE_WIDTH_MIN * extent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::Work;
+    use plumb_workload::slob::SLOB;
+
+    /// With 64M files the sessions of the second one ended with "the redo log has no room" or
+    /// "snapshot too old" within a minute.
+    #[test]
+    fn a_log_has_room_for_the_transactions_that_pass_the_slowest_one() {
+        let size = |parameters: &[(&str, &str)]| {
+            let mut work = Work::of(&SLOB);
+            parameters.iter().for_each(|(name, value)| work.set(name, value).expect("in range"));
+            let spec = SlobSpec::of(&work, 8192).expect("it can be done");
+            Bytes(log_file_of_updates(&spec, &Settings::default())).as_setting()
+        };
+        assert_eq!(size(&[]), "64M", "the default of the setting");
+        assert_eq!(size(&[("work-unit", "256"), ("update-pct", "20")]), "256M");
+        assert_eq!(size(&[("work-unit", "256"), ("update-pct", "0")]), "0");
+    }
 }

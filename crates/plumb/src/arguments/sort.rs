@@ -39,7 +39,7 @@ pub struct Sort {
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Print the whole report before the summary
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub report: bool,
     /// Write report.txt, report.html and record.json to this directory
     #[arg(long, value_name = "DIR")]

@@ -115,7 +115,7 @@ fn measure(
     begin: Moment,
     interrupt: &Interrupt,
 ) -> Result<Calibration, Failure> {
-    let options = options(arguments, begin)?;
+    let options = options(arguments, begin);
     let others = leftovers(&device.path);
     let audience = if arguments.json { Audience::Nobody } else { Audience::Terminal };
     interrupt.begin();
@@ -126,23 +126,16 @@ fn measure(
     ended.map_err(|error| failure(&error, interrupt))
 }
 
-fn options(arguments: &Calibrate, begin: Moment) -> Result<Options, Failure> {
+fn options(arguments: &Calibrate, begin: Moment) -> Options {
     let mut options = Options {
         file_size: arguments.file_size,
         max_latency: arguments.max_latency,
         duration: arguments.duration,
         ..Options::new(arguments.run, arguments.seed, begin.iso())
     };
-    match arguments.advanced.given() {
-        Some(option) if options.mode != Mode::Advanced => {
-            let run = options.mode.name();
-            Err(Failure::usage(format!("{option} is an option of --run advanced, and this is --run {run}")))
-        }
-        _ => {
-            arguments.advanced.apply(&mut options);
-            Ok(options)
-        }
-    }
+    // Given with another --run they have been refused (`arguments::unused`).
+    arguments.advanced.apply(&mut options);
+    options
 }
 
 fn failure(error: &CalibrateError, interrupt: &Interrupt) -> Failure {

@@ -4,9 +4,12 @@
 
 use crate::arguments::AroundCommand;
 use crate::failure::Failure;
+use plumb_units::cut;
 
 /// Every arm once a block, unless `--blocks` says otherwise.
 const BLOCKS: u16 = 10;
+/// Bytes of a command that its level is called by.
+const LABEL_BYTES: usize = 60;
 /// The measure of a figure that has no name of its own.
 const FIGURE: &str = "figure";
 
@@ -78,8 +81,40 @@ pub fn draft(command: &str, factors: &[String], around: &AroundCommand) -> Resul
         draft.say(&format!("--{name}"), &format!("{name} = {}", quoted(command)));
     }
     draft.say("--measure", &measured.declaration);
+    for text in &around.receipt {
+        draft.say(&format!("--receipt {text}"), &receipt(text)?);
+    }
     factors.iter().for_each(|factor| factor.say(&mut draft, around.same));
     Ok(draft)
+}
+
+/// The table of a receipt: `WORD=VALUE:KIND:WHAT`.
+fn receipt(text: &str) -> Result<String, Failure> {
+    let refused = |what: &str| {
+        Failure::usage(format!(
+            "--receipt {text}: expected {what}, as in sync=off:output:^off$, io=uring:ring-requests:1 or \
+             direct=1:open-flag:*/x.dat O_DIRECT"
+        ))
+    };
+    let form = || refused("WORD=VALUE:KIND:WHAT");
+    let (when, rest) = text.split_once(':').ok_or_else(form)?;
+    let (word, value) = when.split_once('=').ok_or_else(form)?;
+    let (kind, what) = rest.split_once(':').ok_or_else(form)?;
+    let sought = match kind {
+        "output" => format!("regex = {}", quoted(&format!("(?m){what}"))),
+        "opened" | "library" | "executable" => format!("path = {}", quoted(what)),
+        "open-flag" => {
+            let (path, flag) = what.rsplit_once(' ').ok_or_else(|| refused("a path and a flag"))?;
+            format!("path = {}\nflag = {}", quoted(path), quoted(flag))
+        }
+        // Which other kinds there are is said by the reader of the study.
+        _ => {
+            let least: f64 = what.parse().map_err(|_| refused("the least number that must be seen"))?;
+            format!("at_least = {least:?}")
+        }
+    };
+    let when = format!("when = {{ {} = {} }}", quoted(word), quoted(value));
+    Ok(format!("[[receipt]]\nkind = {}\n{sought}\n{when}", quoted(kind)))
 }
 
 /// What is compared: the name of a measure, and its table where it is none that every command has.
@@ -135,6 +170,20 @@ fn named_by(pointer: &str) -> &str {
     if named { last } else { FIGURE }
 }
 
+/// The name of a factor, and two values or more.
+///
+/// # Errors
+/// When it has another form; `example` is one that has this.
+pub fn named_values(text: &str, example: &str) -> Result<(String, Vec<String>), Failure> {
+    let refused = |why: &str| Failure::usage(format!("--factor {text}: {why}, as in {example}"));
+    let (name, values) = text.split_once('=').ok_or_else(|| refused("expected a name with its values"))?;
+    let values: Vec<String> = values.split(',').map(|value| value.trim().to_string()).collect();
+    match values.len() {
+        1 => Err(refused("one value is not varied; give it two")),
+        _ => Ok((name.trim().to_string(), values)),
+    }
+}
+
 /// A word with its values, each with the label of its level.
 struct Factor {
     name: String,
@@ -145,26 +194,36 @@ struct Factor {
 
 impl Factor {
     fn of_values(text: &str) -> Result<Factor, Failure> {
-        let Some((name, values)) = text.split_once('=') else {
-            return Err(Failure::usage(format!(
-                "--factor {text}: expected a word with its values, as in bs=4k,8k"
-            )));
-        };
-        let levels: Vec<_> = values.split(',').map(|value| (plain(value), value.to_string())).collect();
-        if levels.len() < 2 {
-            return Err(Failure::usage(format!(
-                "--factor {text}: one value is not varied; give it two, as in bs=4k,8k"
-            )));
-        }
-        Ok(Factor { name: name.trim().to_string(), origin: format!("--factor {text}"), levels })
+        let (name, values) = named_values(text, "bs=4k,8k")?;
+        let levels = values.into_iter().map(|value| (value.clone(), value)).collect();
+        Ok(Factor { name, origin: format!("--factor {text}"), levels })
     }
 
+    /// Each level is called as its command, which is cut where it is long; of several that are then
+    /// alike the later ones have their number.
     fn of_commands(commands: &[String]) -> Factor {
-        let label = |number: usize| {
-            char::from_u32('A' as u32 + number as u32).map_or_else(|| number.to_string(), String::from)
-        };
-        let levels = commands.iter().enumerate().map(|(number, command)| (label(number), command.clone()));
-        Factor { name: "command".to_string(), origin: "COMMAND".to_string(), levels: levels.collect() }
+        let mut levels: Vec<(String, String)> = Vec::new();
+        for (number, command) in (1..).zip(commands) {
+            let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+            let mut label = cut(&line, LABEL_BYTES).to_string();
+            if levels.iter().any(|(known, _)| *known == label) {
+                label.push_str(&format!(" ({number})"));
+            }
+            levels.push((label, command.clone()));
+        }
+        Factor { name: "command".to_string(), origin: "COMMAND".to_string(), levels }
+    }
+
+    /// Returns the name of the claim about a level, which has its number: a command is named as far as
+    /// a name can have its letters.
+    fn claim(&self, number: usize, label: &str) -> String {
+        let name = plain(label);
+        let fits = name.len() <= LABEL_BYTES && name.starts_with(|first: char| first.is_ascii_alphanumeric());
+        match (self.origin.as_str(), fits) {
+            ("COMMAND", true) => name,
+            (_, true) if name == label => format!("{}-{label}", self.name),
+            _ => format!("{}-{number}", self.name),
+        }
     }
 
     /// The factor, and a claim for each level beside the first.
@@ -176,10 +235,10 @@ impl Factor {
         }
         draft.say(&self.origin, "]");
         let Some(((reference, _), others)) = self.levels.split_first() else { return };
-        for (label, _) in others {
+        for (number, (label, _)) in (2..).zip(others) {
             let expect = if same { "equal within 5%" } else { "differs" };
             let (name, text) =
-                (format!("{}-{label}", self.name), format!("{} {label} against {reference}.", self.name));
+                (self.claim(number, label), format!("{} {label} against {reference}.", self.name));
             for (key, value) in [
                 ("[[claim]]\nname", name.as_str()),
                 ("text", &text),
@@ -194,7 +253,7 @@ impl Factor {
     }
 }
 
-/// A value as the label of its level.
+/// A value as a part of a name.
 fn plain(value: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_');
     value.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect()
@@ -204,4 +263,47 @@ fn plain(value: &str) -> String {
 fn quoted(text: &str) -> String {
     // Every basic string of JSON is one of TOML.
     serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_of_commands_is_called_as_its_command() {
+        let commands = ["grep -c foo big.txt", "true", "true"].map(String::from);
+        let labels: Vec<String> =
+            Factor::of_commands(&commands).levels.into_iter().map(|(label, _)| label).collect();
+        assert_eq!(labels, ["grep -c foo big.txt", "true", "true (3)"]);
+        let factor = Factor::of_commands(&commands);
+        let names: Vec<String> =
+            (1..).zip(&labels).map(|(number, label)| factor.claim(number, label)).collect();
+        assert_eq!(names, ["grep__c_foo_big.txt", "true", "true__3_"]);
+        let word = Factor::of_values("bs=4k,8k -q").unwrap_or_else(|refused| panic!("{}", refused.message));
+        assert_eq!([word.claim(1, "4k"), word.claim(2, "8k -q")], ["bs-4k", "bs-2"]);
+    }
+
+    #[test]
+    fn receipts_become_tables() {
+        for (text, table) in [
+            (
+                "sync=off:output:^off$",
+                "kind = \"output\"\nregex = \"(?m)^off$\"\nwhen = { \"sync\" = \"off\" }",
+            ),
+            (
+                "io=uring:ring-requests:1",
+                "kind = \"ring-requests\"\nat_least = 1.0\nwhen = { \"io\" = \"uring\" }",
+            ),
+            (
+                "d=1:open-flag:*/x.dat O_DIRECT",
+                "kind = \"open-flag\"\npath = \"*/x.dat\"\nflag = \"O_DIRECT\"\nwhen = { \"d\" = \"1\" }",
+            ),
+        ] {
+            assert_eq!(receipt(text).ok(), Some(format!("[[receipt]]\n{table}")), "{text}");
+        }
+        for wrong in ["sync", "sync=off:output", "sync:output:x", "io=uring:ring-requests:many"] {
+            let why = receipt(wrong).expect_err("refused").message;
+            assert!(why.starts_with(&format!("--receipt {wrong}: expected ")), "{why}");
+        }
+    }
 }

@@ -1,31 +1,40 @@
 //! `plumb list bundles`: what runs, studies and calibrations have kept.
 //!
-//! A bundle is told by its record, and says of itself what its report says: the line under the title.
+//! A bundle is told by its record, and says of itself what its report says: the line under the
+//! title. What ended early has no bundle, and a row all the same (`history`).
 
 use crate::failure::Failure;
-use plumb_lab::bundle::{CALIBRATION, REPORTS, STUDY};
+use crate::history;
+use crate::targets::KINDS;
+use plumb_lab::bundle::{CALIBRATION, REPORTS, STUDY, run_record};
 use plumb_lab::calendar::Moment;
-use plumb_lab::{orphans, outside, record};
-use plumb_units::Bytes;
+use plumb_lab::record::Record;
+use plumb_lab::{orphans, outside, record, study};
+use plumb_units::{Bytes, Nanos};
+use plumb_workload::{Work, Workload};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// A bundle.
+/// A bundle, or a command that left none.
 pub struct Found {
-    /// Its directory.
-    pub path: PathBuf,
+    /// Its directory; none where it ended early.
+    pub path: Option<PathBuf>,
     /// `run`, `study` or `calibration`.
-    pub kind: &'static str,
+    pub kind: String,
     /// When it was last written, `2026-02-01 10:00:00`.
     pub date: String,
-    /// What its report says first.
+    /// The time that a run took.
+    pub elapsed: Option<Nanos>,
+    /// Parameters and settings of a run that are not the defaults, or the factors of a study.
+    pub asked: String,
+    /// The line under the report's title.
     pub headline: String,
     /// All its files.
-    pub bytes: Bytes,
+    pub bytes: Option<Bytes>,
 }
 
-/// The bundles in `plumb-reports` below a directory, the oldest first.
+/// The bundles in `plumb-reports` below a directory and what ended early there, the oldest first.
 ///
 /// # Errors
 /// When the directory is there and cannot be read.
@@ -37,6 +46,15 @@ pub fn find(directory: &Path) -> Result<Vec<Found>, Failure> {
     let entries = fs::read_dir(&reports)
         .map_err(|error| Failure::run(format!("cannot read {}: {error}", reports.display())))?;
     let mut found: Vec<Found> = entries.flatten().filter_map(|entry| bundle(entry.path())).collect();
+    found.extend(history::read(&reports).into_iter().map(|early| Found {
+        path: None,
+        kind: early.kind,
+        date: early.date,
+        elapsed: None,
+        asked: early.command,
+        headline: early.why,
+        bytes: None,
+    }));
     found.sort_by(|one, two| (&one.date, &one.path).cmp(&(&two.date, &two.path)));
     Ok(found)
 }
@@ -51,8 +69,52 @@ fn bundle(path: PathBuf) -> Option<Found> {
     let headline = outside::text(&path.join(text)).unwrap_or_default();
     let headline =
         headline.lines().nth(1).unwrap_or("not ended: plumb study --resume goes on").trim().to_string();
-    let date = Moment::of(since).iso();
-    Some(Found { kind, date, headline, bytes: Bytes(bytes_in(&path)), path })
+    // What cannot be read says so when it is opened.
+    let record = (kind == "run").then(|| run_record(&path).ok()).flatten().map(|(_, record)| record);
+    let asked = match (&record, kind) {
+        (Some(record), _) => beside_defaults(record),
+        (None, "study") => factors(&path).unwrap_or_default(),
+        _ => String::new(),
+    };
+    Some(Found {
+        kind: kind.to_string(),
+        date: Moment::of(since).iso(),
+        elapsed: record.map(|record| Nanos(record.header.elapsed_ns)),
+        asked,
+        headline,
+        bytes: Some(Bytes(bytes_in(&path))),
+        path: Some(path),
+    })
+}
+
+/// Returns the workload of a run with the parameters and settings that are not the defaults.
+fn beside_defaults(record: &Record) -> String {
+    let defaults: Vec<(&str, String)> = match Workload::find(&record.header.workload) {
+        Some(workload) => {
+            Work::of(workload).values().map(|(name, value)| (name, value.to_string())).collect()
+        }
+        None => Vec::new(),
+    };
+    let parameters = record.parameters.iter().map(|row| (row.name.as_str(), row.value.as_str()));
+    let parameters =
+        parameters.filter(|(name, value)| !defaults.iter().any(|(known, of)| known == name && of == value));
+    let settings = record.settings.iter().filter(|row| !row.is_default && row.source == "--set");
+    let settings = settings.map(|row| (row.name.as_str(), row.value.as_str()));
+    let all = parameters.chain(settings).map(|(name, value)| format!("{name}={value}"));
+    std::iter::once(record.header.workload.clone()).chain(all).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the name of a study with its factors: `io=none,setall`.
+fn factors(bundle: &Path) -> Option<String> {
+    let text = outside::text(&bundle.join(STUDY)).ok()?;
+    let study = study::parse_kept(STUDY, &text, KINDS).ok()?;
+    let factor = |factor: &study::Factor| {
+        let labels: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
+        format!("{}={}", factor.name, labels.join(","))
+    };
+    let factors = study.factors.iter().map(factor);
+    let name = std::iter::once(study.name.clone());
+    Some(name.chain(factors).collect::<Vec<_>>().join(" "))
 }
 
 /// Bytes of the files in a directory and in those below it; no link is followed.

@@ -64,8 +64,11 @@ pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
         limit: arguments.limit.unwrap_or(u64::MAX),
     };
     let ended = match &arguments.output {
-        // Whoever reads the rows can count them.
-        None => arguments.format.write(&rows, &arguments.path, &interrupt, io::stdout()).map(|_| ()),
+        // Not among the rows, which may go into a pipe.
+        None => arguments
+            .format
+            .write(&rows, &arguments.path, &interrupt, io::stdout())
+            .map(|count| output::remark(&format!("{}\n", output::counted(count, "row")))),
         Some(path) => {
             let mut file = NewFile::create(path)?;
             interrupt.begin_reading();

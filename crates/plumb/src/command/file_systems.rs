@@ -39,6 +39,8 @@ pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Fa
     }
     let name = arguments.study.as_deref().unwrap_or_default();
     let text = match catalog::text(name) {
+        // Then it is a workload.
+        _ if !arguments.factor.is_empty() => String::new(),
         Some((_, text)) => text.to_string(),
         None => outside::text(Path::new(name)).unwrap_or_default(),
     };

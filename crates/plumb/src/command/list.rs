@@ -13,7 +13,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_lab::LabError;
 use plumb_lab::study::catalog;
 use plumb_types::Schema;
-use plumb_units::{Bytes, RowCount};
+use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::{Parameter, WORKLOADS, Workload};
 use serde_json::Value;
 
@@ -41,6 +41,15 @@ impl Field {
         Field { shown: Bytes(bytes).to_string(), value: bytes.into() }
     }
 
+    fn time(time: Nanos) -> Field {
+        Field { shown: format!("{:.2} s", time.seconds()), value: time.seconds().into() }
+    }
+
+    /// True if it has a text in it, in any case.
+    fn has(&self, text: &str) -> bool {
+        self.shown.to_lowercase().contains(&text.to_lowercase())
+    }
+
     /// What does not apply, or nobody knows.
     fn none(shown: &str) -> Field {
         Field { shown: shown.to_string(), value: Value::Null }
@@ -55,7 +64,7 @@ type Rows = (Vec<String>, Vec<Vec<Field>>);
 /// # Errors
 /// When the tables are asked for and there is no database.
 pub fn run(arguments: &List) -> Result<Outcome, Failure> {
-    let (head, rows) = match arguments.what {
+    let (head, mut rows) = match arguments.what {
         Listing::Workloads => workloads(),
         Listing::Studies => studies()?,
         Listing::Settings => of_texts(document::settings_list()),
@@ -69,10 +78,13 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
             tables(&catalog)
         }
     };
+    let all = rows.len();
+    rows.retain(|row| arguments.having.iter().all(|text| row.iter().any(|field| field.has(text))));
     if arguments.json {
         return output::print(&as_json(&head, rows)).map(|()| Outcome::Fine);
     }
     let text = match arguments.what {
+        _ if rows.is_empty() && all > 0 => format!("none of {all} rows has that\n"),
         Listing::Tables if rows.is_empty() => "the database has no table\n".to_string(),
         Listing::Bundles if rows.is_empty() => "there are no bundles\n".to_string(),
         _ => {
@@ -105,12 +117,21 @@ fn as_json(head: &[String], rows: Vec<Vec<Field>>) -> String {
 
 fn bundles(arguments: &List) -> Result<Rows, Failure> {
     let row = |found: super::bundles::Found| {
-        let path = found.path.display().to_string();
-        let size = Field::bytes(found.bytes.0);
-        vec![path.into(), found.kind.into(), found.date.into(), size, found.headline.into()]
+        let path = found.path.map_or(Field::none("-"), |path| path.display().to_string().into());
+        let size = found.bytes.map_or(Field::none(""), |bytes| Field::bytes(bytes.0));
+        let elapsed = found.elapsed.map_or(Field::none(""), Field::time);
+        vec![
+            path,
+            found.kind.into(),
+            found.date.into(),
+            elapsed,
+            size,
+            found.asked.into(),
+            found.headline.into(),
+        ]
     };
     let rows = super::bundles::find(&arguments.path)?.into_iter().map(row).collect();
-    Ok((named(&["BUNDLE", "KIND", "DATE", "SIZE", "SAYS"]), rows))
+    Ok((named(&["BUNDLE", "KIND", "DATE", "ELAPSED", "SIZE", "ASKED", "SAYS"]), rows))
 }
 
 fn workloads() -> Rows {

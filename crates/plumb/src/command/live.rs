@@ -194,6 +194,13 @@ pub fn index(
     arguments: &Index,
     columns: Vec<(String, bool)>,
 ) -> Result<Outcome, Failure> {
+    let of_builds = [("--report", arguments.report), ("--bundle", arguments.bundle.is_some())];
+    if let Some((option, _)) = of_builds.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!(
+            "{option}: transactions change table {}, and its index is made by them, without a report; leave it out",
+            arguments.table
+        )));
+    }
     let session = instance.recorder.session(Role::User);
     let transactions = database::open_transactions(instance, &session)?;
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));

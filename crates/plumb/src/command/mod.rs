@@ -2,7 +2,7 @@
 
 pub mod ad_hoc;
 pub mod backup;
-mod bundles;
+pub mod bundles;
 pub mod check;
 pub mod clean;
 pub mod compare;
@@ -14,6 +14,7 @@ pub mod info;
 pub mod list;
 mod live;
 pub mod load;
+mod of_workload;
 mod places;
 pub mod report;
 pub mod sort;

@@ -10,6 +10,9 @@ use plumb_lab::{loops, place};
 use plumb_units::path_text;
 use std::path::{Path, PathBuf};
 
+/// What is expected of each place against the first.
+pub const AS_GOOD: &str = "equal within 10%";
+
 /// The text with these places in it.
 ///
 /// # Errors
@@ -28,14 +31,26 @@ pub fn named(text: &str, paths: &[PathBuf]) -> Result<String, Failure> {
     }
     if asked > 0 && asked != paths.len() {
         return Err(Failure::usage(format!(
-            "this study compares {asked} places, and {} were named; name each of them with a --path",
-            paths.len()
+            "this study compares {asked} places, and {} named; name each of them with a --path",
+            match paths.len() {
+                1 => "1 was".to_string(),
+                several => format!("{several} were"),
+            }
         )));
     }
     for (number, path) in (1..=asked).zip(paths) {
         filled = filled.replace(&format!("\"@{number}\""), &quoted(&plain(path)?));
     }
     Ok(filled)
+}
+
+/// The directories of places that are compared with each other.
+///
+/// # Errors
+/// When one is not there, or two are one.
+pub fn different(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    require_different(paths)?;
+    paths.iter().map(|path| plain(path)).collect()
 }
 
 /// Refuses one place that is named twice, in whatever words: a comparison with itself.
@@ -71,19 +86,17 @@ fn quoted(path: &Path) -> String {
     format!("{:?}", path_text(path))
 }
 
-/// A factor of the places, and a claim for each but the first.
+/// A factor of the places, whose levels are called as they are, and a claim for each but the first.
 fn factor(paths: &[PathBuf]) -> Result<String, Failure> {
-    let mut text = "\n[[factor]]\nname = \"place\"\nlevels = [\n".to_string();
-    for (number, path) in (1..).zip(paths) {
-        let path = quoted(&plain(path)?);
-        text.push_str(&format!("    {{ label = \"path-{number}\", set = {{ path = {path} }} }},\n"));
-    }
-    text.push_str("]\n");
-    for (number, path) in (1..).zip(paths).skip(1) {
+    let places = paths.iter().map(|path| Ok(quoted(&plain(path)?))).collect::<Result<Vec<_>, Failure>>()?;
+    let mut text =
+        format!("\n[[factor]]\nname = \"place\"\nsetting = \"path\"\nlevels = [{}]\n", places.join(", "));
+    for (number, (path, place)) in (1..).zip(paths.iter().zip(&places)).skip(1) {
         text.push_str(&format!(
-            "\n[[claim]]\nname = \"path-{number}\"\ntext = {:?}\nfactor = \"place\"\nfrom = \"path-1\"\nto = \"path-{number}\"\n\
-             expect = \"equal within 10%\"\n",
-            format!("{} is as good as {}, within 10%.", path_text(path), path_text(&paths[0]))
+            "\n[[claim]]\nname = \"path-{number}\"\ntext = {:?}\nfactor = \"place\"\nfrom = {}\nto = {place}\n\
+             expect = \"{AS_GOOD}\"\n",
+            format!("{} is as good as {}, within 10%.", path_text(path), path_text(&paths[0])),
+            places[0]
         ));
     }
     Ok(text)
@@ -105,7 +118,7 @@ mod tests {
             Some(format!("a = {}\nb = {}\n", shown(&one), shown(&other)))
         );
         let error = named(two, std::slice::from_ref(&one)).expect_err("one is missing").message;
-        assert!(error.contains("compares 2 places, and 1 were named"), "{error}");
+        assert!(error.contains("compares 2 places, and 1 was named"), "{error}");
         let error = named(two, &[one.clone(), other.join("../one")]).expect_err("the same").message;
         assert!(error.contains("are one directory"), "{error}");
         assert_eq!(
@@ -114,7 +127,7 @@ mod tests {
         );
         let with_factor = named("name = \"x\"\n", &[one, other]).unwrap_or_default();
         assert!(
-            with_factor.contains("name = \"place\"") && with_factor.contains("to = \"path-2\""),
+            with_factor.contains("setting = \"path\"") && with_factor.contains("name = \"path-2\""),
             "{with_factor}"
         );
         assert!(named(two, &["/no/such/place".into(), "/none".into()]).is_err());

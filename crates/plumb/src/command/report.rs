@@ -23,9 +23,13 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     if bundle.join(plumb_lab::bundle::STUDY).exists() {
         return study::rebuild(&bundle, end, arguments.picture.as_deref());
     }
-    if arguments.picture.is_some() {
+    let of_studies = [
+        (arguments.picture.is_some(), "--picture", "has no effects to draw"),
+        (end == End::Here, "--end", "has ended"),
+    ];
+    if let Some((_, option, has)) = of_studies.into_iter().find(|(given, ..)| *given) {
         return Err(Failure::usage(format!(
-            "--picture: {} is no study, and has no effects to draw; leave it out",
+            "{option}: {} is no study, and {has}; leave it out",
             bundle.display()
         )));
     }

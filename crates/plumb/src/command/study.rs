@@ -1,7 +1,7 @@
 //! `plumb study`: a designed experiment, from its file to its verdicts.
 
 use super::file_systems::{self, Required};
-use super::{ad_hoc, places, suite};
+use super::{ad_hoc, of_workload, places, suite};
 use crate::arguments::{self, Study};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -14,13 +14,15 @@ use plumb_lab::LabError;
 use plumb_lab::analysis::result::Analysis;
 use plumb_lab::bundle::{Bundle, Environment, REPORTS, Reservation, Stop, write_new};
 use plumb_lab::document;
+use plumb_lab::pilot::{self, Sought};
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
 use plumb_lab::target::{Opening, Target};
-use plumb_lab::{execution, outside, pilot, report};
+use plumb_lab::{execution, outside, report};
 use plumb_report::Document;
 use plumb_report::picture::picture;
 use plumb_units::{Nanos, nearest, path_of_text};
+use plumb_workload::Workload;
 use std::path::{Path, PathBuf};
 
 /// Runs a study, goes on with one, or runs those of a suite.
@@ -30,8 +32,8 @@ use std::path::{Path, PathBuf};
 pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     match arguments.study.as_deref().and_then(catalog::suite) {
-        Some(suite) => suite::run(arguments, suite, &interrupt),
-        None => {
+        Some(suite) if arguments.factor.is_empty() => suite::run(arguments, suite, &interrupt),
+        _ => {
             let (analysis, directory) = one(arguments, arguments.conduct.bundle.as_deref(), &interrupt)?;
             show(arguments, &directory, &analysis)?;
             Ok(analysis.standing().map_or(Outcome::Fine, Outcome::Stands))
@@ -56,6 +58,7 @@ pub(super) fn one(
         Some(bundle) => the_same(arguments, bundle)?,
         None => plan(arguments, None)?,
     };
+    require_place(arguments, &plan.study)?;
     plan.require_room(arguments.conduct.budget)?;
     plan.too_short().iter().for_each(|what| output::remark(&format!("{what}\n")));
     let path = path(arguments, resumed.as_ref());
@@ -79,14 +82,18 @@ pub(super) fn one(
         observer: &progress,
     };
     let mut target = targets::open(&plan.study, opening)?;
-    let plan = match arguments.conduct.find {
-        Some(effect) => sized(&mut *target, plan, effect, (interrupt, &progress))?,
-        None => plan,
+    let budget = arguments.conduct.budget;
+    let (plan, budget) = match arguments.conduct.find {
+        Some(effect) => sized(&mut *target, plan, Sought { effect, budget }, (interrupt, &progress))?,
+        None => (plan, budget),
     };
     let mut bundle = place.begin(&plan, environment(&mut *target, &plan)?)?;
-    let budget = arguments.conduct.budget;
     let directory = bundle.directory().to_path_buf();
     let ended = to_its_end(&mut bundle, &mut *target, (budget, &file_systems), (interrupt, &progress));
+    let ended = match arguments.factor.is_empty() {
+        true => ended,
+        false => ended.map_err(with_options),
+    };
     drop(target);
     drop(watch);
     let stop = match ended {
@@ -99,6 +106,18 @@ pub(super) fn one(
         Stop::Interrupted => Err(Failure::run(interrupt.message())),
         _ => Ok((context, directory)),
     }
+}
+
+/// Refuses a directory for a command that has no word for it.
+fn require_place(arguments: &Study, study: &study::Study) -> Result<(), Failure> {
+    let settings: Vec<_> = study.all_settings().collect();
+    if arguments.conduct.path.is_empty() || study.vocabulary.has_place(&settings) {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "--path: no command of the study has the word {path} for it; put {path} where the directory is meant, or leave \
+         --path out",
+    ))
 }
 
 /// The error that ended a study; a new bundle without a run goes. What can be done with another is
@@ -128,19 +147,33 @@ fn to_its_end(
     Ok(execution::execute(bundle, target, budget, &interrupt.cancel(), progress)?)
 }
 
-/// The plan with the blocks that a pilot of its reference says; what that means in time is said before the study begins.
+/// The plan with the blocks that a pilot of its reference says, and what is left of the budget; what
+/// that means in time is said before the study begins.
 fn sized(
     target: &mut dyn Target,
     plan: Plan,
-    effect: f64,
+    sought: Sought,
     (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
-) -> Result<Plan, Failure> {
-    let found = pilot::pilot(target, &plan, effect, &interrupt.cancel(), progress)?;
+) -> Result<(Plan, Option<Nanos>), Failure> {
+    let found = pilot::pilot(target, &plan, sought, &interrupt.cancel(), progress)?;
     let pilot = found.ok_or_else(|| Failure::run(interrupt.message()))?;
     output::remark(&format!("{pilot}\n"));
     let options = PlanOptions { blocks: Some(pilot.blocks), rows: None };
     let (until, seed) = (plan.until, plan.schedule.seed);
-    Ok(Plan::new(study::Study { sought: effect, ..plan.study }, options, until, seed)?)
+    let study = study::Study { sought: sought.effect, ..plan.study };
+    let plan = Plan::new(study, options, until, seed)?;
+    let left = sought.budget.map(|budget| budget.saturating_sub(pilot.spent));
+    plan.require_room(left)?;
+    Ok((plan, left))
+}
+
+/// A refusal with the option that says what its cure says of a file.
+pub(super) fn with_options(refusal: Failure) -> Failure {
+    let cures =
+        [("say expects = \"same\" at the top", "give --same"), ("say expects = \"same\"", "give --same")];
+    let message =
+        cures.into_iter().fold(refusal.message, |text, (of_file, option)| text.replace(of_file, option));
+    Failure { message, ..refusal }
 }
 
 /// The bundle to go on with.
@@ -166,6 +199,12 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<study::Study, Failure> {
         return Ok(study::parse(name, &places::named(&text, paths)?, KINDS).map_err(LabError::from)?);
     }
     let Some((file, text)) = catalog::text(name) else {
+        if Workload::find(name).is_some() {
+            return Err(Failure::usage(format!(
+                "{name} is a workload, and a study varies something: `plumb study {name} --factor \
+                 filesystemio_options=none,setall`; `plumb list studies` shows those that come with the program"
+            )));
+        }
         let known = catalog::FILES.iter().filter_map(|(file, _)| file.strip_suffix(".toml"));
         let near = nearest(name, known.chain(catalog::SUITES.iter().map(|suite| suite.name)));
         let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));
@@ -185,8 +224,10 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
         }
         Some(command) => {
             let draft = ad_hoc::draft(command, &arguments.factor, &arguments.around)?;
-            study::parse_from(&|line| draft.origin(line), &draft.text, KINDS).map_err(LabError::from)?
+            study::parse_from(&|line| draft.origin(line), &draft.text, KINDS)
+                .map_err(|error| with_options(Failure::from(LabError::from(error))))?
         }
+        None if !arguments.factor.is_empty() => of_workload::study(arguments)?,
         None => find(arguments.study.as_deref().unwrap_or_default(), &arguments.conduct.path)?,
     };
     let options = PlanOptions {
@@ -347,5 +388,6 @@ pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outco
         draw(&document, file)?;
     }
     output::print(&(output::summary(&document) + &paths(directory)))?;
-    Ok(context.standing().map_or(Outcome::Fine, Outcome::Stands))
+    // How the study stands is printed; that it could be written is what was asked.
+    Ok(Outcome::Fine)
 }

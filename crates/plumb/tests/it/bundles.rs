@@ -186,3 +186,31 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_waited_for_by_nobody() {
     let said = fine(here, ["run", "redo", "--rows", "1000"]);
     assert!(said.contains("./plumb-calibration.json does not hold"), "{said}");
 }
+
+#[test]
+fn a_list_finds_a_run_by_what_was_asked_of_it_and_shows_what_ended_early() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let refused_early = ["run", "large-sort", "--rows", "1000G"];
+    assert_eq!(plumb(here, refused_early).code, Some(1));
+    assert_eq!(names(here), Vec::<String>::new(), "nothing is noted where nothing is kept");
+    fine(here, ["run", "redo", "--rows", "100"]);
+    let quiet = fine(here, ["run", "redo", "--rows", "100", "--set", "log_file_io=buffered", "--quiet"]);
+    assert!(quiet.starts_with("redo on ") && !quiet.contains("PLUMB REPORT"), "{quiet}");
+    assert_eq!(plumb(here, refused_early).code, Some(1));
+    let listed = |more: &[&str]| {
+        let text = fine(here, ["list", "bundles", "--json"].iter().chain(more));
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON").as_array().expect("a list").clone()
+    };
+    let all = listed(&[]);
+    assert_eq!(all.len(), 3, "{all:?}");
+    let [asked, early] = ["redo rows=100 log_file_io=buffered", "plumb run large-sort --rows 1000G"];
+    let found = listed(&["--where", "REDO", "--where", "log_file_io=buffered"]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["asked"], asked);
+    assert!(found[0]["elapsed"].as_f64().is_some_and(|seconds| seconds > 0.0));
+    let found = listed(&["--where", "1000g"]);
+    assert_eq!((&found[0]["asked"], &found[0]["bundle"]), (&early.into(), &serde_json::Value::Null));
+    assert!(found[0]["says"].as_str().is_some_and(|says| says.contains("are needed there")), "{found:?}");
+    assert_eq!(fine(here, ["list", "bundles", "--where", "nothing has this"]), "none of 3 rows has that\n");
+}

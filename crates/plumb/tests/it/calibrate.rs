@@ -127,10 +127,13 @@ fn an_advanced_run_measures_the_cells_and_requests_that_were_asked_for() {
 fn advanced_options_that_mean_nothing_are_refused() {
     let directory = place();
     let cases: [(&[&str], &str); 6] = [
-        (&["--write", "30"], "--write is an option of --run advanced, and this is --run quick"),
+        (
+            &["--write", "30"],
+            "--write: it is an option of --run advanced, and this is --run quick; leave it out",
+        ),
         (
             &["--run", "dss", "--num-large", "3"],
-            "--num-large is an option of --run advanced, and this is --run dss",
+            "--num-large: it is an option of --run advanced, and this is --run dss; leave it out",
         ),
         (&["--run", "advanced", "--write", "101"], "--write 101 is not possible: 0 to 100"),
         (&["--run", "advanced", "--matrix", "point"], "--matrix point is not possible: it needs num-small"),

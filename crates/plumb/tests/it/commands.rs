@@ -1,6 +1,6 @@
 //! Commands as targets: what is measured and seen of them, what is put back and ended, and what is refused.
 
-use crate::program::{command, fine, plumb, refused};
+use crate::program::{command, fine, names, plumb, refused};
 use plumb_lab::bundle::{MANIFEST, Manifest};
 use serde_json::Value;
 use std::fs;
@@ -269,7 +269,7 @@ fn arms_that_are_one_treatment_are_refused_or_said_to_be_one() {
     let (code, error) = refused(directory.path(), ["compare-commands", "true", "true"]);
     assert_eq!(code, 2);
     assert!(
-        error.contains("levels A and B of the factor command set the same; give one another value, or say expects = \"same\""),
+        error.contains("levels true and true (2) of the factor command set the same; give one another value, or give --same"),
         "{error}"
     );
     let same = ["compare-commands", "true", "true", "--same", "--blocks", "1", "--bundle", "b"];
@@ -387,7 +387,7 @@ fn a_word_that_nothing_sets_is_refused_in_a_value_too() {
         (code, error.as_str()),
         (
             2,
-            "COMMAND: arm command=A: run: the word {dir} is not set: it stands in a value of {command}, where {path} alone is filled \
+            "COMMAND: arm command=rm -rf {dir}/x: run: the word {dir} is not set: it stands in a value of {command}, where {path} alone is filled \
              in; braces that are text are doubled: {{dir}}"
         )
     );
@@ -408,7 +408,7 @@ fn words_for_a_shell_are_refused_in_every_step_and_in_values() {
     let (_, error) = refused(directory.path(), ["compare-commands", "true && sleep 1", "sleep 0.05"]);
     assert_eq!(
         error,
-        "COMMAND: arm command=A: run: && is for a shell, and \"true && sleep 1\" is started without one: say --shell (shell = true \
+        "COMMAND: run: && is for a shell, and \"true && sleep 1\" is started without one: say --shell (shell = true \
          in a study file), or put it in single quotes if it is text"
     );
     write(directory.path(), "[command]\nrun = \"sort {x} > out\"", ["1", "2"], "");
@@ -591,7 +591,8 @@ cleanup = "touch cleaned"
 
     renew(&environment);
     let ended = plumb(here, ["study", "--resume", "b"]);
-    // A run that was killed before the manifest lists it is named, too.
+    // It may have been killed between a record and the manifest that lists it.
+    assert!(ended.stderr.contains("b: removed "), "{}", ended.stderr);
     assert!(ended.stderr.contains("runs/0099.unfinished, left unfinished"), "{}", ended.stderr);
     assert!(ended.stderr.contains("b: notes.txt: no file of a study"), "{}", ended.stderr);
     for (name, is_there) in
@@ -694,4 +695,116 @@ run = """sh -c 'echo >> count; if [ $(wc -l < count) = 3 ]; then kill -STOP $PPI
         reasons[0].starts_with("its processes were stopped, or the machine was suspended, for "),
         "{reasons:?}"
     );
+}
+
+#[test]
+fn a_pilot_and_its_study_are_set_up_once() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let study = [
+        "compare-commands",
+        "sleep 0.01",
+        "sleep 0.02",
+        "--find",
+        "90%",
+        "--setup",
+        "sh -c 'echo begun >> log'",
+        "--cleanup",
+        "sh -c 'echo ended >> log'",
+        "--bundle",
+        "b",
+        "--json",
+    ];
+    let ended = plumb(here, study);
+    assert!(ended.stderr.contains("pilot: 16 runs of the reference"), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(here.join("log")).expect("a log"), "begun\nended\n");
+    let spent =
+        ["compare-commands", "sleep 0.5", "sleep 0.4", "--find", "90%", "--budget", "2s", "--bundle", "c"];
+    let (code, why) = refused(here, spent);
+    assert_eq!(code, 2, "{why}");
+    assert!(why.contains("--budget 2.00 s: the pilot of --find takes 17 runs, about "), "{why}");
+}
+
+/// As versions kept them that did not refuse words for a shell.
+#[test]
+fn a_bundle_whose_commands_have_words_for_a_shell_can_be_read() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let begin = ["study", "--command", "echo {x}", "--factor", "x=1,2", "--prepare", "true b"];
+    plumb(here, begin.iter().chain(&["--blocks", "1", "--bundle", "b"]));
+    let study = here.join("b/study.toml");
+    let text = fs::read_to_string(&study).expect("a study");
+    let kept = text.replace("\"echo {x}\"", "\"echo {x} && a\"").replace("\"true b\"", "\"true > b\"");
+    assert_ne!(kept, text);
+    let mut manifest = Manifest::read(&here.join("b")).expect("a manifest");
+    manifest.list("study.toml", &kept);
+    fs::write(&study, &kept).expect("written");
+    fs::write(here.join("b").join(MANIFEST), manifest.to_text()).expect("written");
+    fine(here, ["report", "b"]);
+    fs::write(here.join("new.toml"), kept).expect("a file");
+    let (code, why) = refused(here, ["study", "new.toml"]);
+    assert_eq!(code, 2);
+    assert!(why.contains("is for a shell"), "{why}");
+}
+
+#[test]
+fn a_receipt_of_the_command_line_holds_and_says_where_it_is_wrong() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let asked = [
+        "study",
+        "--command",
+        "echo mode {x}",
+        "--factor",
+        "x=on,off",
+        "--blocks",
+        "1",
+        "--bundle",
+        "b",
+        "--json",
+    ];
+    plumb(here, asked.iter().chain(&["--receipt", "x=off:output:^mode off$"]));
+    let records = names(&here.join("b/runs")).into_iter().map(|name| {
+        let text = fs::read_to_string(here.join("b/runs").join(name)).expect("a record");
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    });
+    for run in records {
+        let receipts = run["record"]["receipts"].as_array().expect("receipts").clone();
+        let own = receipts.iter().find(|receipt| receipt["seen"] == "inside").expect("a declared one");
+        assert_eq!(own["held"], "held", "{run}");
+    }
+    let (code, why) = refused(here, asked.iter().chain(&["--receipt", "x=off:colour:1"]));
+    assert_eq!(code, 2);
+    assert!(
+        why.starts_with("--receipt x=off:colour:1: [[receipt]] there is no receipt \"colour\"; it takes "),
+        "{why}"
+    );
+}
+
+/// The terminal sends the signal to all; a service manager to the program alone.
+#[test]
+fn an_interrupted_command_ends_as_a_signal_does() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    for arguments in [
+        &["run", "slob", "--run-time", "60"][..],
+        &["study", "large-sort", "--rows", "20M"],
+        &["study", "redo", "--factor", "buffer=1K,2K", "--rows", "50M"],
+        &["compare-commands", "sleep 60", "sleep 61"],
+        &["compare-commands", "true", "true a", "--setup", "sleep 60"],
+        &["calibrate"],
+    ] {
+        let mut child = command(here);
+        child.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = child.spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(700));
+        crate::bundles::signal("INT", child.id());
+        let ended = crate::faults::end_of(child);
+        assert_eq!(
+            ended.status.code(),
+            Some(130),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+    }
 }

@@ -5,7 +5,8 @@ use crate::program::{command, fine, names, refused};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 const SHOPS: &str = "id,city,opened,amount\n3,Ulm,2020-01-31,2.5\n1,\"Bad Tölz, Süd\",2019-12-01 08:30:00,-10\n2,,2021-05-05,\n";
 
@@ -218,12 +219,44 @@ fn a_cure_works_as_it_is_printed_wherever_the_database_is() {
 fn pages_for_shells_and_readers_are_made_from_the_arguments() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     for (page, mark) in [
-        ("bash", "complete -F"),
+        ("bash", "complete -o default -F _plumb plumb"),
         ("zsh", "#compdef plumb"),
         ("fish", "complete -c plumb"),
-        ("man", ".TH plumb 1"),
     ] {
-        let text = fine(directory.path(), ["document", page]);
-        assert!(text.contains(mark) && text.contains("calibrate"), "{page}");
+        assert!(fine(directory.path(), ["completions", page]).contains(mark), "{page}");
+    }
+    let man = fine(directory.path(), ["man"]);
+    assert!(man.contains(".TH plumb 1") && man.contains(".SH PLUMB CALIBRATE"), "{man}");
+    for missing in ["plumb\\-run(1)", "plumb-run(1)", "study\\-run", "plumb\\-help(1)"] {
+        assert!(!man.contains(missing), "{missing} is no page");
+    }
+}
+
+/// Sources the script in a bash and asks it as readline would.
+#[test]
+fn bash_completes_commands_settings_and_bundles() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fine(here, ["run", "redo", "--rows", "100", "--bundle", "plumb-reports/mine"]);
+    fs::write(here.join("plumb.bash"), fine(here, ["completions", "bash"])).expect("a file");
+    let program = Path::new(env!("CARGO_BIN_EXE_plumb")).parent().expect("a directory");
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    for (words, expected) in [
+        ("plumb st", "study"),
+        ("plumb report plumb-reports/m", "plumb-reports/mine"),
+        ("plumb run slob --set log_file_i", "log_file_io="),
+        ("plumb run slob --set io_method = s", "sync"),
+        ("plumb load t.c", ""),
+    ] {
+        let last = words.split(' ').count() - 1;
+        let script = format!(
+            "source plumb.bash; COMP_WORDS=({words}); COMP_CWORD={last}; _plumb; echo \"${{COMPREPLY[@]}}\""
+        );
+        let bash = Command::new("bash").args(["-c", &script]).current_dir(here).env("PATH", &path).output();
+        let Ok(bash) = bash else {
+            println!("skipped: there is no bash");
+            return;
+        };
+        assert_eq!(String::from_utf8_lossy(&bash.stdout).trim_end(), expected, "{words}");
     }
 }

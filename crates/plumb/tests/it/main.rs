@@ -12,6 +12,8 @@
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
+//! - `factors`: studies of a workload that are stated on the command line; options without a part.
+//! - `pages`: every command of README.md and docs.
 //! - `commands`: commands as targets: figures, receipts, files put back, nothing left running.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
 //! - `bundles`: nothing is written over, and what came to nothing goes again.
@@ -32,6 +34,7 @@ mod commands;
 mod compare;
 mod conventional;
 mod export;
+mod factors;
 mod faults;
 mod foreign_text;
 mod large_sort;
@@ -39,6 +42,7 @@ mod limits;
 mod memory_files;
 mod orphans;
 mod own_data;
+mod pages;
 mod periods;
 mod places;
 mod program;

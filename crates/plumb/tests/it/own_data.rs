@@ -39,7 +39,10 @@ fn a_csv_file_is_loaded_indexed_and_checked() {
         let arguments = ["index", "shops"].into_iter().chain(columns.iter().copied());
         let built = fine(directory.path(), arguments.chain(["--set", "sort_area_size=64K"]));
         // What others do on this machine stands behind the word.
-        assert!(built.contains(": UNVERIFIED") && built.contains("(no check of the result was run, "), "{built}");
+        assert!(
+            built.contains(": UNVERIFIED") && built.contains("(no check of the result was run, "),
+            "{built}"
+        );
         assert!(built.ends_with("; run `plumb check shops` to verify it\n"), "{built}");
     }
     let listed = fine(directory.path(), ["list", "tables"]);

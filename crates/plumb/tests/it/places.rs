@@ -75,7 +75,7 @@ fn a_study_of_places_says_which_are_missing_and_any_other_gets_a_factor_of_two()
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("places.toml"), STUDY).expect("a study");
     let (code, says) = refused(directory.path(), ["study", "places.toml", "--path", "."]);
-    assert!(code == 2 && says.contains("compares 2 places, and 1 were named"), "{says}");
+    assert!(code == 2 && says.contains("compares 2 places, and 1 was named"), "{says}");
     let twice = format!("{}", directory.path().display());
     let (code, says) = refused(directory.path(), ["study", "storage", "--path", ".", "--path", &twice]);
     assert!(

@@ -175,7 +175,7 @@ fn what_a_slob_conf_contradicts_is_told_with_file_and_line() {
         assert_eq!(names(directory.path()), ["slob.conf"]);
     };
     // In Latin-1, as older editors write it.
-    let think = b"# Z\xfcrich\nTHINK_TM_MIN=.5\nTHINK_TM_MAX=.1\n";
+    let think = b"# Z\xfcrich\nTHINK_TM_MIN=.5\nTHINK_TM_MAX=.1\nTHINK_TM_FREQUENCY=5\n";
     let both = " (THINK_TM_MIN, slob.conf:2; THINK_TM_MAX, slob.conf:3)";
     check(think, &[], &format!("the shortest pause is the longer one{both}"));
     check(think, &["--think-max", "0.2"], "the shortest pause is the longer one (THINK_TM_MIN, slob.conf:2)");

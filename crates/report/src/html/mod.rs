@@ -106,10 +106,23 @@ fn headline(figures: &[Headline]) -> String {
             "<div><dt>{}</dt><dd>{}</dd><dd class=\"aside\">{}</dd></div>\n",
             escape(&figure.name),
             with_small_unit(&figure.value),
-            escape(&figure.aside)
+            with_breaks(&escape(&figure.aside))
         ));
     }
     html + "</dl>\n"
+}
+
+/// Text whose long names may go on in the next line behind the marks that join their parts.
+fn with_breaks(escaped: &str) -> String {
+    let mut text = String::with_capacity(escaped.len());
+    for (place, letter) in escaped.char_indices() {
+        text.push(letter);
+        let goes_on = !escaped[place + letter.len_utf8()..].starts_with([' ', letter]);
+        if matches!(letter, '=' | '/') && goes_on {
+            text.push_str("<wbr>");
+        }
+    }
+    text
 }
 
 /// A figure whose unit stands beside it, smaller; any other text as it is.

@@ -1,5 +1,6 @@
 //! What to do: the settings to use with the gain to expect, what was found, what was not tested.
 
+use super::words;
 use crate::analysis::result::{Analysis, Recommendation, StudyState};
 use crate::document::run::findings_table;
 use crate::vocabulary::Assignment;
@@ -13,6 +14,9 @@ pub(super) fn advice(analysis: &Analysis) -> Section {
     match &analysis.recommendation {
         Some(recommendation) => recommend(analysis, recommendation, &mut facts),
         None => facts.add("Use", nothing_else(analysis)),
+    }
+    for places in words::one_device(analysis) {
+        facts.add("Places", format!("{places}: directories are compared, not devices"));
     }
     for gap in &analysis.not_tested {
         facts.add("Not tested", gap);

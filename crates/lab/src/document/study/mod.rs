@@ -15,6 +15,7 @@ mod runs;
 mod summary;
 mod verdicts;
 pub(super) mod why;
+mod words;
 
 use crate::analysis::result::{Analysis, Counted};
 use crate::document::run::devices_of;
@@ -68,7 +69,14 @@ fn headline(analysis: &Analysis) -> Vec<Headline> {
         figure("Arms", analysis.arms.len().to_string(), design.kind.clone()),
         figure("Runs counted", counted.to_string(), format!("of {} that ran", analysis.runs.len())),
     ];
-    figures.extend(analysis.floors().map(|[(_, least), (name, most)]| {
+    figures.extend(analysis.floors().map(|[(least_name, least), (name, most)]| {
+        if least_name == name {
+            return figure(
+                "Smallest effect",
+                Share(most).figure(),
+                format!("found with 80% power by {name}"),
+            );
+        }
         let aside = format!("found with 80% power by claim, the most by {name}");
         figure("Smallest effects", format!("{} to {}", Share(least).figure(), Share(most).figure()), aside)
     }));

@@ -4,6 +4,7 @@
 //! and what ran. What is longer than a line goes on below it.
 
 use super::advice::{assignments, gain, nothing_else};
+use super::words;
 use crate::analysis::result::{Analysis, Counted, JudgedClaim};
 use crate::document::run::device_line;
 use plumb_proof::order::OrderReport;
@@ -41,7 +42,9 @@ pub(super) fn summary(analysis: &Analysis) -> Summary {
 fn claims(analysis: &Analysis) -> Vec<(String, String)> {
     let mut worst_first = analysis.claims.iter().enumerate().collect::<Vec<_>>();
     let explained = analysis.claims.iter().any(|claim| claim.covered.is_some());
-    let most = LINES - OTHER_LINES - if explained { EXPLAINED_LINES } else { 0 };
+    let more = analysis.environment.devices.len().saturating_sub(1) + words::one_device(analysis).len();
+    let most =
+        (LINES - OTHER_LINES - if explained { EXPLAINED_LINES } else { 0 }).saturating_sub(more).max(2);
     let left_out = worst_first.len().saturating_sub(most);
     if left_out > 0 {
         // What is shown is what matters most: the doubtful ones, then the others in their order.
@@ -51,12 +54,17 @@ fn claims(analysis: &Analysis) -> Vec<(String, String)> {
     }
     let width = worst_first.iter().map(|(_, claim)| claim.name.chars().count()).max().unwrap_or(0);
     let width = width.min(NAME_WIDTH);
-    let line = |(index, claim): &(usize, &JudgedClaim)| {
+    let line = |(index, claim): &(usize, &JudgedClaim), text: String| {
         let name = claim.name.chars().take(width).collect::<String>();
-        let mark = format!("  {:>2} {name:<width$}  {:<7}  ", index + 1, claim.outcome_word());
-        (mark, claim.shown())
+        (format!("  {:>2} {name:<width$}  {:<7}  ", index + 1, claim.outcome_word()), text)
     };
-    let mut lines = worst_first.iter().map(line).collect::<Vec<_>>();
+    let whole = |claim: &(usize, &JudgedClaim)| line(claim, words::verdict(analysis, claim.1));
+    let mut lines: Vec<(String, String)> = worst_first.iter().map(whole).collect();
+    let height = |(mark, text): &(String, String)| (mark.len() + text.len()).div_ceil(LINE_MAX);
+    if lines.iter().map(height).sum::<usize>() > most {
+        // The report has the rest of each line.
+        lines = worst_first.iter().map(|claim| line(claim, claim.1.shown())).collect();
+    }
     if left_out > 0 {
         lines.push((" ".repeat(5), format!("and {} more claims in the report", left_out + 1)));
     }
@@ -94,7 +102,8 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     lines.extend(analysis.order.as_ref().map(|order| ("Order", order_line(order))));
     lines.push(("Runs", runs(analysis)));
     lines.extend(analysis.evidence_hash.as_ref().map(|hash| ("Hash", hash.clone())));
-    lines.extend(analysis.environment.devices.first().map(|device| ("Path", device_line(device))));
+    lines.extend(analysis.environment.devices.iter().map(|device| ("Path", device_line(device))));
+    lines.extend(words::one_device(analysis).into_iter().map(|places| ("Places", places)));
     // Where nothing could be used, why is worth the lines of what else there is to say.
     let unused = analysis.design.blocks_used == 0;
     if let Some(failed) = analysis.design.blocks_marked.first().filter(|_| unused) {

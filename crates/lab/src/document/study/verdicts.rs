@@ -1,6 +1,7 @@
 //! What was asked, and what the evidence says.
 
 use super::effects::of_claims;
+use super::words;
 use crate::analysis::result::{Analysis, JudgedClaim};
 use crate::document::tone_of;
 use crate::vocabulary::Better;
@@ -79,7 +80,7 @@ pub(super) fn verdicts(analysis: &Analysis) -> Section {
         };
         table.row(vec![
             Cell::from((index + 1).to_string()),
-            Cell::from(claim.shown()).with_tone(tone_of(&claim.verdict)),
+            Cell::from(words::verdict(analysis, claim)).with_tone(tone_of(&claim.verdict)),
             Cell::from(&claim.text),
             Cell::from(claim.outcome_word()).with_tone(outcome),
         ]);
@@ -118,8 +119,9 @@ pub(super) fn evidence(analysis: &Analysis) -> Section {
             Cell::of(equivalence.map(|test| Share(test.margin))),
             Cell::of(equivalence.map(|test| Probability(test.p))),
         ]);
+        let open = words::why_open(analysis, claim);
         let sentences: Vec<String> =
-            claim.covers().into_iter().chain(claim.reasons.iter().cloned()).collect();
+            claim.covers().into_iter().chain(open).chain(claim.reasons.iter().cloned()).collect();
         reasons.add(format!("{number} {}", claim.name), sentences.join("; "));
     }
     let section = Section::front("evidence", "What the Verdicts Rest On")

@@ -8,7 +8,7 @@
 //!
 //! Words are the settings of such a study: a name in braces in a template. Nothing else is varied, so that what two
 //! arms differ in can be read from the study. Without a shell nothing expands or hides a process,
-//! and words that only a shell carries out are refused (`shell`). All templates are listed once
+//! and words that only a shell carries out are refused in new studies (`shell`). All templates are listed once
 //! (`templates`), so that a word is known where it is filled in; one without a value
 //! is an error (`template`).
 //!
@@ -184,10 +184,6 @@ impl Specification {
             return Err(wrong(
                 "exit_codes = []: expected the codes that run may end with, as in [0, 1]".to_string(),
             ));
-        }
-        for (name, step) in command.steps().filter(|_| !command.shell) {
-            let refused = |why| Refusal { place: step.span(), what: format!("{name}: {why}") };
-            template::split(step.get_ref()).map_err(refused)?;
         }
         for pattern in &command.drop {
             glob::Pattern::new(pattern).map_err(|why| wrong(format!("drop = {pattern:?}: {why}")))?;
@@ -374,8 +370,26 @@ impl Words for Specification {
         self.job(settings, Some("/")).map(|_| ())
     }
 
+    /// Words for a shell are refused where a study is new: one that was kept went on with them as
+    /// arguments, and is read as it is.
+    fn require_new(&self, settings: &[&Assignment]) -> Result<(), Refusal> {
+        let command = self.command();
+        for (name, step) in command.steps().filter(|_| !command.shell) {
+            let refused = |why| Refusal { place: step.span(), what: format!("{name}: {why}") };
+            template::require_plain(step.get_ref()).map_err(refused)?;
+            let alone = template::alone(step.get_ref());
+            let values = settings.iter().filter(|set| alone.contains(&set.name));
+            values.into_iter().try_for_each(|set| template::require_plain(&set.value)).map_err(refused)?;
+        }
+        Ok(())
+    }
+
     fn settings(&self) -> String {
         format!("the words of its templates are {}", listed(&self.words))
+    }
+
+    fn has_place(&self, settings: &[&Assignment]) -> bool {
+        self.has_path(settings.iter().copied())
     }
 
     fn workloads(&self) -> &'static [&'static Workload] {
@@ -527,12 +541,11 @@ impl<'a> CommandTarget<'a> {
         self.specification.job_of(what, command, &self.shared, &values).map_err(|why| self.wrong(why))
     }
 
-    /// Runs a command that belongs to the whole study.
-    fn once(&self, what: &str, command: Option<&Spanned<String>>) -> Result<(), LabError> {
+    /// Runs a command that belongs to the whole study, to its end or until it is cancelled.
+    fn once(&self, what: &str, command: Option<&Spanned<String>>, cancel: &Cancel) -> Result<(), LabError> {
         let Some(command) = command.map(Spanned::get_ref) else { return Ok(()) };
         let job = self.job_of_all(what, command)?;
-        match child::run(&self.opening.program, &Request::Command(Box::new(job)), &Cancel::default(), &|_| {})
-        {
+        match child::run(&self.opening.program, &Request::Command(Box::new(job)), cancel, &|_| {}) {
             Ok(_) | Err(RunError::Interrupted) => Ok(()),
             Err(RunError::Failed(failure)) => Err(self.wrong(format!("{what}: {}", failure.whole()))),
         }
@@ -554,8 +567,9 @@ impl Drop for CommandTarget<'_> {
         if !self.has_begun {
             return;
         }
-        // What it cannot remove stays; the study's result stands.
-        let _ = self.once("cleanup", self.specification.command().cleanup.as_ref());
+        // What it cannot remove stays; the study's result stands. It runs when all is cancelled, too.
+        let cleanup = self.specification.command().cleanup.as_ref();
+        let _ = self.once("cleanup", cleanup, &Cancel::default());
     }
 }
 
@@ -613,8 +627,11 @@ impl Target for CommandTarget<'_> {
         let RawCommand { setup, cleanup, .. } = self.specification.command();
         // It is run when nobody listens any more.
         cleanup.iter().try_for_each(|cleanup| self.job_of_all("cleanup", cleanup.get_ref()).map(|_| ()))?;
-        self.has_begun = true;
-        self.once("setup", setup.as_ref())
+        // A pilot has prepared what the study behind it uses.
+        if std::mem::replace(&mut self.has_begun, true) {
+            return Ok(());
+        }
+        self.once("setup", setup.as_ref(), &self.opening.cancel.clone())
     }
 
     fn ready(&mut self, settings: &[Assignment]) -> Result<Settled, LabError> {

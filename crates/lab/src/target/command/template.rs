@@ -192,21 +192,32 @@ fn unset(word: &str, why: &str) -> String {
     format!("the word {{{word}}} is not set: {why}; braces that are text are doubled: {{{{{word}}}}}")
 }
 
-/// The arguments of a command before anything is filled in.
+/// The words of a command as a shell splits it.
 ///
 /// # Errors
-/// When a quotation is not closed, or a word is for a shell.
-pub(super) fn split(command: &str) -> Result<Vec<String>, String> {
-    let words = shell_words::split(command).map_err(|_| format!("{command}: a quotation is not closed"))?;
-    shell::require_none(command)?;
-    Ok(words)
+/// When a quotation is not closed.
+fn split(command: &str) -> Result<Vec<String>, String> {
+    shell_words::split(command).map_err(|_| format!("{command}: a quotation is not closed"))
+}
+
+/// Refuses a command, or a value that is one, with a word that only a shell carries out.
+///
+/// # Errors
+/// When there is one, or a quotation is not closed.
+pub(super) fn require_plain(command: &str) -> Result<(), String> {
+    split(command).and_then(|_| shell::require_none(command))
+}
+
+/// The words in braces that are arguments of their own: their values are split as commands are.
+pub(super) fn alone(command: &str) -> Vec<String> {
+    let words = split(command).unwrap_or_default();
+    words.iter().filter_map(|word| Some(Template::new(word).alone()?.to_string())).collect()
 }
 
 /// The arguments of a command with these values, the program first.
 ///
 /// # Errors
-/// When a quotation is not closed, a word is for a shell or has no value, or nothing is left to be
-/// run.
+/// When a quotation is not closed, a word has no value, or nothing is left to be run.
 pub(super) fn arguments(command: &str, values: &Values<'_>) -> Result<Vec<String>, String> {
     let mut arguments: Vec<String> = Vec::new();
     for word in split(command)? {
@@ -287,7 +298,8 @@ mod tests {
         );
         assert_eq!(split("fio 'x").expect_err("open"), "fio 'x: a quotation is not closed");
         assert_eq!(split("{none}").expect_err("nothing"), "\"{none}\": there is no program to be run");
-        assert!(split("fio {rw} > x").expect_err("a shell's").starts_with("> is for a shell"));
+        assert!(require_plain("fio {rw} > x").expect_err("a shell's").starts_with("> is for a shell"));
+        assert_eq!(alone("fio {rw} --x={more} 'a b'"), ["rw"]);
     }
 
     #[test]

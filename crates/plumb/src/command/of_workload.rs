@@ -1,0 +1,108 @@
+//! Studies of a workload that are stated on the command line: `plumb study slob --factor SETTING=A,B`.
+
+use super::study::with_options;
+use super::{ad_hoc, places};
+use crate::arguments::Study;
+use crate::failure::Failure;
+use plumb_lab::LabError;
+use plumb_lab::study::{self, Inline, Stated, Varied, catalog};
+use plumb_lab::target::embedded::Engine;
+use plumb_units::path_text;
+use plumb_workload::{WORKLOADS, Workload};
+use std::path::Path;
+
+/// A factor as it is typed.
+const EXAMPLE: &str = "filesystemio_options=none,setall";
+
+/// The study that the arguments state.
+///
+/// # Errors
+/// When the name is none of a workload, or what is stated cannot be run.
+pub fn study(arguments: &Study) -> Result<study::Study, Failure> {
+    let name = arguments.study.as_deref().unwrap_or_default();
+    require_workload(name)?;
+    let set = arguments.set.iter().map(|text| setting(text)).collect::<Result<Vec<_>, _>>()?;
+    let rows = arguments.rows.map(|rows| ("rows", "rows", rows.to_string()));
+    let parameters = arguments.parameters.given.iter().cloned().chain(rows);
+    let factors = arguments.factor.iter().map(|text| varied(text)).collect::<Result<Vec<_>, _>>()?;
+    let asked = Inline {
+        workload: name.to_string(),
+        parameters: parameters
+            .map(|(option, name, value)| stated(&format!("--{option}"), name, value))
+            .collect(),
+        settings: set,
+        factors: factors.into_iter().chain(of_places(arguments)?).collect(),
+        measure: arguments.around.measure.clone().map(|name| stated("--measure", "", name)),
+        expects_same: arguments.around.same,
+    };
+    let study = study::inline(&asked, &Engine);
+    let study = study.map_err(|error| with_options(Failure::from(LabError::from(error))))?;
+    require_effect(&asked, &study)?;
+    Ok(study)
+}
+
+fn stated(origin: &str, name: &str, value: String) -> Stated {
+    Stated { origin: origin.to_string(), name: name.to_string(), value }
+}
+
+/// Refuses a name that is none of a workload, with what it is instead.
+fn require_workload(name: &str) -> Result<(), Failure> {
+    let known = WORKLOADS.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
+    let is = match name {
+        _ if Workload::find(name).is_some() => return Ok(()),
+        _ if Path::new(name).is_file() || name.ends_with(".toml") => {
+            format!("{name} is a study file, which has its own factors; write another [[factor]] into it")
+        }
+        _ if catalog::text(name).is_some() || catalog::suite(name).is_some() => {
+            format!("the study {name} has its own factors; name a workload instead ({known})")
+        }
+        // The reader of the study says which there are.
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(format!("--factor: {is}, or leave it out")))
+}
+
+fn setting(text: &str) -> Result<Stated, Failure> {
+    let origin = format!("--set {text}");
+    let (name, value) = text.split_once('=').ok_or_else(|| {
+        Failure::usage(format!("{origin}: expected name=value, as in --set sort_area_size=64M"))
+    })?;
+    Ok(stated(&origin, name.trim(), value.trim().to_string()))
+}
+
+fn varied(text: &str) -> Result<Varied, Failure> {
+    let (setting, values) = ad_hoc::named_values(text, EXAMPLE)?;
+    Ok(Varied { origin: format!("--factor {text}"), setting, values, expect: "differs".to_string() })
+}
+
+/// Two places or more are a factor of their own.
+fn of_places(arguments: &Study) -> Result<Option<Varied>, Failure> {
+    let paths = &arguments.conduct.path;
+    if paths.len() < 2 {
+        return Ok(None);
+    }
+    let values = places::different(paths)?.iter().map(|path| path_text(path)).collect();
+    Ok(Some(Varied {
+        origin: "--path".to_string(),
+        setting: "path".to_string(),
+        values,
+        expect: places::AS_GOOD.to_string(),
+    }))
+}
+
+/// Refuses a parameter, given or varied, that has no effect in any arm.
+fn require_effect(asked: &Inline, study: &study::Study) -> Result<(), Failure> {
+    let Some(work) = &study.work else { return Ok(()) };
+    let given = asked.parameters.iter().map(|stated| ("--", stated.name.clone()));
+    let varied = asked.factors.iter().map(|factor| ("--factor ", factor.setting.replace('_', "-")));
+    let all: Vec<(&str, String)> = given.chain(varied).collect();
+    let switched = |name: &str| all.iter().any(|(option, varied)| *option == "--factor " && varied == name);
+    for (option, name) in &all {
+        let idle = work.without_effect(&[name]);
+        if let Some((parameter, why)) = idle.filter(|(it, _)| !it.depends_on().is_some_and(switched)) {
+            let what = format!("{option}{}: it has no effect, for {why}; or leave it out", parameter.name);
+            return Err(Failure::usage(what));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,312 @@
+//! Every command that README.md and the pages of docs show, with little to do.
+//!
+//! A command is found where it stands alone in an indented or fenced block. Its options stay as
+//! they are printed; words in capitals become names of this test, and amounts become small. One
+//! that needs minutes whatever its options say (studies of a fixed time, of programs that are
+//! missing) must at least be one of those that `plumb list studies` shows.
+
+use crate::program::{command, fine, names, plumb};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Pages whose commands are generated, or have none.
+const GENERATED: [&str; 2] = ["events.md", "settings.md"];
+
+/// Amounts as small as a test may have them, where the command has them or the workload takes them.
+const AMOUNTS: [(&str, &str, &[&str]); 6] = [
+    ("--rows", "2K", &["large-sort", "redo", "ctas"]),
+    ("--size", "1M", &["record-sort"]),
+    ("--scale", "600", &["slob"]),
+    ("--schemas", "2", &["slob"]),
+    ("--run-time", "100ms", &["slob"]),
+    ("--sessions", "4", &["slob"]),
+];
+
+/// Studies of a workload whose work follows from `--rows`, of few arms.
+const SCALED: [&str; 4] = ["large-sort", "redo-sync-method", "archiving", "block-size"];
+
+fn pages() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = names(&root.join("docs")).into_iter().filter(|name| name.ends_with(".md"));
+    let docs = docs.filter(|name| !GENERATED.contains(&name.as_str())).map(|name| format!("docs/{name}"));
+    let read = |name: String| {
+        let text = fs::read_to_string(root.join(&name)).expect("a page");
+        (name, text)
+    };
+    std::iter::once("README.md".to_string()).chain(docs).map(read).collect()
+}
+
+/// The commands of a page, without what is said of them behind blanks.
+fn commands(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut fenced, mut lines) = (false, page.lines());
+    while let Some(line) = lines.next() {
+        fenced ^= line.starts_with("```");
+        if !(fenced || line.starts_with("    ")) {
+            continue;
+        }
+        let mut line = line.trim().trim_start_matches("$ ").to_string();
+        while let Some(begun) = line.strip_suffix('\\') {
+            line = format!("{begun}{}", lines.next().unwrap_or_default().trim());
+        }
+        // Several stand in one line, and one may read what another writes.
+        let parts = line.split("  ").map(str::trim);
+        let parts = parts.filter(|part| part.starts_with("plumb ") || part.contains("| plumb "));
+        // A bar of a chart is none.
+        found.extend(parts.filter(|part| !part.contains('█')).map(str::to_string));
+    }
+    found
+}
+
+/// A command with everything in brackets, and the first of what stands between bars in them.
+fn with_options(line: &str) -> String {
+    let mut text = String::new();
+    for (number, part) in line.split(['[', ']']).enumerate() {
+        // Within brackets a bar is a choice.
+        let chosen = part.split('|').next().unwrap_or_default().trim_end();
+        text.push_str(if number % 2 == 0 { part } else { chosen });
+    }
+    text
+}
+
+/// The words of a command as a shell would have them; those of other kinds in pages are none.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quoted, mut word) = (Vec::new(), false, String::new());
+    for letter in line.chars().chain([' ']) {
+        match letter {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+            letter => word.push(letter),
+        }
+    }
+    words
+}
+
+/// Where the commands of a page run: the names that stand for those in capitals.
+struct Place {
+    directory: tempfile::TempDir,
+    on_disk: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        // In memory where there is a file system for that: no device is measured beside each run.
+        let memory = Path::new("/dev/shm");
+        let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let directory = directory.expect("a temporary directory");
+        let here = directory.path();
+        fs::write(here.join("sales.csv"), "day,city,amount\n31/12/2020,Bern,1.5\n01/01/2021,Rome,NA\n")
+            .expect("a file");
+        fs::write(here.join("sales.txt"), "31/12/2020,Bern\n").expect("a file");
+        fs::write(here.join("lines"), "b,2\na,10\n").expect("a file");
+        fs::write(here.join("records"), [b'r'; 300]).expect("a file");
+        fs::write(here.join("big.txt"), "foo\n").expect("a file");
+        fs::write(here.join("slob.conf"), "UPDATE_PCT=25\nRUN_TIME=1\n").expect("a file");
+        ["archive", "second", "elsewhere"]
+            .iter()
+            .for_each(|name| fs::create_dir(here.join(name)).expect("a directory"));
+        fine(here, ["run", "redo", "--rows", "20K", "--snapshot", "10ms", "--bundle", "run"]);
+        let study = [
+            "study",
+            "redo",
+            "--factor",
+            "buffer=1K,4K",
+            "--rows",
+            "100",
+            "--blocks",
+            "1",
+            "--bundle",
+            "study",
+        ];
+        assert_eq!(plumb(here, study).code, Some(3), "one block proves nothing");
+        let on_disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory");
+        Place { directory, on_disk }
+    }
+
+    fn here(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A name in capitals in a command that begins so; options of their own names stay.
+    fn named(&self, verb: &str, number: usize, word: &str) -> String {
+        let fresh = |name: &str| format!("{name}-{number}");
+        match (verb, word) {
+            ("export", "FILE.csv") | ("report", "FILE.svg") | ("compare", "FILE") => fresh("file"),
+            (_, "FILE.csv" | "FILE.csv.xz") => "sales.csv".to_string(),
+            (_, "FILE.txt") => "sales.txt".to_string(),
+            ("backup", "DIR") => fresh("backup"),
+            ("index", "DIR") => fresh("bundle"),
+            ("calibrate", "DIR") => ".".to_string(),
+            (_, "INDEX") => "T_CITY_AMOUNT_DESC_IX".to_string(),
+            (_, "A,B") => "day,city".to_string(),
+            (_, "STUDY:ARM") => "study:1".to_string(),
+            ("verify" | "report", "BUNDLE") => "study".to_string(),
+            (_, "BUNDLE" | "BUNDLE...") => "run".to_string(),
+            (_, "BUNDLE:1-3" | "BUNDLE:3-5") => word.replace("BUNDLE", "run").replace("3-5", "2-3"),
+            (_, "HASH") => fine(self.here(), ["verify", "study"])
+                .trim()
+                .rsplit(' ')
+                .next()
+                .unwrap_or_default()
+                .to_string(),
+            (_, "IN") => "lines".to_string(),
+            (_, "OUT") => fresh("sorted"),
+            (_, "COMMAND") => "true".to_string(),
+            (_, "ANOTHER COMMAND") => "true again".to_string(),
+            _ => word.to_string(),
+        }
+    }
+
+    /// Runs a command of a page with little to do.
+    fn run(&self, number: usize, line: &str) {
+        let line = with_options(line);
+        let piped = line.split_once("| plumb ").map(|(_, command)| format!("plumb {command}"));
+        let mut words = words(piped.as_deref().unwrap_or(&line));
+        words.remove(0);
+        let verb = words[0].clone();
+        words.iter_mut().skip(1).for_each(|word| *word = self.named(&verb, number, word));
+        words.retain(|word| word != "...");
+        if words.last().is_some_and(|word| word == "study:1") {
+            *words.last_mut().expect("seen") = "study:2".to_string();
+        }
+        let here = self.here();
+        let input = piped.map(|_| here.join("sales.csv"));
+        match verb.as_str() {
+            "run" => with_amounts(&mut words, 1),
+            "calibrate" => {
+                // There is no storage to measure in memory.
+                words[2] = self.on_disk.path().display().to_string();
+                words.extend(["--file-size", "16M", "--duration", "1ms"].map(String::from));
+            }
+            "load" => drop(plumb(here, ["drop", "T"])),
+            "index" => {
+                drop(plumb(here, ["drop", "T"]));
+                fine(here, ["load", "sales.csv", "--table", "T", "--null", "NA"]);
+            }
+            "backup" => words[3] = ".".to_string(),
+            "restore" => {
+                words[1] =
+                    names(here).into_iter().find(|name| name.starts_with("backup-")).expect("a backup");
+                words[3] = "elsewhere".to_string();
+            }
+            "sort" if words.contains(&"--record".to_string()) => words[1] = "records".to_string(),
+            "report" if words.contains(&"--begin".to_string()) => {
+                (words[1], words[3], words[5]) = ("run".to_string(), "1".to_string(), "2".to_string());
+            }
+            "study" | "compare-commands" => return self.study(words),
+            _ => {}
+        }
+        let mut run = command(here);
+        run.args(&words).stdin(
+            input.map_or_else(Stdio::null, |path: PathBuf| fs::File::open(path).expect("a file").into()),
+        );
+        let ended = run.output().expect("it starts");
+        let _ = fs::remove_dir_all(here.join("archive")).and_then(|()| fs::create_dir(here.join("archive")));
+        let said = String::from_utf8_lossy(&ended.stderr);
+        // A run beside others may be INVALID: a receipt of times contradicts what it was asked.
+        let runs = verb == "run" && ended.status.code() == Some(5);
+        assert!(runs || ended.status.success(), "plumb {}: {said}", words.join(" "));
+    }
+
+    /// Runs a study for a block, if it can be short.
+    fn study(&self, mut words: Vec<String>) {
+        if words.contains(&"--resume".to_string()) {
+            return;
+        }
+        let names: Vec<String> =
+            words.iter().skip(1).filter(|word| !word.starts_with('|')).cloned().collect();
+        let of_command = words[0] == "compare-commands" || words[1] == "--command";
+        if !of_command && words.iter().any(|word| word == "--factor") {
+            with_amounts(&mut words, 1);
+            words.extend(["--blocks", "1", "--bundle", "kept"].map(String::from));
+            return self.stands(&words);
+        }
+        if !of_command && !SCALED.contains(&words[1].as_str()) && !words[1].ends_with(".toml") {
+            let known = fine(self.here(), ["list", "studies"]);
+            let named = names.iter().take_while(|name| !name.starts_with("--"));
+            named.for_each(|name| assert!(known.contains(&format!("\n{name} ")), "plumb study {name}"));
+            return;
+        }
+        // A study file is printed above the command.
+        if words[1].ends_with(".toml") || of_command && !self.has_programs(&words) {
+            return;
+        }
+        let amounts = ["--rows", "2K", "--blocks", "1", "--bundle", "kept"];
+        for option in ["--rows", "--blocks"] {
+            if let Some(place) = words.iter().position(|word| word == option) {
+                words.drain(place..place + 2);
+            }
+        }
+        words.extend(amounts.iter().skip(if of_command { 2 } else { 0 }).map(ToString::to_string));
+        words.iter_mut().for_each(|word| *word = word.replace("count=100M", "count=1M"));
+        self.stands(&words);
+    }
+
+    /// Runs a study to a verdict, whichever it is.
+    fn stands(&self, words: &[String]) {
+        let ended = plumb(self.here(), words);
+        let stands = ended.code.is_some_and(|code| ![1, 2].contains(&code));
+        assert!(stands, "plumb {}: {}", words.join(" "), ended.stderr);
+        fs::remove_dir_all(self.here().join("kept")).expect("a bundle");
+    }
+
+    /// True if the programs of commands are there; COMMAND stands for any.
+    fn has_programs(&self, words: &[String]) -> bool {
+        let texts = words.iter().filter(|word| word.contains(' ') && !word.contains(":("));
+        texts.filter_map(|text| text.split(' ').next()).all(|program| {
+            Command::new("which")
+                .arg(program)
+                .stdout(Stdio::null())
+                .status()
+                .is_ok_and(|found| found.success())
+        })
+    }
+}
+
+/// Replaces the amounts of a run, or adds small ones.
+fn with_amounts(words: &mut Vec<String>, workload: usize) {
+    let of = words[workload].clone();
+    for (option, value, _) in AMOUNTS.iter().filter(|(.., workloads)| workloads.contains(&of.as_str())) {
+        match words.iter().position(|word| word == option) {
+            Some(place) => words[place + 1] = (*value).to_string(),
+            None => words.extend([(*option).to_string(), (*value).to_string()]),
+        }
+    }
+}
+
+#[test]
+fn every_command_of_the_pages_runs() {
+    let place = Place::new();
+    let mut count = 0;
+    for (_, text) in pages() {
+        for line in commands(&text) {
+            place.run(count, &line);
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} commands were found");
+}
+
+#[test]
+fn commands_are_found_with_what_is_optional_and_without_what_is_said_of_them() {
+    let page = "text\n\n    plumb run slob --rate 5     said of it\n    plumb study --command 'a b' \\\n      --factor x=1,2\n\
+                    \x20   plumb run redo ...    plumb report B\nplumb finds out\n```\n$ plumb check T\n```\n    cat F | plumb load -\n";
+    let found = commands(page);
+    assert_eq!(
+        found,
+        [
+            "plumb run slob --rate 5",
+            "plumb study --command 'a b' --factor x=1,2",
+            "plumb run redo ...",
+            "plumb report B",
+            "plumb check T",
+            "cat F | plumb load -"
+        ]
+    );
+    assert_eq!(
+        with_options("plumb load F [--quote none] [--no-header | --names A,B]"),
+        "plumb load F --quote none --no-header"
+    );
+    assert_eq!(words("a 'b c' d"), ["a", "b c", "d"]);
+}
