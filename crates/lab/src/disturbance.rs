@@ -251,9 +251,8 @@ fn share(part: u64, whole: u64) -> f64 {
 
 fn percent(share: f64) -> String {
     match 100.0 * share {
-        high if high >= 99.95 || high < 0.05 => format!("{high:.0}%"),
-        high if high >= 10.0 => format!("{high:.0}%"),
-        low => format!("{low:.1}%"),
+        low if (0.05..10.0).contains(&low) => format!("{low:.1}%"),
+        other => format!("{other:.0}%"),
     }
 }
 

@@ -84,7 +84,12 @@ pub(super) fn page_cache(seen: &Evidence) -> Option<Finding> {
     );
     if is_direct(seen) {
         let grown = after.saturating_sub(before);
-        return Some(Finding::that(grown <= PAGES_OF_DIRECT_MAX.max(total / 100), evidence));
+        let past_it = grown <= PAGES_OF_DIRECT_MAX.max(total / 100);
+        let layers: Vec<&str> = caches_below(seen).collect();
+        if past_it && !layers.is_empty() {
+            return Some(Finding::not_checked(format!("{evidence}; {}", layers.join("; "))));
+        }
+        return Some(Finding::that(past_it, evidence));
     }
     if asked_direct(seen) {
         return Some(Finding::not_checked(evidence));

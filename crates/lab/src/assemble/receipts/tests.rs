@@ -451,6 +451,25 @@ fn each_receipt_holds_where_its_setting_took_effect_and_contradicts_where_it_did
     }
 }
 
+/// O_DIRECT passes this page cache and not the one below a loop device.
+#[test]
+fn receipts_of_direct_io_are_not_held_over_a_layer_that_caches() {
+    let mut seen = evidence();
+    let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory on a disk");
+    seen.devices = Places::in_one(directory.path()).describe().expect("a directory");
+    let layer = "loop0 reaches its file through the page cache (loop/dio is 0)";
+    let judged = |seen: &Evidence| {
+        let receipts = RULES[..3].iter().map(|(.., rule)| rule(seen).expect("a receipt"));
+        receipts.map(|found| (found.held, found.evidence)).collect::<Vec<_>>()
+    };
+    assert!(judged(&seen)[..2].iter().all(|(held, _)| *held == Held::Held), "of a disk: {:?}", judged(&seen));
+    let block = seen.devices[0].block.as_mut().expect("the sources lie on a disk");
+    block.caches = vec![layer.to_string()];
+    let over = judged(&seen);
+    assert!(over.iter().all(|(held, _)| *held == Held::NotChecked), "{over:?}");
+    assert!(over[..2].iter().all(|(_, evidence)| evidence.ends_with(layer)), "{over:?}");
+}
+
 /// Log writes of a millisecond each: so many in the statistics, and in the trace those of these latencies.
 fn log_trace(seen: &mut Evidence, writes: u64, latencies_us: &[u64]) {
     log_flags(seen, ("fsync", false));
