@@ -7,6 +7,7 @@
 use super::Spread;
 use super::dataset::Keys;
 use super::stop::Room;
+use anyhow::Context;
 use clap::Args;
 use plumb_engine::drop::drop_named;
 use plumb_engine::index::build::{BuildOutcome, create_index};
@@ -119,8 +120,9 @@ fn declared(outcome: &BuildOutcome) -> u64 {
 /// scan and nothing behind.
 fn raw_read(instance: &Instance, bytes: u64) -> anyhow::Result<f64> {
     let session = instance.recorder.session(Role::DeviceProbe);
-    let rate = probe::sequential_read(instance, &session, Purpose::Users, bytes)?;
-    Ok(bytes as f64 / rate)
+    let shots = probe::Shots { bytes, count: 1 };
+    let rates = probe::sequential_reads(instance, &session, Purpose::Users, shots)?;
+    Ok(bytes as f64 / rates.first().context("the table has no extent")?)
 }
 
 /// Seconds of reading and verifying every block and walking its rows.

@@ -274,6 +274,7 @@ pub(super) fn environment() -> Environment {
         host: host(),
         devices: Vec::new(),
         calibration_date: None,
+        calibration_doubts: Vec::new(),
         limits: Vec::new(),
         settings: Vec::new(),
         begin_ns: 0,
@@ -290,6 +291,7 @@ fn host() -> Host {
         cpu_model: String::new(),
         memory_bytes: 1 << 33,
         kernel: String::new(),
+        cpu_quota: None,
     }
 }
 
