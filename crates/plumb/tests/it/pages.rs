@@ -50,6 +50,10 @@ fn commands(page: &str) -> Vec<String> {
         while let Some(begun) = line.strip_suffix('\\') {
             line = format!("{begun}{}", lines.next().unwrap_or_default().trim());
         }
+        // A table of figures has the program's name in its head.
+        if !(line.starts_with("plumb ") || line.contains("| plumb ")) {
+            continue;
+        }
         // Several stand in one line, and one may read what another writes.
         let parts = line.split("  ").map(str::trim);
         let parts = parts.filter(|part| part.starts_with("plumb ") || part.contains("| plumb "));
@@ -137,7 +141,7 @@ impl Place {
             (_, "FILE.txt") => "sales.txt".to_string(),
             ("backup", "DIR") => fresh("backup"),
             ("index", "DIR") => fresh("bundle"),
-            ("calibrate", "DIR") => ".".to_string(),
+            ("calibrate" | "clean", "DIR") => ".".to_string(),
             (_, "INDEX") => "T_CITY_AMOUNT_DESC_IX".to_string(),
             (_, "A,B") => "day,city".to_string(),
             (_, "STUDY:ARM") => "study:1".to_string(),
