@@ -50,11 +50,15 @@ fn commands(page: &str) -> Vec<String> {
         while let Some(begun) = line.strip_suffix('\\') {
             line = format!("{begun}{}", lines.next().unwrap_or_default().trim());
         }
+        // Tables of figures and charts have the program's name in them.
+        if line.contains('█') || !(line.starts_with("plumb ") || line.contains("| plumb ")) {
+            continue;
+        }
         // Several stand in one line, and one may read what another writes.
         let parts = line.split("  ").map(str::trim);
         let parts = parts.filter(|part| part.starts_with("plumb ") || part.contains("| plumb "));
-        // A bar of a chart is none.
-        found.extend(parts.filter(|part| !part.contains('█')).map(str::to_string));
+        // Each is a command of its own.
+        found.extend(parts.map(str::to_string));
     }
     found
 }
@@ -137,7 +141,7 @@ impl Place {
             (_, "FILE.txt") => "sales.txt".to_string(),
             ("backup", "DIR") => fresh("backup"),
             ("index", "DIR") => fresh("bundle"),
-            ("calibrate", "DIR") => ".".to_string(),
+            ("calibrate" | "clean", "DIR") => ".".to_string(),
             (_, "INDEX") => "T_CITY_AMOUNT_DESC_IX".to_string(),
             (_, "A,B") => "day,city".to_string(),
             (_, "STUDY:ARM") => "study:1".to_string(),
