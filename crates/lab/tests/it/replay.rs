@@ -95,7 +95,7 @@ fn as_then(path: &str, value: Option<&Value>) -> Option<Value> {
 }
 
 /// What an analysis of today says otherwise, and why; a `*` stands for one index.
-const CHANGED: [(&str, &str); 32] = [
+const CHANGED: [(&str, &str); 33] = [
     ("/claims/*/p", TEST),
     ("/claims/*/adjusted_p", TEST),
     ("/claims/*/effect/low", TEST),
@@ -131,6 +131,7 @@ const CHANGED: [(&str, &str); 32] = [
     ("/findings/*/what", "the best of the arms is so if it is proved: otherwise it may be"),
     ("/findings/*/evidence", "it prints figures of the advice, and blocks that are needed"),
     ("/findings/*/advice", "it prints blocks that are needed"),
+    ("/not_tested/*", "these records do not have what others did on the machine"),
 ];
 const TEST: &str =
     "runs are permuted within blocks, put about their median, and blocks have to agree by Student's t";
