@@ -17,6 +17,7 @@ use super::stability::effect;
 use super::stolen::MUCH;
 use super::units;
 use crate::bundle::Settled;
+use crate::plan::Plan;
 use crate::record::{Fact, Finding, capital};
 use crate::study::Claim;
 use crate::vocabulary::Better;
@@ -72,44 +73,41 @@ pub(super) fn recommendation(
     // Those that all arms share are not the study's advice.
     let levels = plan.study.factors.iter().zip(&plan.design.arms[arm]);
     let settings: Vec<_> = levels.flat_map(|(factor, level)| &factor.levels[*level].settings).collect();
-    let alone = candidates.len() == 1;
     let too_few = blocks_to_tell_apart(plan.schedule.arms, tests.advice_level);
     let too_few = Some(too_few).filter(|needed| seen.blocks.len() < *needed && plan.advice_claim().is_none());
-    let evidence = match plan.advice_claim() {
-        Some(claim) => {
-            let name = &plan.study.claims[claim].name;
-            format!(
-                "the claim {name} over {} blocks, its gain shrunk for having been significant",
-                seen.blocks.len()
-            )
-        }
-        None if too_few.is_some() => format!(
-            "{} arms over {} blocks, which are too few to tell arms from each other; of those that look as good it changes \
-             least, and its gain is shrunk for the choice",
-            plan.schedule.arms,
-            seen.blocks.len()
-        ),
-        None if alone => format!("the best of {} arms over {} blocks", plan.schedule.arms, seen.blocks.len()),
-        None => format!(
-            "one of {} of {} arms that cannot be told from the best over {} blocks; of those that look as good it changes least, \
-             and its gain is shrunk for the choice and for having been significant",
-            candidates.len(),
-            plan.schedule.arms,
-            seen.blocks.len()
-        ),
-    };
     Some(Recommendation {
         arm,
         settings: settings.into_iter().cloned().collect(),
         against: plan.arm_name(reference),
+        evidence: evidence(plan, seen.blocks.len(), candidates.len(), too_few),
         candidates,
         blocks_to_tell_apart: too_few.map(|needed| needed as u64),
         gain: match plan.study.measure.better {
             Better::Lower => effect(estimate, interval, level),
             Better::Higher => effect(-estimate, Interval { low: -interval.high, high: -interval.low }, level),
         },
-        evidence,
     })
+}
+
+/// Says what the advice rests on; `too_few` is the number of blocks that would tell arms apart,
+/// where there are fewer.
+fn evidence(plan: &Plan, blocks: usize, candidates: usize, too_few: Option<usize>) -> String {
+    let arms = plan.schedule.arms;
+    match plan.advice_claim() {
+        Some(claim) => {
+            let name = &plan.study.claims[claim].name;
+            format!("the claim {name} over {blocks} blocks, its gain shrunk for having been significant")
+        }
+        None if too_few.is_some() => format!(
+            "{arms} arms over {blocks} blocks, which are too few to tell arms from each other; of those that look as good it \
+             changes least, and its gain is shrunk for the choice"
+        ),
+        None if candidates == 1 => format!("the best of {arms} arms over {blocks} blocks"),
+        None => format!(
+            "one of {candidates} of {arms} arms that cannot be told from the best over {blocks} blocks; of those that look as \
+             good it changes least, and its gain is shrunk for the choice and for having been significant"
+        ),
+    }
 }
 
 /// The fewest blocks in which one arm can be proved worse than another that ran once a block: one
