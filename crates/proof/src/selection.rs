@@ -23,8 +23,9 @@ const STEPS: usize = 60;
 /// or further.
 pub fn corrected(estimate: f64, error: f64, critical: f64) -> f64 {
     let (seen, bound) = (estimate.abs(), critical * error);
-    if !(error > 0.0) || seen <= bound {
-        return if error > 0.0 { 0.0 } else { estimate };
+    let is_known = error > 0.0;
+    if !is_known || seen <= bound {
+        return if is_known { 0.0 } else { estimate };
     }
     let beyond = |value: f64, effect: f64| normal_probability((effect - value) / error);
     let share = |effect: f64| beyond(seen, effect) / beyond(bound, effect);

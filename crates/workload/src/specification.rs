@@ -603,7 +603,7 @@ impl Work {
         let has_none = |name: &str, how: Counts| match how {
             Counts::With(other) => !is(other),
             Counts::Without(other) => is(other),
-        } && names.iter().any(|given| *given == name);
+        } && names.contains(&name);
         let found = COUNTS.iter().find(|(name, how, _)| has_none(name, *how));
         found.and_then(|(name, _, why)| Some((self.workload.parameter(name)?, *why)))
     }

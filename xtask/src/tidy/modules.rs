@@ -4,7 +4,10 @@
 //! it names; a name of the crate's root is followed through the root's `pub use`. Tests may look anywhere. The
 //! modules that reach each other form a circle, and each circle is a complaint with one file for each of its arrows.
 //!
-//! Limits: what macros are given is not parsed; within a folder, files may know each other.
+//! Files of one folder may not know each other in a circle either: [`file_circles`], held by a
+//! count that shrinks ([`super::ratchet`]).
+//!
+//! Limits: what macros are given is not parsed; a file names what it declares without an arrow.
 
 use super::{Source, is_for_tests};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +43,7 @@ fn arrows(files: &[&Source]) -> Arrows {
     }
     let mut arrows = Arrows::new();
     for (module, source) in inside.iter().filter(|(module, _)| !module.is_empty()) {
-        let mut paths = Paths { module: module.clone(), found: Vec::new() };
+        let mut paths = Paths { module: module.clone(), found: Vec::new(), whole: Vec::new() };
         paths.visit_file(&source.syntax);
         for (name, line) in paths.found {
             let target = if tops.contains(&name) { Some(&name) } else { exported.get(&name) };
@@ -65,11 +68,21 @@ fn module_of(source: &Source) -> Option<Vec<String>> {
 struct Paths {
     module: Vec<String>,
     found: Vec<(String, usize)>,
+    /// Whole paths from the root, those that begin with `crate` or `super`.
+    whole: Vec<(Vec<String>, usize)>,
 }
 
 impl Paths {
     fn take(&mut self, path: &[String], line: usize) {
         let above = path.iter().take_while(|part| *part == "super").count();
+        let base = match path.first().map(String::as_str) {
+            Some("crate") => Some(&self.module[..0]),
+            Some("super") => self.module.len().checked_sub(above).map(|depth| &self.module[..depth]),
+            _ => None,
+        };
+        if let Some(base) = base {
+            self.whole.push(([base, &path[above.max(1)..]].concat(), line));
+        }
         match path.first().map(String::as_str) {
             Some("crate") => self.found.extend(path.get(1).cloned().map(|name| (name, line))),
             // `super` as often as the module is deep leads to the root.
@@ -137,34 +150,96 @@ fn use_paths(tree: &syn::UseTree) -> Vec<Vec<String>> {
 }
 
 fn circles_of(name: &str, arrows: &Arrows) -> Vec<String> {
-    let reach = |from: &str| {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![from.to_string()]);
-        while let Some(at) = open.pop() {
-            for (_, next) in arrows.keys().filter(|(source, _)| *source == at) {
-                if seen.insert(next.clone()) {
-                    open.push(next.clone());
-                }
-            }
-        }
-        seen
-    };
-    let tops: BTreeSet<&String> = arrows.keys().flat_map(|(from, to)| [from, to]).collect();
-    let reached: BTreeMap<&String, BTreeSet<String>> = tops.iter().map(|top| (*top, reach(top))).collect();
-    let mut circles = BTreeSet::new();
-    for top in tops {
-        if reached[top].contains(top) {
-            let circle: BTreeSet<&String> =
-                reached[top].iter().filter(|it| reached[it].contains(top)).collect();
-            circles.insert(circle);
-        }
-    }
     let describe = |circle: BTreeSet<&String>| {
         let within = arrows.iter().filter(|((from, to), _)| circle.contains(from) && circle.contains(to));
         let drawn: Vec<String> =
             within.map(|((from, to), place)| format!("{from} -> {to} at {place}")).collect();
         format!("crates/{name}/src:1: modules know each other in a circle: {}", drawn.join(", "))
     };
-    circles.into_iter().map(describe).collect()
+    knots(arrows).into_iter().map(describe).collect()
+}
+
+/// The sets of modules that reach each other.
+fn knots(arrows: &Arrows) -> BTreeSet<BTreeSet<&String>> {
+    let mut next: BTreeMap<&String, Vec<&String>> = BTreeMap::new();
+    arrows.keys().for_each(|(from, to)| next.entry(from).or_default().push(to));
+    let tops: BTreeSet<&String> = arrows.keys().flat_map(|(from, to)| [from, to]).collect();
+    let reached: BTreeMap<&String, BTreeSet<&String>> =
+        tops.iter().map(|top| (*top, reached_from(top, &next))).collect();
+    let in_circle = |top: &&&String| reached[**top].contains(**top);
+    let circle =
+        |top: &&String| reached[*top].iter().filter(|it| reached[**it].contains(*top)).copied().collect();
+    tops.iter().filter(in_circle).map(circle).collect()
+}
+
+fn reached_from<'a>(from: &'a String, next: &BTreeMap<&'a String, Vec<&'a String>>) -> BTreeSet<&'a String> {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(at) = open.pop() {
+        open.extend(next.get(at).into_iter().flatten().copied().filter(|to| seen.insert(*to)));
+    }
+    seen
+}
+
+/// The files of circles, each with the others of its circle.
+pub fn file_circles(sources: &[Source]) -> Vec<(String, String)> {
+    let crates: BTreeSet<&str> = sources.iter().map(Source::crate_name).collect();
+    let mut found = Vec::new();
+    for name in crates {
+        let files: Vec<&Source> = sources.iter().filter(|source| source.crate_name() == name).collect();
+        let paths: BTreeMap<String, String> = files
+            .iter()
+            .filter_map(|source| Some((module_of(source)?.join("::"), source.path.display().to_string())))
+            .collect();
+        for circle in knots(&file_arrows(&files)) {
+            for file in &circle {
+                let others: Vec<&str> =
+                    circle.iter().filter(|other| other != &file).map(|other| other.as_str()).collect();
+                found.push((paths[*file].clone(), format!("in a circle with {}", others.join(", "))));
+            }
+        }
+    }
+    found
+}
+
+fn file_arrows(files: &[&Source]) -> Arrows {
+    let inside: Vec<(Vec<String>, &&Source)> =
+        files.iter().filter(|source| !source.is_test()).filter_map(|it| Some((module_of(it)?, it))).collect();
+    let known: BTreeSet<&[String]> = inside.iter().map(|(module, _)| module.as_slice()).collect();
+    // The longest beginning of a path that is a file.
+    let file_of = |path: &[String]| {
+        (0..=path.len())
+            .rev()
+            .map(|length| &path[..length])
+            .find(|beginning| known.contains(beginning))
+            .map(<[String]>::to_vec)
+    };
+    let mut exported: BTreeMap<(Vec<String>, String), Vec<String>> = BTreeMap::new();
+    for (module, source) in &inside {
+        for item in &source.syntax.items {
+            let syn::Item::Use(item) = item else { continue };
+            for path in use_paths(&item.tree) {
+                let below = [module.as_slice(), &path].concat();
+                let home = file_of(&below).filter(|home| home.len() > module.len());
+                exported.extend(path.last().cloned().map(|name| (module.clone(), name)).zip(home));
+            }
+        }
+    }
+    let mut arrows = Arrows::new();
+    for (module, source) in &inside {
+        let mut paths = Paths { module: module.clone(), found: Vec::new(), whole: Vec::new() };
+        paths.visit_file(&source.syntax);
+        for (path, line) in paths.whole {
+            let Some(mut target) = file_of(&path) else { continue };
+            let exports =
+                path.get(target.len()).and_then(|name| exported.get(&(target.clone(), name.clone())));
+            target = exports.cloned().unwrap_or(target);
+            if target != *module {
+                let place = format!("{}:{line}", source.path.display());
+                arrows.entry((module.join("::"), target.join("::"))).or_insert(place);
+            }
+        }
+    }
+    arrows
 }
 
 #[cfg(test)]
@@ -191,6 +266,23 @@ mod tests {
             ["crates/x/src:1: modules know each other in a circle: a -> b at crates/x/src/a/mod.rs:1, \
               b -> c at crates/x/src/b.rs:1, c -> a at crates/x/src/c/deep.rs:1"]
         );
+    }
+
+    #[test]
+    fn files_of_one_folder_in_a_circle_are_found_through_what_their_folder_exports() {
+        let files = [
+            ("lib.rs", "mod a; mod b;"),
+            ("a/mod.rs", "mod one; mod two; pub use two::X;"),
+            ("a/one.rs", "use super::X;"),
+            ("a/two.rs", "use super::one::Z; #[cfg(test)] mod tests { use crate::b::Y; }"),
+            ("b.rs", "use crate::a::one::Z;"),
+        ];
+        let files: Vec<Source> =
+            files.iter().map(|(name, text)| parsed(&format!("crates/x/src/{name}"), text)).collect();
+        let circle = |file: &str, other: &str| {
+            (format!("crates/x/src/a/{file}.rs"), format!("in a circle with a::{other}"))
+        };
+        assert_eq!(file_circles(&files), [circle("one", "two"), circle("two", "one")]);
     }
 
     #[test]

@@ -40,6 +40,7 @@ const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
 /// What a run is asked to do.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a process has one")]
 pub enum Request {
     /// A workload in a database.
     Engine(EngineRun),

@@ -164,8 +164,11 @@ fn rounded(of: &Situation, orders: &[Vec<usize>], generator: &mut Generator) -> 
     orders.iter().map(block).collect()
 }
 
-/// What a study is counted for.
-const COUNTED: [(&str, fn(&Analysis, &Situation) -> bool); 4] = [
+/// True for a study that is counted.
+type Counts = fn(&Analysis, &Situation) -> bool;
+
+/// The counts of studies, by name.
+const COUNTED: [(&str, Counts); 4] = [
     ("anything false", says_falsely),
     ("PROVED", |analysis, _| is_proved(analysis)),
     ("UNSTABLE", |analysis, _| matches!(analysis.claims[0].verdict, Verdict::Unstable { .. })),
