@@ -66,6 +66,12 @@ pub trait WriteAhead: Send + Sync + std::fmt::Debug {
 
     /// Blocks that were first changed before it are to be written now, so that checkpoints can advance.
     fn write_behind(&self) -> Lsn;
+
+    /// Notes how many changes of the catalog the control file has.
+    ///
+    /// # Errors
+    /// When that cannot be made durable.
+    fn note_definitions(&self, session: &Session, definitions: u64) -> Result<(), EngineError>;
 }
 
 /// The frames of a cache, and who waits for what.

@@ -206,7 +206,13 @@ impl Instance {
         session: &Session,
         change: impl FnOnce(&mut Catalog),
     ) -> Result<(), EngineError> {
-        self.replace_catalog(session, &mut self.catalog(), change)
+        let mut catalog = self.catalog();
+        self.replace_catalog(session, &mut catalog, |catalog| {
+            change(catalog);
+            catalog.definitions += 1;
+        })?;
+        // Behind the control file: a crash between the two leaves one that is newer than was noted.
+        self.caches.log().map_or(Ok(()), |log| log.note_definitions(session, catalog.definitions))
     }
 
     fn replace_catalog(

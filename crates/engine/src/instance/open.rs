@@ -101,6 +101,7 @@ fn open_as(
         settings.require_reads_within(u64::from(entry.extent_blocks))?;
     }
     let access = access_to(&catalog, home, mode, disk.clone(), &settings)?;
+    recovery::require_newest(&access.disk, home, &catalog)?;
     let recorder = Recorder::new();
     let session = recorder.session(Role::OpenDatabase);
     let opening = Opening {

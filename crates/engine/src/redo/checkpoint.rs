@@ -19,6 +19,7 @@
 //!      80  members u32     of each log file; 0 as 1
 //!      88  file bytes u64  of each log file; 0: not noted
 //!      96  headers u64     1: each data file's header has the LSN of this checkpoint, or of a later one
+//!     104  definitions u64 serial of the catalog that the control file had at least; 0: not noted
 //! ```
 
 use super::log_file::{FILES_MOST, checksum, number, require};
@@ -80,6 +81,8 @@ pub struct Checkpoint {
     pub file_bytes: u64,
     /// Whether headers of data files have it.
     pub headers: FileHeaders,
+    /// Changes of the catalog that the control file had at least; 0 in a control block from before this was noted.
+    pub definitions: u64,
 }
 
 impl Checkpoint {
@@ -102,6 +105,7 @@ impl Checkpoint {
         put(80, u64::from(self.members));
         put(88, self.file_bytes);
         put(96, u64::from(self.headers == FileHeaders::Noted));
+        put(104, self.definitions);
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
@@ -164,6 +168,7 @@ impl Checkpoint {
             members: (number(bytes, 80) as u32).max(1),
             file_bytes: number(bytes, 88),
             headers: if number(bytes, 96) == 1 { FileHeaders::Noted } else { FileHeaders::NotNoted },
+            definitions: number(bytes, 104),
         })
     }
 }

@@ -710,6 +710,23 @@ impl Log {
         Ok(())
     }
 
+    /// Notes in the control block how many changes of the catalog the control file has, which is durable with them: an older
+    /// control file is refused from then on.
+    fn note_definitions(&self, session: &Session, definitions: u64) -> Result<(), EngineError> {
+        let mut control = locked(&self.control);
+        if definitions <= control.1.definitions {
+            return Ok(());
+        }
+        let checkpoint = Checkpoint { serial: control.1.serial + 1, definitions, ..control.1 };
+        let written = control.0.write(session, &checkpoint);
+        if let Err(error) = &written {
+            self.fail(error.to_string());
+        }
+        written?;
+        control.1 = checkpoint;
+        Ok(())
+    }
+
     /// Gives back the files that nobody needs: not those behind `low`, and not those without a copy (L3).
     fn release(&self, writer: &mut LogWriter, low: Lsn) {
         let (current, spare) = (writer.current, writer.spare);
@@ -797,6 +814,10 @@ impl Log {
 }
 
 impl WriteAhead for Log {
+    fn note_definitions(&self, session: &Session, definitions: u64) -> Result<(), EngineError> {
+        Log::note_definitions(self, session, definitions)
+    }
+
     fn require_durable(&self, session: &Session, until: Lsn) -> Result<(), EngineError> {
         self.make_durable(session, until)
     }

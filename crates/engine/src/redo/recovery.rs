@@ -2,7 +2,7 @@
 //!
 //! How a recovery goes:
 //! 1. The newer whole copy of the control block says which log file has the low LSN, and where redo begins.
-//! 2. Batches are read from that file on, ahead of need ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in frames
+//! 2. The files from that one on are synced: what a killed process wrote last is durable before it is believed. Batches are read from that file on, ahead of need ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in frames
 //!    of the buffer cache; when there are too many of them, all are written ([`replay`](super::replay)). A block that is not whole is taken
 //!    from its image, which the log has for every block that changed since the checkpoint.
 //! 3. What transactions have no end is collected on the way: those that the checkpoint lists, and those that follow.
@@ -36,7 +36,7 @@ use crate::cache::BufferCaches;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
 use crate::storage::block::LSN_MOST;
-use crate::storage::control::Catalog;
+use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
 use crate::storage::log_places::LogPlaces;
 use crate::storage::own_file::require_own;
 use crate::storage::tablespace::{Extent, Purpose as Space};
@@ -105,6 +105,25 @@ pub(crate) fn checkpointed(disk: &Disk, home: &Path, database: DatabaseId) -> Ls
     let bytes = disk.read_small(&path).ok().flatten().unwrap_or_default();
     let newest = Checkpoint::newest(&bytes, database, &path).ok();
     newest.filter(|newest| newest.headers == FileHeaders::Noted).map_or(Lsn(0), |newest| newest.redo)
+}
+
+/// Refuses a control file that is older than the log's control block: what it says of segments is no longer so, and their
+/// blocks would be read as another table's. A control block that cannot be read is for the opening of the log to report.
+pub(crate) fn require_newest(disk: &Disk, home: &Path, catalog: &Catalog) -> Result<(), EngineError> {
+    let path = checkpoint::path(home);
+    let bytes = disk.read_small(&path).ok().flatten().unwrap_or_default();
+    let newest = Checkpoint::newest(&bytes, catalog.database, &path).ok();
+    let Some(noted) = newest.map(|newest| newest.definitions).filter(|noted| *noted > catalog.definitions)
+    else {
+        return Ok(());
+    };
+    let why = format!(
+        "it has {} changes of tables and indexes, and {} noted {noted}: it is older than the log and the data files; \
+         put the newest one back, or restore the database from a backup",
+        catalog.definitions,
+        checkpoint::FILE_NAME
+    );
+    Err(EngineError::ControlFile { path: home.join(CATALOG), why })
 }
 
 /// Names of a log's files in their usual places: those of first members, which the others are made
@@ -325,6 +344,7 @@ impl LogHome<'_> {
             members,
             file_bytes: bytes,
             headers: FileHeaders::NotNoted,
+            definitions: 0,
         };
         let control = self.create_control(session, &checkpoint)?;
         Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
@@ -488,6 +508,7 @@ impl LogHome<'_> {
         require_records(&options, u64::from(checkpoint.log_block), lengths().min().unwrap_or(0))?;
         let file_bytes = checkpoint.file_bytes.max(lengths().max().unwrap_or(0));
         let checkpoint = Checkpoint { file_bytes, ..checkpoint };
+        self.make_durable(session, &files, &checkpoint)?;
         let (current, offset, end) = redo.read_log(&files, &checkpoint, options.buffer_bytes)?;
         redo.finish(end)?;
         let Redo { places, recovered, .. } = redo;
@@ -521,6 +542,22 @@ impl LogHome<'_> {
             mirror: self.mirror(&options, checkpoint.members)?,
         };
         Ok((Log::new(options, (writer, archive), (control, checkpoint), places)?, recovered))
+    }
+
+    /// Makes durable what will be read. A killed process may have written its last batch and not synced it: it is in the page
+    /// cache or in the device's, and would be believed. A write that is durable by itself (O_DSYNC) takes nothing before it
+    /// along, so a loss of power would leave what is acknowledged next behind a hole.
+    fn make_durable(
+        &self,
+        session: &Session,
+        files: &[LogFile],
+        checkpoint: &Checkpoint,
+    ) -> Result<(), EngineError> {
+        let needed = files.iter().filter(|file| file.header.sequence >= checkpoint.sequence);
+        for member in needed.flat_map(|file| &file.members) {
+            session.wait(Event::LogFileParallelWrite, || member.sync_data())?;
+        }
+        Ok(())
     }
 
     /// Where filled log files are copied to, if they are.

@@ -314,6 +314,10 @@ impl WriteAhead for Log {
     fn write_behind(&self) -> Lsn {
         Lsn(0)
     }
+
+    fn note_definitions(&self, _: &Session, _: u64) -> Result<(), EngineError> {
+        Ok(())
+    }
 }
 
 /// A block on disk, and how often it was read.
