@@ -19,6 +19,8 @@
 //!      80  members u32     of each log file; 0 as 1
 //!      88  file bytes u64  of each log file; 0: not noted
 //!      96  headers u64     1: each data file's header has the LSN of this checkpoint, or of a later one
+//!     104  turn u64        of the opening that owns members of log files outside of the home
+//!     112  turn before u64
 //! ```
 
 use super::log_file::{FILES_MOST, checksum, number, require};
@@ -55,6 +57,15 @@ pub enum FileHeaders {
     Noted,
 }
 
+/// The turns of openings that members of log files outside of the home may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// Of the last opening.
+    pub now: u64,
+    /// Of the one before, which members have where the last one was cut short.
+    pub before: u64,
+}
+
 /// What the control block says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -80,6 +91,8 @@ pub struct Checkpoint {
     pub file_bytes: u64,
     /// Whether headers of data files have it.
     pub headers: FileHeaders,
+    /// The turns of the last two openings.
+    pub turns: Turns,
 }
 
 impl Checkpoint {
@@ -102,6 +115,8 @@ impl Checkpoint {
         put(80, u64::from(self.members));
         put(88, self.file_bytes);
         put(96, u64::from(self.headers == FileHeaders::Noted));
+        put(104, self.turns.now);
+        put(112, self.turns.before);
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
@@ -164,6 +179,7 @@ impl Checkpoint {
             members: (number(bytes, 80) as u32).max(1),
             file_bytes: number(bytes, 88),
             headers: if number(bytes, 96) == 1 { FileHeaders::Noted } else { FileHeaders::NotNoted },
+            turns: Turns { now: number(bytes, 104), before: number(bytes, 112) },
         })
     }
 }

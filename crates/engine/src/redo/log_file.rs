@@ -12,6 +12,7 @@
 //!             56   previous end u64  LSN behind the last batch of the file before
 //!             64   length u16        of the home
 //!             66   home              the database's directory, where a member lies outside of it
+//!           4088   turn u64          of the opening that owns such a member
 //!           4096   batches
 //!
 //! batch        0   crc32c u32        of bytes 4 to its length
@@ -26,7 +27,9 @@
 //!
 //! A member outside of the database's directory has the database's id in its name, so that several
 //! databases may share a directory, and names the database's directory in its header: a copy of the
-//! database has the same id and would reach the same file.
+//! database has the same id and would reach the same file. Each opening draws a turn, notes it in the
+//! control block together with the one before, and then in each such member. Of two copies the one
+//! that is opened first goes on with the log, and the other finds a turn that it has never had.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
@@ -47,6 +50,8 @@ const VERSION: u32 = 1;
 
 /// Where a log file's home is in its header, behind its length.
 const HOME: usize = 66;
+/// Where the turn is in a file's header.
+const TURN: usize = 4088;
 /// Log files that a database may have: the range of the setting.
 pub(super) const FILES_MOST: u32 = 64;
 /// Bytes of a batch at most: what half of the largest log buffer takes, and its header. A longer
@@ -79,17 +84,27 @@ pub(super) struct FileHeader {
     pub(super) previous_end: Lsn,
 }
 
+/// The database that a member outside of its directory belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Owner {
+    /// Its directory; empty where no member lies outside of it.
+    pub(super) home: PathBuf,
+    /// The turn of the opening that wrote the header.
+    pub(super) turn: u64,
+}
+
 impl FileHeader {
     /// Of a file that has not been used.
     pub(super) fn unused(database: DatabaseId, number: u32) -> FileHeader {
         FileHeader { database, sequence: 0, first: Lsn(0), number, previous_end: Lsn(0) }
     }
 
-    /// Fills a header; `home` is empty for files within it.
-    pub(super) fn write(&self, bytes: &mut [u8], home: &Path) {
+    /// Fills a header; it names no owner whose home is empty.
+    pub(super) fn write(&self, bytes: &mut [u8], owner: &Owner) {
         bytes[..FILE_HEADER as usize].fill(0);
-        let home = home.as_os_str().as_bytes();
+        let home = owner.home.as_os_str().as_bytes();
         if !home.is_empty() {
+            bytes[TURN..TURN + 8].copy_from_slice(&owner.turn.to_le_bytes());
             bytes[64..HOME].copy_from_slice(&(home.len() as u16).to_le_bytes());
             bytes[HOME..HOME + home.len()].copy_from_slice(home);
             let sum = checksum(&bytes[64..FILE_HEADER as usize]);
@@ -106,14 +121,14 @@ impl FileHeader {
         bytes[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Returns the home that a header names; empty where it names none.
-    pub(super) fn home(bytes: &[u8]) -> PathBuf {
+    /// Returns the owner that a header names; one without a home where it names none.
+    pub(super) fn owner(bytes: &[u8]) -> Owner {
         let named = &bytes[64..FILE_HEADER as usize];
         let length = usize::from(u16::from_le_bytes([named[0], named[1]]));
         let is_whole = number(bytes, 48) >> 32 == u64::from(checksum(named));
         match named.get(HOME - 64..HOME - 64 + length).filter(|_| is_whole) {
-            Some(home) => PathBuf::from(OsStr::from_bytes(home)),
-            None => PathBuf::new(),
+            Some(home) => Owner { home: PathBuf::from(OsStr::from_bytes(home)), turn: number(bytes, TURN) },
+            None => Owner::default(),
         }
     }
 

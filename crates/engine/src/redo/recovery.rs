@@ -20,11 +20,11 @@
 //! Limits: one thread does the records again.
 
 use super::archiver::Archive;
-use super::checkpoint::{self, Checkpoint, ControlFile, FileHeaders};
+use super::checkpoint::{self, Checkpoint, ControlFile, FileHeaders, Turns};
 use super::copier::{Copier, Purpose};
 use super::log::{Log, LogOptions};
 use super::log_access;
-use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FILES_MOST, FileHeader};
+use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FILES_MOST, FileHeader, Owner};
 use super::log_reader::LogReader;
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::record::{Record, RecordKind, UNDER_WAY_BYTES, length_of};
@@ -282,9 +282,12 @@ impl LogHome<'_> {
         let first = Lsn((self.above.0 + OPERATIONS).max(self.reaches.0).next_multiple_of(8));
         let members = self.settings.number(Setting::LogFileMembers) as u32;
         self.make_places(members)?;
+        let turn = self.access.disk.random_id() as u64;
+        let owner = self.owner(turn);
         let mut files = Vec::new();
         for number in 1..=count {
-            let of_file = (1..=members).map(|member| self.create_member(session, (number, member), bytes));
+            let of_file =
+                (1..=members).map(|member| self.create_member(session, (number, member), (bytes, &owner)));
             let header = FileHeader::unused(self.database, number);
             let members = of_file.collect::<Result<_, _>>()?;
             files.push(LogFile { members, header, bytes, usage: Usage::Free, archived: true });
@@ -296,7 +299,7 @@ impl LogHome<'_> {
         let sync = self.choose_sync(session, &mut files, log_block)?;
         let mut writer = LogWriter {
             database: self.database,
-            home: self.named_home().to_path_buf(),
+            owner,
             files,
             current: 0,
             offset: FILE_HEADER,
@@ -325,6 +328,7 @@ impl LogHome<'_> {
             members,
             file_bytes: bytes,
             headers: FileHeaders::NotNoted,
+            turns: Turns { now: turn, before: turn },
         };
         let control = self.create_control(session, &checkpoint)?;
         Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
@@ -362,10 +366,12 @@ impl LogHome<'_> {
         of(1).max(if self.places.is_outside(2) { of(2) } else { 0 })
     }
 
-    /// The home that headers name: where a member lies outside of it.
-    fn named_home(&self) -> &Path {
-        let is_outside = [1, 2].into_iter().any(|member| self.places.is_outside(member));
-        if is_outside { self.canonical } else { Path::new("") }
+    /// The owner that headers name where a member lies outside of the home.
+    fn owner(&self, turn: u64) -> Owner {
+        match [1, 2].into_iter().any(|member| self.places.is_outside(member)) {
+            true => Owner { home: self.canonical.to_path_buf(), turn },
+            false => Owner::default(),
+        }
     }
 
     fn path(&self, number: u32, member: u32) -> PathBuf {
@@ -390,7 +396,7 @@ impl LogHome<'_> {
             let mut head = disk.read_head(path, FILE_HEADER as usize)?;
             head.resize(FILE_HEADER as usize, 0);
             FileHeader::read(&head, self.database, path)?;
-            if FileHeader::home(&head) != self.canonical {
+            if FileHeader::owner(&head).home != self.canonical {
                 let why = "it is there already, and does not say that it is this database's; move it away";
                 return Err(EngineError::Log { path: path.to_path_buf(), why: why.to_string() });
             }
@@ -403,7 +409,7 @@ impl LogHome<'_> {
         &self,
         session: &Session,
         (number, member): (u32, u32),
-        bytes: u64,
+        (bytes, owner): (u64, &Owner),
     ) -> Result<Arc<File>, EngineError> {
         let path = self.path(number, member);
         self.remove_own(&path, member)?;
@@ -413,7 +419,7 @@ impl LogHome<'_> {
         let mut buffer = Arena::buffers(PIECE, 1)?.1.remove(0);
         let is_outside = self.places.is_outside(member);
         if is_outside {
-            FileHeader::unused(self.database, number).write(&mut buffer, self.canonical);
+            FileHeader::unused(self.database, number).write(&mut buffer, owner);
         }
         for offset in (0..bytes).step_by(PIECE) {
             let request = Request {
@@ -484,6 +490,7 @@ impl LogHome<'_> {
         self.require_as_made(&checkpoint)?;
         let mut redo = Redo::new(self, session, &checkpoint)?;
         let files = self.open_files(&mut redo, &checkpoint)?;
+        let checkpoint = self.take_turn(session, &mut control, &files, checkpoint)?;
         let lengths = || files.iter().map(|file| file.bytes);
         require_records(&options, u64::from(checkpoint.log_block), lengths().min().unwrap_or(0))?;
         let file_bytes = checkpoint.file_bytes.max(lengths().max().unwrap_or(0));
@@ -504,7 +511,7 @@ impl LogHome<'_> {
         let sync = self.choose_sync(session, &mut files, u64::from(checkpoint.log_block))?;
         let writer = LogWriter {
             database: self.database,
-            home: self.named_home().to_path_buf(),
+            owner: self.owner(checkpoint.turns.now),
             files,
             current,
             offset,
@@ -587,27 +594,62 @@ impl LogHome<'_> {
         }
     }
 
-    /// Gives a member outside of the home to this one, unless the database that it names is still
-    /// there.
-    fn settle_home(
-        &self,
-        session: &Session,
-        (file, header): (&Arc<File>, &FileHeader),
-        named: &Path,
-    ) -> Result<(), EngineError> {
-        if named == self.canonical || self.access.disk.is_memory() {
+    /// Refuses a member outside of the home that another copy of the database has gone on with, or
+    /// whose database is still where it was.
+    fn require_turn(&self, path: &Path, owner: &Owner, turns: Turns) -> Result<(), EngineError> {
+        if ![turns.now, turns.before].contains(&owner.turn) {
+            let why = format!(
+                "another copy of the database, last in {}, has gone on with this log, and what it wrote is not in {}; \
+                 open that one, or restore a backup",
+                owner.home.display(),
+                self.home.display()
+            );
+            return Err(EngineError::Log { path: path.to_path_buf(), why });
+        }
+        let named = &owner.home;
+        if *named == self.canonical || self.access.disk.is_memory() {
             return Ok(());
         }
         // What cannot be read is not known to be gone.
         let found = Catalog::find(named);
         let is_there = found.map_or(true, |found| found.is_some_and(|found| found.database == self.database));
         if is_there {
-            let (path, original) = (file.path().to_path_buf(), named.to_path_buf());
+            let (path, original) = (path.to_path_buf(), named.to_path_buf());
             return Err(EngineError::CopyOf { path, original, home: self.home.to_path_buf() });
         }
+        Ok(())
+    }
+
+    /// Gives members outside of the home to this opening. The control block has the new turn first,
+    /// and the one before with it: an opening that is cut short leaves members of either.
+    fn take_turn(
+        &self,
+        session: &Session,
+        control: &mut ControlFile,
+        files: &[LogFile],
+        checkpoint: Checkpoint,
+    ) -> Result<Checkpoint, EngineError> {
+        if self.owner(0).home.as_os_str().is_empty() {
+            return Ok(checkpoint);
+        }
+        // Members of the turn before last would be refused if this opening were cut short, too.
+        self.write_turn(session, files, checkpoint.turns.now)?;
+        let turns = Turns { now: self.access.disk.random_id() as u64, before: checkpoint.turns.now };
+        let checkpoint = Checkpoint { serial: checkpoint.serial + 1, turns, ..checkpoint };
+        control.write(session, &checkpoint)?;
+        self.write_turn(session, files, turns.now)?;
+        Ok(checkpoint)
+    }
+
+    fn write_turn(&self, session: &Session, files: &[LogFile], turn: u64) -> Result<(), EngineError> {
+        let (owner, mut copier) = (self.owner(turn), Copier::new(session, Purpose::Member)?);
         let mut page = vec![0; FILE_HEADER as usize];
-        header.write(&mut page, self.canonical);
-        Copier::new(session, Purpose::Member)?.write(file, 0, &page)
+        for file in files {
+            file.header.write(&mut page, &owner);
+            let outside = (1..).zip(&file.members).filter(|(member, _)| self.places.is_outside(*member));
+            outside.map(|(_, member)| copier.write(member, 0, &page)).collect::<Result<(), _>>()?;
+        }
+        Ok(())
     }
 
     /// Opens the members of a log file; one that is missing, has lost its end or is not whole at its head is made anew from the other.
@@ -632,9 +674,8 @@ impl LogHome<'_> {
             };
             let head = redo.reader.head(&opened)?;
             let header = FileHeader::read(head, self.database, &path)?;
-            if let Some(header) = header.filter(|_| self.places.is_outside(member)) {
-                let named = FileHeader::home(head);
-                self.settle_home(redo.session, (&opened, &header), &named)?;
+            if header.is_some() && self.places.is_outside(member) {
+                self.require_turn(&path, &FileHeader::owner(head), checkpoint.turns)?;
             }
             found.push(Some((opened, header.filter(|header| header.number == number))));
         }
@@ -648,13 +689,13 @@ impl LogHome<'_> {
             let why = format!("{wrong}; restore it from a copy of the database made when it was closed");
             return Err(EngineError::Log { path, why });
         };
-        let bytes = source.length()?;
+        let (bytes, owner) = (source.length()?, self.owner(checkpoint.turns.now));
         let mut opened = Vec::new();
         for (member, found) in (1..).zip(found) {
             let file = match &found {
                 Some((file, same)) if *same == header && file.length()? == bytes => Arc::clone(file),
                 _ => {
-                    let file = self.create_member(redo.session, (number, member), bytes)?;
+                    let file = self.create_member(redo.session, (number, member), (bytes, &owner))?;
                     self.access.disk.sync_directory(file.path().parent().unwrap_or(self.home))?;
                     redo.make_like(&source, &file, bytes)?;
                     file

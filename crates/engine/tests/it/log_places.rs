@@ -230,3 +230,62 @@ fn a_backup_has_the_log_in_its_usual_place() {
     assert!(places.names("restored").contains(&"redo01.log".to_string()));
     assert_eq!(commit(&places.open("db").expect("opened"), 0..0).expect("as it was").len(), 10);
 }
+
+fn all(places: &Places, name: &str, ids: std::ops::Range<i64>) -> Result<Vec<i64>, EngineError> {
+    places.open(name).and_then(|instance| commit(&instance, ids))
+}
+
+#[test]
+fn an_older_copy_in_the_place_of_the_original_does_not_get_its_log() {
+    let places = Places::new();
+    commit(&places.create(), 0..10).expect("committed");
+    copy_directory(&places.at("db"), &places.at("old"));
+    all(&places, "db", 10..40).expect("committed");
+    let swap = |from: &str, to: &str| fs::rename(places.at(from), places.at(to)).expect("moved");
+    swap("db", "aside");
+    swap("old", "db");
+    let error = all(&places, "db", 40..50).expect_err("its log was gone on with").to_string();
+    assert!(error.contains("another copy of the database, last in "), "{error}");
+    swap("db", "old");
+    swap("aside", "db");
+    assert_eq!(all(&places, "db", 0..0).expect("the original"), (0..40).collect::<Vec<_>>());
+}
+
+#[test]
+fn of_two_copies_whose_original_is_gone_the_first_one_opened_goes_on() {
+    let places = Places::new();
+    commit(&places.create(), 0..10).expect("committed");
+    copy_directory(&places.at("db"), &places.at("copy"));
+    fs::rename(places.at("db"), places.at("moved")).expect("moved");
+    all(&places, "copy", 10..20).expect("nobody else goes on");
+    let error = all(&places, "moved", 20..30).expect_err("the copy went on").to_string();
+    assert!(error.contains("another copy of the database, last in "), "{error}");
+    assert_eq!(all(&places, "copy", 0..0).expect("the copy"), (0..20).collect::<Vec<_>>());
+}
+
+/// The control block has the turn of an opening before the members have it.
+#[test]
+fn an_opening_that_was_cut_short_leaves_members_that_the_next_one_takes() {
+    let places = Places::new();
+    commit(&places.create(), 0..10).expect("committed");
+    let heads = |of: &str| {
+        let read = |name: &String| {
+            let bytes = fs::read(places.at(of).join(name)).expect("read");
+            (places.at(of).join(name), bytes[..4096].to_vec())
+        };
+        places.names(of).iter().map(read).collect::<Vec<_>>()
+    };
+    let before = heads("first");
+    for round in 1..3 {
+        all(&places, "db", 0..0).expect("opened");
+        assert!(heads("first") != before, "the turn is noted");
+        if round == 2 {
+            break;
+        }
+        for (path, head) in &before {
+            let file = fs::OpenOptions::new().write(true).open(path).expect("there");
+            std::os::unix::fs::FileExt::write_all_at(&file, head, 0).expect("written");
+        }
+    }
+    assert_eq!(all(&places, "db", 10..11).expect("opened"), (0..11).collect::<Vec<_>>());
+}
