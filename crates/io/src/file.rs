@@ -15,7 +15,7 @@
 
 use crate::directory::{self, Directory, EntryKind};
 use crate::sim::{self, DurableCall, MemoryDisk, MemoryFile};
-use crate::{IoError, file_number};
+use crate::{IoError, file_number, rights};
 use rustix::fs::{
     self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat,
     fsync, ftruncate,
@@ -638,9 +638,11 @@ impl File {
     fn lengthen(&self, bytes: u64) -> Result<(), Errno> {
         match &self.backing {
             Backing::Kernel(fd) => {
-                let more = not_there(fd, bytes)?;
-                require_left(fd, more)?;
-                if more > 0 { ftruncate(fd, bytes) } else { Ok(()) }
+                if not_there(fd, bytes)? > 0 {
+                    ftruncate(fd, bytes)
+                } else {
+                    Ok(())
+                }
             }
             Backing::Memory(file) => file.truncate(bytes.max(file.length())),
         }
@@ -710,8 +712,10 @@ fn not_there(fd: &OwnedFd, bytes: u64) -> Result<u64, Errno> {
 /// Refuses more bytes than a file system has left; some of FUSE do not say.
 fn require_left(fd: &OwnedFd, more: u64) -> Result<(), Errno> {
     let left = fs::fstatvfs(fd)?;
+    // Part of what is free is kept for root.
+    let free = if rights::caller() == 0 { left.f_bfree } else { left.f_bavail };
     let is_known = left.f_blocks > 0;
-    match is_known && more > left.f_bfree.saturating_mul(left.f_frsize) {
+    match is_known && more > free.saturating_mul(left.f_frsize) {
         true => Err(Errno::NOSPC),
         false => Ok(()),
     }

@@ -42,14 +42,15 @@ const OPENINGS: [&str; 10] =
 const SHOWN: usize = 5;
 
 /// Breaches of one rule in one file: the line of each, and words for it.
-type Breaches = BTreeMap<(&'static str, String), Vec<(usize, String)>>;
+type Breaches = BTreeMap<(String, String), Vec<(usize, String)>>;
 
 /// Returns a complaint for each file and rule whose count is not the one of `left.tsv`.
 pub fn check(root: &Path, sources: &[Source]) -> Vec<String> {
     let (found, left) = (breaches(root, sources), left(root));
     let mut complaints = Vec::new();
-    for ((rule, path), breaches) in &found {
-        let allowed = left.get(&(rule.to_string(), path.clone())).copied().unwrap_or(0);
+    for (key, breaches) in &found {
+        let (rule, path) = key;
+        let allowed = left.get(key).copied().unwrap_or(0);
         if breaches.len() > allowed {
             let shown = breaches.iter().take(SHOWN).map(|(line, what)| format!("line {line}: {what}"));
             let (line, count) = (breaches[0].0, breaches.len());
@@ -57,9 +58,9 @@ pub fn check(root: &Path, sources: &[Source]) -> Vec<String> {
             complaints.push(format!("{path}:{line}: {rule}: {count} found, expected {allowed}: {shown}"));
         }
     }
-    for ((rule, path), allowed) in &left {
-        let of_it = |((name, file), _): &(&(&str, String), _)| name == rule && file == path;
-        let count = found.iter().find(of_it).map_or(0, |(_, breaches)| breaches.len());
+    for (key, allowed) in &left {
+        let (rule, path) = key;
+        let count = found.get(key).map_or(0, Vec::len);
         if count < *allowed {
             complaints.push(format!(
                 "{path}:1: {rule}: {count} found, {allowed} in {LEFT}; `cargo xtask tidy --shrink` notes it"
@@ -74,11 +75,11 @@ pub fn shrink(root: &Path, sources: &[Source]) -> std::io::Result<()> {
     let (found, left, path) = (breaches(root, sources), left(root), root.join(LEFT));
     let is_new = !path.exists();
     let mut text = String::new();
-    for ((rule, file), breaches) in found {
-        let allowed = left.get(&(rule.to_string(), file.clone())).copied();
-        let allowed = allowed.unwrap_or(if is_new { usize::MAX } else { 0 });
+    for (key, breaches) in found {
+        let allowed = left.get(&key).copied().unwrap_or(if is_new { usize::MAX } else { 0 });
         let count = breaches.len().min(allowed);
         if count > 0 {
+            let (rule, file) = key;
             text.push_str(&format!("{rule}\t{file}\t{count}\n"));
         }
     }
@@ -99,9 +100,9 @@ fn breaches(root: &Path, sources: &[Source]) -> Breaches {
     let mut found = Breaches::new();
     for source in sources {
         let path = source.path.display().to_string();
-        let mut add = |rule, breaches: Vec<(usize, String)>| {
+        let mut add = |rule: &str, breaches: Vec<(usize, String)>| {
             if !breaches.is_empty() {
-                found.entry((rule, path.clone())).or_default().extend(breaches);
+                found.entry((rule.to_string(), path.clone())).or_default().extend(breaches);
             }
         };
         add("width", wide_code(&source.text));
@@ -113,14 +114,14 @@ fn breaches(root: &Path, sources: &[Source]) -> Breaches {
     for (path, text) in pages(root) {
         let wide = wide_page(&text);
         if !wide.is_empty() {
-            found.insert(("width", path), wide);
+            found.insert(("width".to_string(), path), wide);
         }
     }
     for (rule, path, line, what) in names(sources).into_iter().chain(invariants(sources)) {
-        found.entry((rule, path)).or_default().push((line, what));
+        found.entry((rule.to_string(), path)).or_default().push((line, what));
     }
     for (path, what) in modules::file_circles(sources) {
-        found.entry(("circle", path)).or_default().push((1, what));
+        found.entry(("circle".to_string(), path)).or_default().push((1, what));
     }
     found
 }
@@ -264,18 +265,23 @@ fn invariants(sources: &[Source]) -> Vec<Breach> {
             if !taken.insert((source.crate_name(), name.to_string())) {
                 breach(format!("{name} is another invariant of the crate too"));
             }
-            let cited = |is_test: bool| {
-                own().any(|other| cites(other, name).iter().any(|line| line.is_test == is_test))
-            };
-            if !cited(false) {
+            let cited = |place| own().any(|other| cites(other, name, place));
+            if !cited(Place::Code) {
                 breach(format!("no assertion cites {name}"));
             }
-            if !cited(true) {
+            if !cited(Place::Test) {
                 breach(format!("no test cites {name}"));
             }
         }
     }
     found
+}
+
+/// The two places that cite an invariant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Code,
+    Test,
 }
 
 /// The number that an invariant begins with: a capital letter and digits.
@@ -286,23 +292,17 @@ fn invariant(text: &str) -> Option<&str> {
     is_number.then_some(name)
 }
 
-/// A line of code that names an invariant.
-struct Cited {
-    is_test: bool,
-}
-
-/// The lines outside of headers that name an invariant; those behind `mod tests` are a test's.
-fn cites(source: &Source, name: &str) -> Vec<Cited> {
-    let mut is_test = source.is_test();
-    let mut found = Vec::new();
-    for line in source.text.lines() {
-        is_test |= line.trim_start().starts_with("mod tests");
-        let mut words = line.split(|letter: char| !letter.is_ascii_alphanumeric());
-        if !line.starts_with("//!") && words.any(|word| word == name) {
-            found.push(Cited { is_test });
+/// True if a line of this place names an invariant. Lines behind `mod tests` are a test's, and
+/// headers do not count.
+fn cites(source: &Source, name: &str, place: Place) -> bool {
+    let mut here = if source.is_test() { Place::Test } else { Place::Code };
+    source.text.lines().any(|line| {
+        if line.trim_start().starts_with("mod tests") {
+            here = Place::Test;
         }
-    }
-    found
+        let mut words = line.split(|letter: char| !letter.is_ascii_alphanumeric());
+        here == place && !line.starts_with("//!") && words.any(|word| word == name)
+    })
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! cache answered.
 //!
 //! A block holds runs of all arms, so what disturbs a block costs precision more than it misleads.
-//! What answers instead of the device is part of an arm, and misleads whoever reads its figures as
-//! the device's.
+//! A cache that answers instead of the device is part of an arm: its figures would be read as the
+//! device's.
 
 use super::result::{CachedArm, DoubtfulFact, DoubtfulRuns};
 use super::seen::Seen;

@@ -144,7 +144,7 @@ fn require_empty(directory: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Refuses a link that another user has laid: anybody may lay one of a name that is known in a directory such as `/tmp`.
+/// Refuses a link of another user: any user may make one in a directory such as `/tmp`.
 fn require_own(parent: &Path) -> Result<(), LabError> {
     match fs::symlink_metadata(parent) {
         Ok(found) if found.is_symlink() && !owner::is_trusted(found.uid(), None) => {

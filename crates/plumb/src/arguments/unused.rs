@@ -5,6 +5,7 @@
 //! for it, or in `USED` of the tests. What only the work itself can tell (a table that has no
 //! report, a command without `{path}`) is refused there.
 
+use super::WorkParameters;
 use crate::failure::Failure;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -14,10 +15,26 @@ use plumb_workload::{WORKLOADS, Workload};
 /// Options of a command with the uses in which they have no part.
 struct Rule {
     command: &'static str,
-    /// Identifiers of the options.
-    options: &'static [&'static str],
+    options: Options,
     /// Why none of them has a part; none where they have.
     idle: fn(&ArgMatches) -> Option<String>,
+}
+
+/// The options of a rule.
+enum Options {
+    /// By their identifiers.
+    Named(&'static [&'static str]),
+    /// Parameters of workloads, as options of `plumb study`.
+    Parameters,
+}
+
+impl Options {
+    fn all(&self) -> Vec<&'static str> {
+        match self {
+            Options::Named(options) => options.to_vec(),
+            Options::Parameters => WorkParameters::options().map(|(option, _)| option).collect(),
+        }
+    }
 }
 
 /// Options of the commands of a study.
@@ -34,41 +51,6 @@ const OF_COMMANDS: &[&str] = &[
     "shell",
     "receipt",
 ];
-/// Parameters of workloads, as options of studies.
-const OF_WORKLOADS: &[&str] = &[
-    "set",
-    "data-seed",
-    "size",
-    "form",
-    "buffer",
-    "sessions",
-    "block-size",
-    "shape",
-    "logging",
-    "scale",
-    "schemas",
-    "scan-table-size",
-    "load-degree",
-    "placement",
-    "obfuscate",
-    "threads-per-schema",
-    "update-pct",
-    "scan-pct",
-    "mix",
-    "work-unit",
-    "redo-stress",
-    "run-time",
-    "work-loop",
-    "hotspot",
-    "hotspot-size",
-    "hotspot-offset",
-    "hotspot-frequency",
-    "hot-schema-frequency",
-    "think-frequency",
-    "think-min",
-    "think-max",
-    "rate",
-];
 /// ORION's options.
 const OF_ADVANCED: &[&str] =
     &["write", "order", "size_small", "size_large", "matrix", "num_small", "num_large"];
@@ -77,41 +59,42 @@ const OF_ADVANCED: &[&str] =
 const RULES: &[Rule] = &[
     Rule {
         command: "study",
-        options: OF_COMMANDS,
+        options: Options::Named(OF_COMMANDS),
         idle: |study| StudyOf::of(study).only("--command", &[StudyOf::Command]),
     },
     Rule {
         command: "study",
-        options: &["measure", "same"],
+        options: Options::Named(&["measure", "same"]),
         idle: |study| {
             StudyOf::of(study).only("--command or --factor", &[StudyOf::Command, StudyOf::Workload])
         },
     },
+    Rule { command: "study", options: Options::Parameters, idle: not_of_a_workload },
+    Rule { command: "study", options: Options::Named(&["set"]), idle: not_of_a_workload },
     Rule {
         command: "study",
-        options: OF_WORKLOADS,
-        idle: |study| StudyOf::of(study).only("a workload with --factor", &[StudyOf::Workload]),
-    },
-    Rule {
-        command: "study",
-        options: &["factor"],
+        options: Options::Named(&["factor"]),
         idle: |study| (StudyOf::of(study) == StudyOf::Resumed).then(|| StudyOf::Resumed.shown().to_string()),
     },
-    Rule { command: "list", options: &["path"], idle: |list| listed(list, &["tables", "bundles"]) },
+    Rule {
+        command: "list",
+        options: Options::Named(&["path"]),
+        idle: |list| listed(list, &["tables", "bundles"]),
+    },
     Rule {
         command: "run",
-        options: &["temp_path"],
+        options: Options::Named(&["temp_path"]),
         idle: |run| placed(run, &["large-sort", "record-sort"], "sorts to it"),
     },
     Rule {
         command: "run",
-        options: &["index_path"],
+        options: Options::Named(&["index_path"]),
         idle: |run| {
             placed(run, &["large-sort", "record-sort", "redo", "slob"], "makes an index, or a sorted file,")
         },
     },
-    Rule { command: "calibrate", options: OF_ADVANCED, idle: not_advanced },
-    Rule { command: "calibrate", options: &["test_name"], idle: without_bundle },
+    Rule { command: "calibrate", options: Options::Named(OF_ADVANCED), idle: not_advanced },
+    Rule { command: "calibrate", options: Options::Named(&["test_name"]), idle: without_bundle },
 ];
 
 /// Refuses an option that the command would ignore.
@@ -120,12 +103,12 @@ const RULES: &[Rule] = &[
 /// Names the option and why it has no part.
 pub fn require_use(command: &clap::Command, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, matches)) = matches.subcommand() else { return Ok(()) };
-    let given = |option: &&&str| matches.value_source(option) == Some(ValueSource::CommandLine);
+    let given = |option: &&str| matches.value_source(option) == Some(ValueSource::CommandLine);
     for rule in RULES.iter().filter(|rule| rule.command == name) {
-        let Some(option) = rule.options.iter().find(given) else { continue };
+        let Some(option) = rule.options.all().into_iter().find(given) else { continue };
         let Some(why) = (rule.idle)(matches) else { continue };
         let subcommand = command.find_subcommand(name);
-        let argument = subcommand.and_then(|it| it.get_arguments().find(|known| known.get_id() == *option));
+        let argument = subcommand.and_then(|it| it.get_arguments().find(|known| known.get_id() == option));
         let long = argument.and_then(clap::Arg::get_long).unwrap_or(option);
         return Err(Failure::usage(format!("--{long}: {why}; leave it out")));
     }
@@ -172,6 +155,10 @@ impl StudyOf {
     }
 }
 
+fn not_of_a_workload(study: &ArgMatches) -> Option<String> {
+    StudyOf::of(study).only("a workload with --factor", &[StudyOf::Workload])
+}
+
 fn listed(list: &ArgMatches, these: &[&str]) -> Option<String> {
     let what = list.get_raw("what")?.next()?.to_str()?.to_string();
     (!these.contains(&what.as_str())).then(|| format!("{what} come with the program, whatever the directory"))
@@ -197,7 +184,7 @@ fn without_bundle(calibrate: &ArgMatches) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::{Arguments, parse};
+    use crate::arguments::{Arguments, WorkArguments, parse};
     use clap::CommandFactory;
 
     /// Options that every use of their command looks at, or refuses when it meets what they are not for.
@@ -206,38 +193,6 @@ mod tests {
             "run",
             &[
                 "workload",
-                "rows",
-                "seed",
-                "size",
-                "form",
-                "buffer",
-                "sessions",
-                "block-size",
-                "shape",
-                "logging",
-                "scale",
-                "schemas",
-                "scan-table-size",
-                "load-degree",
-                "placement",
-                "obfuscate",
-                "threads-per-schema",
-                "update-pct",
-                "scan-pct",
-                "mix",
-                "work-unit",
-                "redo-stress",
-                "run-time",
-                "work-loop",
-                "hotspot",
-                "hotspot-size",
-                "hotspot-offset",
-                "hotspot-frequency",
-                "hot-schema-frequency",
-                "think-frequency",
-                "think-min",
-                "think-max",
-                "rate",
                 "conf",
                 "path",
                 "data_path",
@@ -260,29 +215,7 @@ mod tests {
         ),
         (
             "compare-commands",
-            &[
-                "commands",
-                "path",
-                "blocks",
-                "find",
-                "budget",
-                "seed",
-                "bundle",
-                "json",
-                "measure",
-                "take",
-                "unit",
-                "better",
-                "setup",
-                "cleanup",
-                "prepare",
-                "conclude",
-                "verify",
-                "exit_codes",
-                "shell",
-                "receipt",
-                "same",
-            ],
+            &["commands", "path", "blocks", "find", "budget", "seed", "bundle", "json", "measure", "same"],
         ),
         ("verify", &["bundle", "expect"]),
         ("calibrate", &["path", "run", "max_latency", "seed", "file_size", "duration", "bundle", "json"]),
@@ -353,7 +286,14 @@ mod tests {
         for command in Arguments::command().get_subcommands() {
             let (name, mut known) = (command.get_name(), Vec::<&str>::new());
             known.extend(USED.iter().filter(|(of, _)| *of == name).flat_map(|(_, options)| *options));
-            known.extend(RULES.iter().filter(|rule| rule.command == name).flat_map(|rule| rule.options));
+            known
+                .extend(RULES.iter().filter(|rule| rule.command == name).flat_map(|rule| rule.options.all()));
+            match name {
+                // A workload refuses the parameters of others.
+                "run" => known.extend(WorkArguments::parameters().iter().map(|parameter| parameter.name)),
+                "compare-commands" => known.extend(OF_COMMANDS),
+                _ => {}
+            }
             known.sort_unstable();
             let mut own: Vec<&str> = command.get_arguments().map(|option| option.get_id().as_str()).collect();
             own.sort_unstable();
@@ -391,11 +331,11 @@ mod tests {
             ("calibrate", &["--json"]),
         ];
         for rule in RULES {
-            for option in rule.options {
+            for option in rule.options.all() {
                 let clap = Arguments::command();
                 let clap = clap.find_subcommand(rule.command).expect("a command").clone();
                 let argument =
-                    clap.get_arguments().find(|known| known.get_id() == *option).expect("an option");
+                    clap.get_arguments().find(|known| known.get_id() == option).expect("an option");
                 let long = format!("--{}", argument.get_long().expect("it has a name"));
                 let takes = argument.get_action().takes_values();
                 let said =

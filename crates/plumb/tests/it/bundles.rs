@@ -169,7 +169,7 @@ fn a_report_is_not_written_through_a_link() {
     }
 }
 
-/// A pipe would hold whoever opens it until somebody writes to it.
+/// Opening a pipe waits until another process writes to it.
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_refused_and_waited_for_by_nobody() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -262,7 +262,7 @@ fn reports(mut command: Command, since: Since, age: Duration) -> Vec<String> {
     let is_report = |line: &String| Expected::note(&mut [Expected::default(); SESSIONS], line);
     let mut reports = Vec::new();
     if since == Since::FirstReport {
-        // None comes of a child that has ended: that is said below.
+        // A child that has ended sends none, and fails the assertion below.
         reports.extend(lines.iter().find(is_report));
     }
     thread::sleep(age);
