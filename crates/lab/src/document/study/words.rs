@@ -4,17 +4,14 @@
 use crate::analysis::result::{Analysis, ClaimOutcome, JudgedClaim};
 use crate::study::Expectation;
 use plumb_proof::verdict::Verdict;
-use plumb_report::format::{Count, Ends, Figure};
+use plumb_report::format::{Ends, Figure};
 use std::collections::BTreeMap;
 
 /// Returns the verdict of a claim as it is printed.
 pub(super) fn verdict(analysis: &Analysis, claim: &JudgedClaim) -> String {
-    let mut text = claim.shown();
-    if let Some(blocks) = claim.blocks_needed {
-        let plain = format!("about {blocks} more blocks needed");
-        let needed = format!("about {} more blocks{}", Count(blocks).figure(), in_time(analysis, blocks));
-        text = text.replace(&plain, &needed);
-    }
+    let is_open = matches!(claim.verdict, Verdict::NotProved { .. });
+    let in_time = claim.blocks_needed.filter(|_| is_open).and_then(|blocks| in_time(analysis, blocks));
+    let text = claim.shown() + &in_time.unwrap_or_default();
     match open_although_proved(analysis, claim) {
         Some(expects) => format!("{text}; claimed: {expects}"),
         None => text,
@@ -39,12 +36,11 @@ fn open_although_proved(analysis: &Analysis, claim: &JudgedClaim) -> Option<Expe
     (proved && claim.outcome == ClaimOutcome::Open).then_some(written.expects)
 }
 
-/// Returns `, 4 h at 9.1 s a block`, by the blocks that ran, or ` needed` where none did.
-fn in_time(analysis: &Analysis, blocks: u64) -> String {
-    let Some(block_ns) = block_ns(analysis) else { return " needed".to_string() };
-    let block = block_ns as f64 / 1e9;
+/// Returns `, 4 h at 9.1 s a block`, by the blocks that ran; none where none did.
+fn in_time(analysis: &Analysis, blocks: u64) -> Option<String> {
+    let block = block_ns(analysis)? as f64 / 1e9;
     let a_block = if block < 10.0 { format!("{block:.1} s") } else { rough(block) };
-    format!(", {} at {a_block} a block", rough(block * blocks as f64))
+    Some(format!(", {} at {a_block} a block", rough(block * blocks as f64)))
 }
 
 /// The mean time of a block, with all that happened between its runs.
@@ -88,9 +84,12 @@ mod tests {
         let block = 10.0 * (study.arms.len() + 1) as f64;
         assert_eq!(block_ns(&study).map(|ns| ns as f64 / 1e9), Some(block));
         let expected = format!(", {} at {} a block", rough(1577.0 * block), rough(block));
-        assert_eq!(in_time(&study, 1577), expected);
+        assert_eq!(in_time(&study, 1577), Some(expected));
+        let open = study.claims.iter().find(|claim| claim.blocks_needed == Some(14)).expect("one is open");
+        let shown = format!("{}, {} at {} a block", open.shown(), rough(14.0 * block), rough(block));
+        assert_eq!(verdict(&study, open), shown);
         study.runs.clear();
-        assert_eq!(in_time(&study, 1577), " needed");
+        assert_eq!(in_time(&study, 1577), None);
         let times = [9.0, 99.0, 720.0, 14_193.0, 400_000.0].map(rough);
         assert_eq!(times, ["9 s", "99 s", "12 min", "4 h", "5 days"]);
     }
