@@ -14,8 +14,9 @@ use crate::{
     Progress, ProgressObserver, ReadCost, Ring, SCHEMA_VERSION, TaskPlan, TaskResult, Warning,
 };
 use plumb_events::now;
-use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
-use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind, RingSetup};
+use plumb_host::device::RingSetup;
+use plumb_host::device::{DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
+use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
 use plumb_units::{Bytes, Nanos};
 
 /// Measures what lies under `device.path`, a directory, with a file of its own.

@@ -6,8 +6,8 @@ use crate::{
     Measurement, Mode, Pattern, ReadCost, Repeat, Rung, RungState, SCHEMA_VERSION, Task, TaskResult, Warning,
 };
 use plumb_events::LatencyHistogram;
+use plumb_host::device::DeviceDescription;
 use plumb_io::MethodKind;
-use plumb_io::device::{self, DeviceDescription};
 use plumb_units::{Bytes, Nanos};
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub(crate) fn place() -> (TempDir, DeviceDescription) {
     let program = std::env::current_exe().expect("a test program");
     let directory = tempfile::tempdir_in(program.parent().expect("in a directory")).expect("a directory");
-    let device = device::describe(directory.path()).expect("a description");
+    let device = plumb_io::describe_device(directory.path()).expect("a description");
     (directory, device)
 }
 

@@ -8,7 +8,7 @@ use crate::{
     Options, Progress, ProgressObserver, RungState, Task, Warning, calibrate, csv, leftovers,
 };
 use plumb_events::{Event, IoStream, Recorder, Role};
-use plumb_io::device::{DirectIoSupport, IoUringSupport};
+use plumb_host::device::{DirectIoSupport, IoUringSupport};
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{Arena, DirectIo, Disk, Method, MethodKind, Operation, Request};
 use plumb_units::{Bytes, Nanos};

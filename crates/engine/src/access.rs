@@ -15,8 +15,8 @@ pub mod memory;
 
 use crate::EngineError;
 use crate::settings::{Setting, Settings};
-use plumb_io::device::{self, DeviceDescription, DirectIoSupport, IoUringSupport};
-use plumb_io::limits::{self, Quota, Quotas};
+use plumb_host::device::{DeviceDescription, DirectIoSupport, IoUringSupport};
+use plumb_host::limits::{self, Quota, Quotas};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
 use plumb_units::{BlockSize, Nanos};
@@ -179,7 +179,7 @@ fn describe<'a>(
     for directory in directories {
         let existing = directory.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
         if !described.iter().any(|known| known.path == existing) {
-            let found = device::describe(existing);
+            let found = plumb_io::describe_device(existing);
             described
                 .push(found.map_err(|error| {
                     IoError::operation("examine", existing, std::io::Error::other(error))

@@ -22,7 +22,7 @@
 //! copy by what it wrote, writes over nothing, and puts the catalog there last.
 //!
 //! Both directories are held by their descriptors. The one that is filled bears the mark of its
-//! process ([`plumb_io::owner`]) until it is whole, so that two processes cannot fill one
+//! process ([`plumb_host::owner`]) until it is whole, so that two processes cannot fill one
 //! directory, and what a killed one left is known: the next backup or restore into it begins again.
 //!
 //! Why not close the database first: a load without redo obliges a backup, and its time is the

@@ -29,7 +29,8 @@ use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::table::scan;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Role, Session, now};
-use plumb_io::{Arena, Channel, DirectIo, IoBuffer, IoError, Request, receipt};
+use plumb_host::readings;
+use plumb_io::{Arena, Channel, DirectIo, IoBuffer, IoError, Request};
 use plumb_units::{BlockSize, Bytes, Nanos};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -221,7 +222,7 @@ fn first_extents(tablespace: &Tablespace, bytes: u64) -> Result<Vec<SegmentExten
 fn drop_cache(session: &Session, tablespace: &Tablespace) -> Result<(), EngineError> {
     for file in tablespace.files.iter().filter(|file| file.file.direct() == DirectIo::Off) {
         let Some(descriptor) = file.file.descriptor() else { continue };
-        session.wait(Event::DirectPathSync, || receipt::drop_cache(descriptor)).map_err(|source| {
+        session.wait(Event::DirectPathSync, || readings::drop_cache(descriptor)).map_err(|source| {
             IoError::Operation {
                 operation: "drop from the page cache",
                 path: file.file.path().to_path_buf(),

@@ -85,7 +85,7 @@ impl Arena {
     /// Maps `count` buffers of `bytes` each, zeroed, without a gap: they take what they are. The first is aligned to
     /// 4096 bytes, and each to the largest power of two up to that of which `bytes` is a multiple. That is enough
     /// for direct I/O of whole buffers: memory need not be aligned better than lengths
-    /// ([`crate::device::DirectIoSupport`]).
+    /// ([`plumb_host::device::DirectIoSupport`]).
     ///
     /// # Errors
     /// When the kernel has no memory, or an address space has no room for so much.

@@ -26,14 +26,15 @@ pub use found::Found;
 
 use crate::IoError;
 use crate::sim::{self, DurableCall};
+use plumb_host::regular;
 use rustix::fs::{
-    self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, fchmod, fcntl_getfl,
-    fcntl_setfl, fstat, fsync, mkdirat, openat, openat2, renameat, renameat_with, statat, unlinkat,
+    self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, fchmod, fsync, mkdirat, openat,
+    openat2, renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -158,7 +159,9 @@ impl Directory {
     pub fn read(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<Vec<u8>>, IoError> {
         let name = name.as_ref();
         match self.open_regular(name, OFlags::RDONLY, Mode::empty()) {
-            Ok(file) => read_at_most(file, most).map(Some).map_err(|error| self.failed("read", name, error)),
+            Ok(file) => {
+                regular::read_at_most(file, most).map(Some).map_err(|error| self.failed("read", name, error))
+            }
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(self.failed("open", name, error)),
         }
@@ -364,7 +367,7 @@ impl Directory {
         flags: OFlags,
         mode: Mode,
     ) -> Result<OwnedFd, std::io::Error> {
-        regular(self.resolve(name, flags | OFlags::NONBLOCK | OFlags::NOCTTY, mode)?)
+        regular::regular(self.resolve(name, flags | OFlags::NONBLOCK | OFlags::NOCTTY, mode)?)
     }
 
     /// The directory that a name lies in, and the last part of the name.
@@ -433,54 +436,6 @@ pub(crate) fn make_durably(path: &Path) -> Result<Vec<PathBuf>, IoError> {
         made.push(directory);
     }
     Ok(made)
-}
-
-/// Reads a whole regular file that the user or a bundle names, of at most `most` bytes. Links on
-/// the way are followed.
-///
-/// # Errors
-/// When it is not there, is longer, is a pipe, a device or a directory, or cannot be read.
-pub fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
-    read_at_most(open_regular(path)?.into(), most)
-}
-
-/// Opens a regular file that the user or a bundle names, to read it. Links on the way are followed.
-///
-/// # Errors
-/// When it is not there, is a pipe, a device or a directory, or may not be read.
-pub fn open_regular(path: &Path) -> std::io::Result<std::fs::File> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    regular(fs::open(path, flags, Mode::empty())?).map(std::fs::File::from)
-}
-
-/// Passes on a regular file that was opened without waiting: the open of a pipe would wait for its
-/// other end. The flag is taken off again, because a ring answers EAGAIN for a file that has it.
-pub(crate) fn regular(file: OwnedFd) -> std::io::Result<OwnedFd> {
-    let kind = FileType::from_raw_mode(fstat(&file)?.st_mode);
-    let found = match kind {
-        FileType::RegularFile => {
-            let flags = fcntl_getfl(&file)?;
-            fcntl_setfl(&file, flags.difference(OFlags::NONBLOCK))?;
-            return Ok(file);
-        }
-        FileType::Directory => "a directory",
-        FileType::Fifo => "a pipe",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        _ => "something else",
-    };
-    Err(std::io::Error::other(format!("it is {found}, expected a regular file")))
-}
-
-fn read_at_most(file: OwnedFd, most: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::from(file).take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(std::io::Error::other(format!(
-            "it is longer than {most} bytes, the most that it can have"
-        )));
-    }
-    Ok(bytes)
 }
 
 /// True if nothing has the name.

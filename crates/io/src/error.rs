@@ -1,6 +1,6 @@
 //! Errors that name the operation, the place, what was found and the cure.
 
-use crate::limits;
+use plumb_host::limits;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

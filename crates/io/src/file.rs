@@ -15,7 +15,8 @@
 
 use crate::directory::{self, Directory, EntryKind};
 use crate::sim::{self, DurableCall, MemoryDisk, MemoryFile};
-use crate::{IoError, file_number, rights};
+use crate::{IoError, file_number};
+use plumb_host::rights;
 use rustix::fs::{
     self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat,
     fsync, ftruncate,
@@ -179,7 +180,7 @@ impl Disk {
             Some((directory, name)) => directory.open_regular(name, flags, rights),
             None => fs::open(path, flags | OFlags::NONBLOCK | OFlags::NOCTTY, rights)
                 .map_err(std::io::Error::from)
-                .and_then(directory::regular),
+                .and_then(plumb_host::regular::regular),
         };
         opened.map_err(|error| {
             // open(2) with O_CREAT may leave a new, empty file behind when O_DIRECT is refused.
@@ -297,7 +298,7 @@ impl Disk {
         let read = match (self, self.held(path)) {
             (Disk::Memory(disk), _) => read_from_memory(disk, path),
             (_, Some((directory, name))) => return directory.read(name, SMALL_MOST),
-            _ => directory::read_regular(path, SMALL_MOST),
+            _ => plumb_host::regular::read_regular(path, SMALL_MOST),
         };
         match read {
             Ok(bytes) => Ok(Some(bytes)),

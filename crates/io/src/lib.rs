@@ -3,9 +3,7 @@
 //! What it does: a [`File`] is opened direct or buffered; a [`Channel`] carries
 //! [`Request`]s to it by one of three methods (plain system calls, a thread
 //! pool, an io_uring of its own) behind one interface; buffers come from an
-//! aligned [`Arena`]. [`device`] says what lies under a path, [`limits`] what the
-//! system gives this process, [`receipt`] brings evidence from outside the code
-//! that set a flag, [`owner`] marks what has to go again.
+//! aligned [`Arena`]. [`describe_device`] tries which of the methods work under a path.
 //!
 //! How: a request owns its buffer from submission to completion, so nobody else
 //! sees its bytes meanwhile and the interface is safe; of buffers that many look
@@ -18,7 +16,7 @@
 //! flight, submitted in batches) gives the factors, ring flags the per cents.
 //!
 //! Limits: Linux. Requests are at most 1 GiB. Polled rings are for who asks for them
-//! by name, after [`device`] has found that they work.
+//! by name, after [`describe_device`] has found that they work.
 
 /// Whether costly assertions run: in debug builds, so in tests, and with the feature `strict`.
 pub const STRICT: bool = cfg!(any(debug_assertions, feature = "strict"));
@@ -35,31 +33,23 @@ macro_rules! strict_assert {
 
 mod arena;
 mod buffer_pool;
-pub mod device;
 mod directory;
 mod error;
 mod file;
 mod file_number;
-mod host;
-pub mod limits;
 mod method;
-pub mod owner;
-pub mod priority;
-pub mod process;
-pub mod receipt;
-pub mod rights;
+mod ring_probe;
 mod ring_setup;
-mod roots;
 pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, ask_huge_pages, prefetch};
 pub use buffer_pool::{BufferPin, BufferPool};
-pub use directory::{Directory, Entry, EntryKind, Found, open_regular, read_regular};
+pub use directory::{Directory, Entry, EntryKind, Found};
 pub use error::{IoError, hint_of_limits};
 pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, RESERVE, Space, random_id};
 pub use file_number::path_of_number;
 pub use method::{Channel, Completion, Failed, Method, MethodKind, Operation, Request, carry};
-pub use ring_setup::RingSetup;
+pub use ring_probe::describe_device;
 
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,14 @@
 //! Every method, direct and buffered, and the null device through one suite.
 
-use crate::device::RingPart;
 use crate::sim::{Faults, MemoryDisk};
 use crate::{
-    Arena, Channel, DirectIo, Disk, Durability, File, IoError, Method, MethodKind, OpenMode, Operation,
-    Request, RingSetup, device, receipt,
+    Arena, Channel, DirectIo, Disk, Durability, File, HugeVec, IoError, Method, MethodKind, OpenMode,
+    Operation, Request, describe_device,
 };
 use plumb_events::{Event, IoStream, Recorder, Role, SessionKind, Statistic};
+use plumb_host::device::{RingPart, RingSetup};
+use plumb_host::limits::{Quota, Quotas};
+use plumb_host::readings;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -236,7 +238,7 @@ fn a_ring_of_one_request_takes_a_linked_pair() {
 #[test]
 fn a_set_up_is_done_or_refused_and_a_disk_that_cannot_be_polled_says_so() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let description = device::describe(directory.path()).expect("a description");
+    let description = describe_device(directory.path()).expect("a description");
     for setup in RingSetup::ALL {
         let refusal = description.io_uring.refusal(RingPart::Setup(setup));
         if setup != RingSetup::CompletionPolling {
@@ -261,7 +263,7 @@ fn a_file_is_open_as_durable_as_it_was_asked_for() {
         let file = Disk::Kernel
             .open_durable(&path, OpenMode::Create, DirectIo::Off, durability)
             .expect("a new file");
-        let flags = receipt::open_flags(file.descriptor().expect("a descriptor")).expect("flags");
+        let flags = readings::open_flags(file.descriptor().expect("a descriptor")).expect("flags");
         assert_eq!((flags.dsync, flags.sync), expected, "{durability:?}");
         file.allocate(1 << 20).expect("space");
         assert_eq!(file.length().expect("a length"), 1 << 20);
@@ -347,7 +349,7 @@ fn where_rings_are_forbidden_it_is_said_and_cured() {
     let path = directory.path().to_path_buf();
     let forbidden = std::thread::spawn(move || {
         forbid_rings();
-        (device::describe(&path).expect("a description"), Method::start(MethodKind::IoUring, 8))
+        (describe_device(&path).expect("a description"), Method::start(MethodKind::IoUring, 8))
     });
     let (description, started) = forbidden.join().expect("no panic");
     let (why, cure) = description.io_uring.refusal(RingPart::RegisteredFiles).expect("a refusal");
@@ -504,4 +506,116 @@ fn a_file_gets_its_final_name_only_where_nothing_has_it() {
         assert!(error.starts_with(&format!("cannot make {}: File exists", two.display())), "{error}");
         disk.sync_directory(home).expect("synced");
     }
+}
+
+#[test]
+fn forced_requests_are_worked_off_by_counted_threads() {
+    use io_uring::{IoUring, opcode, squeue, types};
+    use std::os::fd::AsRawFd;
+    let before = readings::io_wq_workers().unwrap();
+    let Ok(mut ring) = IoUring::new(4) else {
+        return;
+    };
+    let mut opened = tempfile::tempfile().unwrap();
+    std::io::Write::write_all(&mut opened, &[7; 4096]).unwrap();
+    let mut buffer = vec![0u8; 4096];
+    let read = opcode::Read::new(types::Fd(opened.as_raw_fd()), buffer.as_mut_ptr(), 4096)
+        .build()
+        .flags(squeue::Flags::ASYNC);
+    #[allow(unsafe_code)]
+    // SAFETY: buffer and file outlive the request, which is waited for.
+    unsafe {
+        ring.submission().push(&read).unwrap();
+    }
+    ring.submit_and_wait(1).unwrap();
+    assert_eq!(ring.completion().next().unwrap().result(), 4096);
+    // A worker waits five seconds for more before it ends.
+    // (Workers of other tests may have ended meanwhile: what counts is that one lives.)
+    assert!(readings::io_wq_workers().unwrap() > 0, "{before} before");
+}
+
+fn quotas(threads: usize, rings: usize) -> Quotas {
+    Quotas { threads: Quota::of(threads), rings: Quota::of(rings) }
+}
+
+#[test]
+fn a_method_asked_for_by_name_is_refused_with_the_limit() {
+    let refused = |kind| match Method::start_within(kind, 8, &quotas(3, 0)) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("{kind} started"),
+    };
+    let threads = refused(MethodKind::Threads);
+    assert!(
+        threads.starts_with("cannot start the 8 threads of io_method=threads, but only 3: Resource"),
+        "{threads}"
+    );
+    assert!(threads.contains("RLIMIT_NPROC"), "{threads}");
+    let ring = refused(MethodKind::IoUring);
+    assert!(ring.contains("(RLIMIT_MEMLOCK, of all processes of this user)"), "{ring}");
+    assert!(ring.contains("needs 8.00 KB more; set ulimit -l to "), "{ring}");
+}
+
+#[test]
+fn without_a_name_each_channel_gets_the_best_there_is_and_it_is_said() {
+    if Method::start(MethodKind::IoUring, 8).is_err() {
+        println!("skipped: io_uring does not work here");
+        return;
+    }
+    let method = Method::best_of(MethodKind::IoUring, 8, &quotas(100, 2));
+    let open = || method.channel(&[]).expect("never refused");
+    let rings = [open(), open()];
+    assert_eq!(method.replaced(), None);
+    let pooled = open();
+    assert!(method.goes_by(MethodKind::Threads) && !method.goes_by(MethodKind::Sync));
+    let said = method.replaced().expect("one is worse");
+    assert!(said.starts_with("of 3 channels 1 go by threads, because io_uring_setup"), "{said}");
+    assert!(said.contains("RLIMIT_MEMLOCK"), "{said}");
+    drop((rings, pooled));
+    let _ring = open();
+    assert!(method.replaced().expect("kept").starts_with("of 4 channels 1 go by threads"));
+    assert_eq!(method.kind(), MethodKind::IoUring);
+}
+
+#[test]
+fn the_way_down_ends_in_plain_calls() {
+    let check = |quotas: &Quotas, expect| {
+        let method = Method::best_of(MethodKind::IoUring, 8, quotas);
+        assert_eq!(method.kind(), expect);
+        method.channel(&[]).expect("never refused");
+        assert!(method.goes_by(expect));
+    };
+    check(&quotas(8, 0), MethodKind::Threads);
+    check(&quotas(7, 0), MethodKind::Sync);
+}
+
+#[test]
+fn small_buffers_lie_without_gaps_and_stay_aligned_to_their_size() {
+    for bytes in [512, 2048, 4096, 6144, 8192] {
+        let (_arena, buffers) = Arena::buffers(bytes, 100).expect("memory");
+        let starts: Vec<usize> = buffers.iter().map(|buffer| buffer.as_ptr().addr()).collect();
+        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == bytes), "{bytes}");
+        let align = 1 << bytes.trailing_zeros().min(12);
+        assert!(starts.iter().all(|start| start % align == 0), "{bytes}");
+    }
+}
+
+#[test]
+fn more_memory_than_there_are_addresses_is_an_error() {
+    let arena = Arena::buffers(1 << 40, 1 << 40).map(|_| ());
+    let vector = HugeVec::<u128>::with_capacity(usize::MAX / 2).map(|_| ());
+    let edge = HugeVec::<u8>::with_capacity(usize::MAX - 1).map(|_| ());
+    for refused in [arena, vector, edge] {
+        assert!(matches!(refused, Err(IoError::Memory { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn what_was_free_is_told_as_it_was_when_the_disk_was_full() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let error = IoError::operation("write", directory.path(), rustix::io::Errno::NOSPC);
+    let said = error.to_string();
+    assert!(said.contains("bytes were free there at that moment: free some space"), "{said}");
+    // Nothing is asked again when it is shown, whatever was removed since.
+    drop(directory);
+    assert_eq!(error.to_string(), said);
 }

@@ -15,7 +15,7 @@
 
 use plumb_calibrate::{Cells, Mode, Options, Task, calibrate};
 use plumb_events::{IoStream, Period};
-use plumb_io::device::DeviceDescription;
+use plumb_host::device::DeviceDescription;
 use plumb_units::{Bytes, Nanos};
 
 /// What a workload asks of the device.

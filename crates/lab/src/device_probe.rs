@@ -10,7 +10,8 @@ use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Phase, Role, clock};
-use plumb_io::{Disk, receipt};
+use plumb_host::readings;
+use plumb_io::Disk;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +74,7 @@ pub fn learn_read_cost(instance: &Instance) -> Result<(), EngineError> {
 pub fn make_cold(instance: &Instance) {
     for file in instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files) {
         if let Some(descriptor) = file.file.descriptor() {
-            let _ = receipt::drop_cache(descriptor);
+            let _ = readings::drop_cache(descriptor);
         }
     }
 }

@@ -17,9 +17,9 @@
 use crate::host::{CpuTimes, MemoryStall};
 use crate::record::{Circumstance, Fact, HostCpu};
 use plumb_events::clock;
-use plumb_io::device::{DeviceDescription, is_memory_file_system};
-use plumb_io::limits::{self, CpuQuota};
-use plumb_io::receipt::{DiskStats, ProcessIo, ProcessUse};
+use plumb_host::device::{DeviceDescription, is_memory_file_system};
+use plumb_host::limits::{self, CpuQuota};
+use plumb_host::readings::{DiskStats, ProcessIo, ProcessUse};
 use plumb_units::{Bytes, Nanos};
 use std::collections::BTreeSet;
 

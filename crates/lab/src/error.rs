@@ -3,7 +3,7 @@
 use crate::record::RecordError;
 use crate::study::StudyError;
 use plumb_engine::EngineError;
-use plumb_io::device::DeviceError;
+use plumb_host::device::DeviceError;
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::io;
 use std::path::PathBuf;

@@ -40,8 +40,8 @@ use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
-use plumb_io::device::DeviceDescription;
-use plumb_io::receipt::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
+use plumb_host::device::DeviceDescription;
+use plumb_host::readings::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
 use plumb_io::{DirectIo, Disk, File};
 use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, path_of_text};
 use plumb_workload::TextShape;
@@ -175,7 +175,7 @@ impl Inside {
             block_size: found.block_size(),
             frames: found.options().frame_count as u64,
             cached_blocks: found.cached_blocks(instance.tablespaces().tables_of(found.block_size())),
-            mapped: found.memory().and_then(|memory| receipt::mapped(&memory.addresses()).ok()),
+            mapped: found.memory().and_then(|memory| readings::mapped(&memory.addresses()).ok()),
         };
         Inside {
             settings: instance.settings.clone(),
@@ -658,7 +658,7 @@ pub struct FileEvidence {
 struct Reading {
     snapshot: Snapshot,
     process_io: Option<ProcessIo>,
-    used: Option<receipt::ProcessUse>,
+    used: Option<readings::ProcessUse>,
     disks: BTreeMap<String, DiskStats>,
     files: Vec<(Transfers, Transfers)>,
     cpu: Option<CpuTimes>,
@@ -676,7 +676,7 @@ impl Reading {
         };
         Reading {
             process_io: ProcessIo::read().ok(),
-            used: receipt::ProcessUse::read().ok(),
+            used: readings::ProcessUse::read().ok(),
             disks,
             files: files.map(counted).collect(),
             cpu: CpuTimes::read(),
@@ -699,7 +699,7 @@ pub fn of_plain_file(
         path: path.to_path_buf(),
         reads: file.counters().reads(),
         writes: file.counters().writes(),
-        flags: file.descriptor().and_then(|descriptor| receipt::open_flags(descriptor).ok()),
+        flags: file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
         cached_before,
         cached_after: residency(file),
         pages_untold: pages_untold(file),
@@ -735,7 +735,7 @@ pub fn around(
     work: impl FnOnce() -> Result<(Done, Vec<FileEvidence>), EngineError>,
 ) -> Result<Measured, EngineError> {
     let cached_before = residencies(instance);
-    let peak_is_of_work = receipt::reset_peak();
+    let peak_is_of_work = readings::reset_peak();
     let workers = WorkerCount::start();
     let wall_begin = clock::wall();
     let watched = Watched::of(devices);
@@ -748,7 +748,7 @@ pub fn around(
         outcome,
         wall: (wall_begin, clock::wall()),
         begin: before.snapshot.at,
-        memory: receipt::resident_memory().ok(),
+        memory: readings::resident_memory().ok(),
         peak_is_of_work,
         trace: instance
             .recorder
@@ -782,11 +782,11 @@ fn residencies(instance: &Instance) -> Vec<Option<Residency>> {
 /// The pages of a file in the page cache.
 #[must_use]
 pub fn residency(file: &File) -> Option<Residency> {
-    receipt::residency(file.descriptor()?, Bytes(file.length().ok()?)).ok()
+    readings::residency(file.descriptor()?, Bytes(file.length().ok()?)).ok()
 }
 
 fn pages_untold(file: &File) -> Option<&'static str> {
-    receipt::pages_untold(file.descriptor()?)
+    readings::pages_untold(file.descriptor()?)
 }
 
 fn grown(later: Transfers, earlier: Transfers) -> Transfers {
@@ -811,7 +811,7 @@ fn file_evidence(
         path: file.file.path().to_path_buf(),
         reads: grown(later.0, earlier.0),
         writes: grown(later.1, earlier.1),
-        flags: file.file.descriptor().and_then(|descriptor| receipt::open_flags(descriptor).ok()),
+        flags: file.file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
         cached_before,
         cached_after,
         pages_untold: pages_untold(&file.file),

@@ -5,7 +5,7 @@
 
 use crate::record::{Host, HostCpu};
 use plumb_events::clock;
-use plumb_io::limits;
+use plumb_host::limits;
 use std::fs;
 
 /// `USER_HZ`: the unit of /proc/stat, 100 on every architecture that Linux runs on today.

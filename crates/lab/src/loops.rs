@@ -17,7 +17,7 @@
 use crate::LabError;
 use crate::place;
 use plumb_engine::instance::Cancel;
-use plumb_io::owner::Owner;
+use plumb_host::owner::Owner;
 use plumb_io::{Directory, EntryKind, Found};
 use plumb_units::Bytes;
 use std::fs::{self, File};

@@ -23,7 +23,7 @@ use crate::{loops, written};
 use plumb_engine::backup::{MANIFEST, is_left_over};
 use plumb_engine::redo::recovery;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_io::owner::{self, MARK};
+use plumb_host::owner::{self, MARK};
 use plumb_io::{Directory, EntryKind, IoError};
 use plumb_units::Bytes;
 use std::ffi::OsStr;

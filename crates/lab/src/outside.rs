@@ -1,8 +1,8 @@
 //! Files from outside: those that a user names, and those of a bundle, which may come from anybody.
 //!
-//! Only a regular file is read ([`plumb_io::read_regular`]): the open of a pipe in a bundle would
-//! wait for ever. And only so much of one: a record of gigabytes is no record of this program, and
-//! would take the memory of its reader.
+//! Only a regular file is read ([`plumb_host::regular`]): the open of a pipe in a bundle would wait
+//! for ever. And only so much of one: a record of gigabytes is no record of this program, and would
+//! take the memory of its reader.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) const WRITTEN_MOST: u64 = 1 << 30;
 /// # Errors
 /// When it is not there, is no regular file, is longer than [`TEXT_MOST`], or is no text.
 pub fn text(path: &Path) -> io::Result<String> {
-    let bytes = plumb_io::read_regular(path, TEXT_MOST)?;
+    let bytes = plumb_host::regular::read_regular(path, TEXT_MOST)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         io::Error::new(io::ErrorKind::InvalidData, format!("it is no text: byte {at} is none of UTF-8"))

@@ -6,8 +6,8 @@
 use crate::LabError;
 use plumb_engine::Layout;
 use plumb_engine::instance::InitialSizes;
-use plumb_io::device::{self, DeviceDescription};
-use plumb_io::owner::Owner;
+use plumb_host::device::DeviceDescription;
+use plumb_host::owner::Owner;
 use plumb_units::{Bytes, path_of_text};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -186,7 +186,7 @@ impl<'a> Places<'a> {
         let mut described: Vec<DeviceDescription> = Vec::new();
         for (name, path) in self.named() {
             require_directory(name, path)?;
-            let device = device::describe(path)?;
+            let device = plumb_io::describe_device(path)?;
             if described.iter().all(|known| known.path != device.path) {
                 described.push(device);
             }
@@ -212,7 +212,7 @@ impl<'a> Places<'a> {
             let home = [self.home.to_path_buf()];
             let paths = if paths.is_empty() { &home[..] } else { paths };
             for path in paths {
-                let device = device::describe(path)?;
+                let device = plumb_io::describe_device(path)?;
                 let share = bytes.0.div_ceil(paths.len() as u64);
                 match needs.iter_mut().find(|(known, _)| known.mount == device.mount) {
                     Some((_, needed)) => *needed = needed.saturating_add(share),
@@ -235,7 +235,7 @@ fn later(mut device: DeviceDescription, needed: u64) -> Result<DeviceDescription
             break;
         }
         thread::sleep(ROOM_LOOK);
-        device = device::describe(&device.path)?;
+        device = plumb_io::describe_device(&device.path)?;
     }
     Ok(device)
 }

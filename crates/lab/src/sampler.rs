@@ -19,9 +19,9 @@
 
 use crate::host::{self, CpuTimes, MemoryStall};
 use plumb_events::clock;
-use plumb_io::device::DeviceDescription;
-use plumb_io::limits;
-use plumb_io::receipt::DiskStats;
+use plumb_host::device::DeviceDescription;
+use plumb_host::limits;
+use plumb_host::readings::DiskStats;
 use plumb_units::{Bytes, Nanos};
 use std::collections::BTreeSet;
 use std::sync::Arc;

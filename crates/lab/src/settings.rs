@@ -5,7 +5,8 @@ use crate::evidence::LogDone;
 use plumb_engine::redo::Log;
 use plumb_engine::settings::Domain;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
-use plumb_io::{DirectIo, priority};
+use plumb_host::priority;
+use plumb_io::DirectIo;
 use plumb_units::Bytes;
 
 /// A setting's value as it would be typed, in one form for each value: `4M`,

@@ -7,8 +7,8 @@
 
 use crate::bundle::Settled;
 use plumb_events::clock;
-use plumb_io::open_regular;
-use plumb_io::receipt::{self, DiskStats};
+use plumb_host::readings::{self, DiskStats};
+use plumb_host::regular::open_regular;
 use plumb_units::{Bytes, Nanos};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub fn settle(files: &[PathBuf], devices: &[String]) -> Settled {
 
 /// Drops the files' pages from the page cache: those that stayed, and all there are.
 fn drop_cached(files: &[PathBuf]) -> (u64, u64) {
-    let dropped = files.iter().filter_map(|file| receipt::drop_cache(open_regular(file).ok()?.as_fd()).ok());
+    let dropped = files.iter().filter_map(|file| readings::drop_cache(open_regular(file).ok()?.as_fd()).ok());
     dropped.fold((0, 0), |(resident, total), file| (resident + file.resident_pages, total + file.total_pages))
 }
 

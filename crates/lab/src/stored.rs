@@ -18,7 +18,7 @@ use crate::outside;
 use crate::record::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;
-use plumb_io::device::{DeviceDescription, DirectIoSupport};
+use plumb_host::device::{DeviceDescription, DirectIoSupport};
 use plumb_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -198,7 +198,7 @@ fn key(kind: FigureKind) -> String {
 mod tests {
     use super::*;
     use plumb_calibrate::{Mode, Options, calibrate};
-    use plumb_io::device;
+    use plumb_host::device;
     use plumb_units::Nanos;
     use std::sync::OnceLock;
     use tempfile::TempDir;
@@ -207,7 +207,7 @@ mod tests {
     fn place() -> (TempDir, DeviceDescription) {
         let program = std::env::current_exe().expect("a test program");
         let directory = tempfile::tempdir_in(program.parent().expect("a directory")).expect("a directory");
-        let device = device::describe(directory.path()).expect("a description");
+        let device = plumb_io::describe_device(directory.path()).expect("a description");
         (directory, device)
     }
 

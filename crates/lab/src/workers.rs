@@ -4,7 +4,7 @@
 //! whose time is measured. An idle worker lives for seconds, so none is
 //! missed between two looks.
 
-use plumb_io::receipt;
+use plumb_host::readings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
@@ -64,5 +64,5 @@ impl Drop for WorkerCount {
 }
 
 fn count() -> usize {
-    receipt::io_wq_workers().unwrap_or(0)
+    readings::io_wq_workers().unwrap_or(0)
 }

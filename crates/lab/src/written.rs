@@ -24,8 +24,9 @@
 
 use crate::hex::hex;
 use crate::outside::WRITTEN_MOST;
-use plumb_io::owner::{self, MARK, Owner};
-use plumb_io::{Directory, EntryKind, Found, IoError, rights};
+use plumb_host::owner::{self, MARK, Owner};
+use plumb_host::rights;
+use plumb_io::{Directory, EntryKind, Found, IoError};
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::fs::FileTimes;

@@ -11,7 +11,6 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
 use plumb_events::Session;
-use plumb_io::device;
 use plumb_lab::place::{make_directory, require_directory, require_space};
 use plumb_lab::settings;
 use plumb_units::{BlockSize, Bytes, RowCount};
@@ -122,7 +121,7 @@ impl<'a> Target<'a> {
         let exists = stands(&home)?;
         let instance = exists.then(|| open(path, settings.clone(), interrupt)).transpose()?;
         if !exists {
-            require_space(&device::describe(path)?, first_bytes(&settings) + SPARE_BYTES)?;
+            require_space(&plumb_io::describe_device(path)?, first_bytes(&settings) + SPARE_BYTES)?;
             if make_directory("--path", path, &home)? {
                 // This only tested the right to make it.
                 let _ = fs::remove_dir(&home);

@@ -2,8 +2,8 @@
 
 use crate::outcome::Outcome;
 use plumb_engine::EngineError;
+use plumb_host::device::DeviceError;
 use plumb_io::IoError;
-use plumb_io::device::DeviceError;
 use plumb_lab::LabError;
 use plumb_lab::record::RecordError;
 use plumb_lab::stored::StoredError;

@@ -142,7 +142,7 @@ fn of_file(conf: &Path, workload: &Workload) -> Result<SlobConf, Failure> {
         let what = format!("--conf {name}: {} takes no slob.conf; it is for plumb run slob", workload.name);
         return Err(Failure::usage(what));
     }
-    let bytes = plumb_io::read_regular(conf, CONF_MOST)
+    let bytes = plumb_host::regular::read_regular(conf, CONF_MOST)
         .map_err(|error| Failure::usage(format!("--conf {name}: {error}")))?;
     // A comment may be in any encoding; a value that is no text is refused as a value.
     let read = slob_conf::read(&name, &String::from_utf8_lossy(&bytes))

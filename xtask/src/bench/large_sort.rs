@@ -17,7 +17,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::scan::{self, Granules};
 use plumb_engine::{Instance, probe};
 use plumb_events::{Role, SessionKind, SessionTotals, Statistic, now};
-use plumb_io::receipt;
+use plumb_host::readings;
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::path::PathBuf;
 use std::thread;
@@ -91,7 +91,7 @@ fn round(instance: &Instance) -> anyhow::Result<Round> {
     let second_raw = raw_read(instance, table_bytes)?;
     let rate = |one: f64, two: f64| 2.0 * table_bytes as f64 / (one + two);
     let (raw, scan) = (rate(first_raw, second_raw), rate(first_scan, second_scan));
-    anyhow::ensure!(receipt::reset_peak(), "the peak of resident memory cannot be reset here");
+    anyhow::ensure!(readings::reset_peak(), "the peak of resident memory cannot be reset here");
     let before = instance.recorder.snapshot();
     let begin = now();
     let outcome = create_index(instance, &spec)?;
@@ -99,7 +99,7 @@ fn round(instance: &Instance) -> anyhow::Result<Round> {
     let period = instance.recorder.snapshot().since(&before);
     let foreground = period.sessions.iter().filter(|session| session.role.kind() == SessionKind::Foreground);
     let cpu = foreground.map(SessionTotals::cpu_used);
-    let peak = receipt::resident_memory()?.peak;
+    let peak = readings::resident_memory()?.peak;
     drop_named(instance, &spec.name)?;
     Ok(Round {
         raw,

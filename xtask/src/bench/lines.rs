@@ -13,7 +13,8 @@ use plumb_engine::instance::InitialSizes;
 use plumb_engine::line_sort::{LineSortSpec, Shape, SortOrder, Ties, sort_lines};
 use plumb_engine::{Instance, Layout};
 use plumb_events::now;
-use plumb_io::{DirectIo, Disk, OpenMode, receipt};
+use plumb_host::readings;
+use plumb_io::{DirectIo, Disk, OpenMode};
 use plumb_proof::random::Generator;
 use plumb_units::{Bytes, RowCount};
 use std::fs::{self, File};
@@ -112,7 +113,7 @@ fn write_lines(path: &Path, count: u64) -> anyhow::Result<()> {
 fn cold(path: &Path) -> anyhow::Result<()> {
     rustix::fs::sync();
     let file = Disk::Kernel.open(path, OpenMode::Read, DirectIo::Off)?;
-    let _ = file.descriptor().map(receipt::drop_cache);
+    let _ = file.descriptor().map(readings::drop_cache);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The machine that a benchmark ran on, for its document.
 
 use plumb_events::clock::wall;
-use plumb_io::device;
+use plumb_host::device;
 use plumb_lab::calendar::Moment;
 use plumb_lab::host;
 use plumb_units::Bytes;
@@ -25,7 +25,7 @@ impl Machine {
             host.kernel,
             format!("load average of the minute before the first run: {load}"),
         ];
-        if let Ok(described) = device::describe(directory) {
+        if let Ok(described) = plumb_io::describe_device(directory) {
             lines.push(format!("file system: {}", described.mount.file_system));
             lines.extend(described.stack.iter().map(|layer| format!("device: {layer}")));
             lines.extend(device::notes(&described));

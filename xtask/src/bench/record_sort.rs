@@ -22,7 +22,7 @@ use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::{Event, Period, SessionKind, SessionTotals, now};
-use plumb_io::receipt;
+use plumb_host::readings;
 use plumb_lab::workload::execution;
 use plumb_proof::random::Generator;
 use plumb_units::{Bytes, RowCount};
@@ -145,13 +145,13 @@ fn measure(
 fn round(instance: &Instance, input: &Path, expected: &RecordSummary) -> anyhow::Result<Round> {
     let output = input.with_file_name("sorted.dat");
     let spec = FileSortSpec { input: input.to_path_buf(), output: output.clone() };
-    anyhow::ensure!(receipt::reset_peak(), "the peak of resident memory cannot be reset here");
+    anyhow::ensure!(readings::reset_peak(), "the peak of resident memory cannot be reset here");
     let before = instance.recorder.snapshot();
     let begin = now();
     let outcome = sort_file::<RECORD_BYTES, KEY_BYTES>(instance, &spec)?;
     let seconds = now().saturating_sub(begin).seconds();
     let period = instance.recorder.snapshot().since(&before);
-    let peak = receipt::resident_memory()?.peak;
+    let peak = readings::resident_memory()?.peak;
     let found = validate::<RECORD_BYTES, KEY_BYTES>(instance, &output);
     fs::remove_file(&output)?;
     let found = found?;

@@ -86,7 +86,7 @@ fn type_name(ty: &syn::Type) -> String {
 #[test]
 fn the_public_items_of_the_libraries_are_these() {
     let (sources, _) = super::sources(&crate::workspace());
-    for name in ["io", "engine", "proof"] {
+    for name in ["host", "io", "engine", "proof"] {
         insta::assert_snapshot!(name, items(&sources, name));
     }
 }

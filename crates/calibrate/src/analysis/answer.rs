@@ -19,8 +19,8 @@ use crate::{
     Answer, AnswerSource, DeviceEvidence, DurableMethod, DurablePoint, LogSpace, Pattern, Point, Task,
     TaskResult,
 };
+use plumb_host::device::{DeviceDescription, WriteCache};
 use plumb_io::DirectIo;
-use plumb_io::device::{DeviceDescription, WriteCache};
 use plumb_units::Nanos;
 
 /// Less than this share from the device: a page cache answered the rest.

@@ -19,8 +19,9 @@
 use crate::measure::find;
 use crate::plan::{STEPS, Step};
 use crate::{Buffers, Estimate, Files, Point, TaskResult};
-use plumb_io::device::DeviceDescription;
-use plumb_io::{DirectIo, RingSetup};
+use plumb_host::device::DeviceDescription;
+use plumb_host::device::RingSetup;
+use plumb_io::DirectIo;
 use serde::{Deserialize, Serialize};
 
 /// One method.
@@ -149,8 +150,8 @@ mod tests {
     use super::*;
     use crate::fixture::{place, result};
     use crate::{Load, Ring, Task};
+    use plumb_host::device::{IoUringSupport, RingPart, RingRefusal};
     use plumb_io::MethodKind;
-    use plumb_io::device::{IoUringSupport, RingPart, RingRefusal};
     use plumb_units::Bytes;
 
     fn like() -> Point {

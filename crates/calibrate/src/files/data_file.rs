@@ -18,8 +18,9 @@ use crate::CalibrateError;
 use crate::progress::StopCheck;
 use crate::random::Random;
 use plumb_events::{Event, IoStream, Recorder, Role, now};
-use plumb_io::device::{DeviceDescription, DirectIoSupport, is_memory_file_system};
-use plumb_io::{Arena, DirectIo, Durability, File, Method, Operation, Request, receipt};
+use plumb_host::device::{DeviceDescription, DirectIoSupport, is_memory_file_system};
+use plumb_host::readings;
+use plumb_io::{Arena, DirectIo, Durability, File, Method, Operation, Request};
 use plumb_units::{Bytes, Nanos};
 use std::path::Path;
 use std::sync::Arc;
@@ -137,7 +138,7 @@ impl DataFile {
     pub(crate) fn drop_cache(&self) {
         if let Some(descriptor) = self.buffered.descriptor() {
             // Pages that stay show in the evidence: fewer bytes at the device than asked for.
-            let _ = receipt::drop_cache(descriptor);
+            let _ = readings::drop_cache(descriptor);
         }
     }
 }
@@ -219,7 +220,7 @@ impl Filling<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_io::{Disk, MethodKind, device, sim::MemoryDisk};
+    use plumb_io::{Disk, MethodKind, sim::MemoryDisk};
 
     fn check(free: u64, wanted: u64, flexible: Flexible, expected: Result<u64, &str>) {
         let size = Size { wanted: Bytes(wanted), flexible, beside: Bytes(64 * Bytes::M) };
@@ -256,7 +257,7 @@ mod tests {
     #[test]
     fn memory_and_read_only_mounts_are_refused() {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut device = device::describe(directory.path()).expect("a description");
+        let mut device = plumb_io::describe_device(directory.path()).expect("a description");
         device.mount.file_system = "tmpfs".to_string();
         assert!(matches!(check_place(&device), Err(CalibrateError::InMemory { .. })));
         device.mount.file_system = "ext4".to_string();

@@ -14,9 +14,9 @@ use crate::CalibrateError;
 use crate::plan::{DurableMethod, DurablePoint, LogSpace};
 use crate::progress::StopCheck;
 use plumb_events::{Event, IoStream, Session};
+use plumb_host::readings;
 use plumb_io::{
     Channel, DirectIo, Durability, File, IoBuffer, IoError, Method, MethodKind, Operation, Request, Space,
-    receipt,
 };
 use plumb_units::{Bytes, Nanos};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl LogFile {
         };
         if let Some(descriptor) = log.descriptor() {
             // Pages that stay cost each write its removal: seen as a wider interval.
-            let _ = receipt::drop_cache(descriptor);
+            let _ = readings::drop_cache(descriptor);
         }
         let durability = match point.method {
             DurableMethod::ODsync => Durability::Data,
@@ -156,8 +156,8 @@ fn allocate(scratch: &ScratchDirectory, bytes: Bytes) -> Result<File, CalibrateE
 fn require(file: &File, direct: DirectIo, durability: Durability) -> Result<(), CalibrateError> {
     let Some(descriptor) = file.descriptor() else { return Ok(()) };
     let path = || file.path().to_path_buf();
-    let flags =
-        receipt::open_flags(descriptor).map_err(|source| CalibrateError::Receipt { path: path(), source })?;
+    let flags = readings::open_flags(descriptor)
+        .map_err(|source| CalibrateError::Receipt { path: path(), source })?;
     let found = (flags.direct, flags.dsync, flags.sync);
     let asked =
         (direct == DirectIo::Required, durability != Durability::OnSync, durability == Durability::All);

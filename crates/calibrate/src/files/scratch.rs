@@ -12,7 +12,7 @@
 
 use crate::CalibrateError;
 use plumb_events::locked;
-use plumb_io::owner::Owner;
+use plumb_host::owner::Owner;
 use plumb_io::{DirectIo, Disk, Durability, File, IoError, OpenMode};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

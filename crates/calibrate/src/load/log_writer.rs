@@ -12,7 +12,8 @@ use crate::plan::{DurableMethod, DurablePoint};
 use crate::random::Random;
 use crate::{CalibrateError, DeviceEvidence, LoadMeasurement, Measurement};
 use plumb_events::{Recorder, Role, now};
-use plumb_io::{Arena, receipt};
+use plumb_host::readings;
+use plumb_io::Arena;
 use plumb_units::Nanos;
 
 /// The ramp is this part of the time that is measured.
@@ -55,7 +56,7 @@ pub(crate) fn run(
     }
     let cpu = runner.cpu.read().since(cpu);
     // While the log's ring lives: its workers end with it.
-    let io_wq_workers = receipt::io_wq_workers().unwrap_or(0);
+    let io_wq_workers = readings::io_wq_workers().unwrap_or(0);
     log.close(runner.scratch)?;
     let asked = Traffic { requests: writes, read_bytes: 0, write_bytes: writes * point.request_bytes };
     let syncs = if point.method == DurableMethod::None { 0 } else { writes };

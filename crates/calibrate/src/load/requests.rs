@@ -31,7 +31,8 @@ use crate::progress::StopCheck;
 use crate::random::Random;
 use crate::{Buffers, CalibrateError, Files, Load, LoadMeasurement, Pattern, Point};
 use plumb_events::{Event, IoStream, Session, now};
-use plumb_io::{Arena, Channel, File, IoBuffer, Method, Operation, Request, receipt};
+use plumb_host::readings;
+use plumb_io::{Arena, Channel, File, IoBuffer, Method, Operation, Request};
 use plumb_units::Nanos;
 use std::ops::Range;
 use std::sync::Arc;
@@ -210,7 +211,7 @@ impl<'a> LoadThread<'a> {
         }
         self.result.cpu = cpu.read();
         // While the channel lives: its workers end with it.
-        self.result.io_wq_workers = receipt::io_wq_workers().unwrap_or(0);
+        self.result.io_wq_workers = readings::io_wq_workers().unwrap_or(0);
         Ok(self.result)
     }
 

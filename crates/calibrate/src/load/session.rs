@@ -15,7 +15,7 @@ use crate::files::{
 use crate::measure::{CpuMeter, DeviceMeter};
 use crate::progress::StopCheck;
 use crate::{CalibrateError, Measurement, ProgressObserver, Task};
-use plumb_io::device::DeviceDescription;
+use plumb_host::device::DeviceDescription;
 use plumb_io::{Disk, Method, MethodKind};
 use plumb_units::{Bytes, Nanos};
 use std::cell::Cell;

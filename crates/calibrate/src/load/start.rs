@@ -17,7 +17,8 @@
 use crate::CalibrateError;
 use crate::measure::{CpuMeter, CpuUse};
 use plumb_events::{locked, now};
-use plumb_io::{IoError, limits};
+use plumb_host::limits;
+use plumb_io::IoError;
 use plumb_units::Nanos;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;

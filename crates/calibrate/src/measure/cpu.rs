@@ -9,7 +9,7 @@
 //! host takes from a virtual processor counts as ours; cycles do not.
 
 use plumb_events::clock;
-use plumb_io::receipt::CycleCounter;
+use plumb_host::readings::CycleCounter;
 use plumb_units::Nanos;
 
 /// Processor time and cycles, at a moment or between two.

@@ -18,8 +18,8 @@
 //! by size alone: [`OTHER_SHARE_MIN`] and [`OTHER_BYTES_MIN`] leave room for those.
 
 use plumb_events::now;
-use plumb_io::device::DeviceDescription;
-use plumb_io::receipt::{DiskStats, ProcessIo};
+use plumb_host::device::DeviceDescription;
+use plumb_host::readings::{DiskStats, ProcessIo};
 use plumb_units::{Bytes, Nanos, Rate};
 use serde::{Deserialize, Serialize};
 use std::thread;

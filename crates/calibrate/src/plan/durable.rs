@@ -21,8 +21,9 @@
 //! Limits: one log, one writer, one write at a time: group commit is the log writer's
 //! business.
 
-use plumb_io::device::{DeviceDescription, DirectIoSupport, RingPart};
-use plumb_io::{DirectIo, RingSetup};
+use plumb_host::device::RingSetup;
+use plumb_host::device::{DeviceDescription, DirectIoSupport, RingPart};
+use plumb_io::DirectIo;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;

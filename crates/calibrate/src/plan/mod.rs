@@ -31,8 +31,8 @@ pub use options::{Advanced, Cells, Mode, Options};
 pub use point::{Buffers, Files, Load, Pattern, Point, Ring};
 pub(crate) use steps::{STEPS, Step};
 
+use plumb_host::device::DeviceDescription;
 use plumb_io::DirectIo;
-use plumb_io::device::DeviceDescription;
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;

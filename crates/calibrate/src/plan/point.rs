@@ -4,7 +4,8 @@
 //! Its purpose (a curve, a cell of the matrix, a rung of the ladder) is not part of it:
 //! a point measured once serves all of them.
 
-use plumb_io::{DirectIo, IoError, Method, MethodKind, RingSetup};
+use plumb_host::device::RingSetup;
+use plumb_io::{DirectIo, IoError, Method, MethodKind};
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;

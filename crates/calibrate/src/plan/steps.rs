@@ -12,8 +12,9 @@
 //! ```
 
 use super::point::{Buffers, Files, Point, Ring};
-use plumb_io::device::{DeviceDescription, RingPart};
-use plumb_io::{MethodKind, RingSetup};
+use plumb_host::device::RingSetup;
+use plumb_host::device::{DeviceDescription, RingPart};
+use plumb_io::MethodKind;
 
 /// A step of the ladder: a method, and what it adds to the step above.
 #[derive(Debug, Clone, Copy)]

@@ -7,8 +7,8 @@ use crate::{
     CalibrateError, Curve, DeviceEnvironment, FigureKind, MainFigure, Matrix, Mode, Pattern, Point, ReadCost,
     RefusedTask, Ring, Rung, TaskResult, Warning,
 };
+use plumb_host::device::DeviceDescription;
 use plumb_io::DirectIo;
-use plumb_io::device::DeviceDescription;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 

@@ -154,7 +154,8 @@ mod tests {
     use crate::fixture::{calibration, place, result};
     use crate::plan::{MatrixKind, cell};
     use crate::{DurableMethod, DurablePoint, LogSpace, Point, Ring, Task};
-    use plumb_io::{DirectIo, MethodKind, RingSetup};
+    use plumb_host::device::RingSetup;
+    use plumb_io::{DirectIo, MethodKind};
     use plumb_units::Bytes;
 
     fn matrix() -> Matrix {

@@ -1,7 +1,7 @@
 //! The environment that a calibration holds for: device, file system, kernel.
 
 use crate::Point;
-use plumb_io::device::DeviceDescription;
+use plumb_host::device::DeviceDescription;
 use plumb_io::{DirectIo, MethodKind};
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@
 
 use crate::EngineError;
 use crate::settings::{Setting, Settings};
-use plumb_io::limits::{self, MemoryBounds};
+use plumb_host::limits::{self, MemoryBounds};
 use plumb_units::{BlockSize, Bytes};
 
 /// Bytes of a buffer of the table queue.

@@ -9,7 +9,7 @@ use super::manifest::{MANIFEST, is_engine_name};
 use super::refused;
 use crate::EngineError;
 use crate::storage::control::FILE_NAME as CATALOG;
-use plumb_io::owner::{self, MARK, Owner};
+use plumb_host::owner::{self, MARK, Owner};
 use plumb_io::{DirectIo, Directory, Disk, EntryKind, File, IoError, OpenMode};
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -16,7 +16,7 @@ use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Recorder, Role, Session, locked};
-use plumb_io::limits::Quota;
+use plumb_host::limits::Quota;
 use plumb_io::{Arena, BufferPool, IoError, Method};
 use plumb_units::{BlockAddress, BlockSize, Lsn};
 use std::sync::{Arc, Mutex};

@@ -11,7 +11,7 @@
 use crate::file_sort::BLOCK_BYTES;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_io::owner::Owner;
+use plumb_host::owner::Owner;
 use plumb_io::{Arena, Channel, Disk, File, IoBuffer, IoError, Operation, Request, Space};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

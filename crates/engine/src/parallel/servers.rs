@@ -11,7 +11,7 @@
 use crate::EngineError;
 use crate::cancel::Cancel;
 use plumb_events::{Event, Recorder, Role, Session, locked};
-use plumb_io::limits::Quota;
+use plumb_host::limits::Quota;
 use plumb_io::{Arena, File, IoError, Method, carry};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};

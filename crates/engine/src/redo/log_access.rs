@@ -7,7 +7,7 @@
 use crate::EngineError;
 use crate::access::Access;
 use crate::settings::{Setting, Settings};
-use plumb_io::device::{self, DirectIoSupport};
+use plumb_host::device::{self, DirectIoSupport};
 use plumb_io::{DirectIo, IoError};
 use std::path::Path;
 
@@ -51,5 +51,5 @@ pub(super) fn log_block(access: &Access, home: &Path) -> u64 {
 
 fn described(home: &Path) -> DirectIoSupport {
     let unknown = |error: device::DeviceError| DirectIoSupport::No { why: error.to_string() };
-    device::describe(home).map_or_else(unknown, |device| device.direct_io)
+    plumb_io::describe_device(home).map_or_else(unknown, |device| device.direct_io)
 }

@@ -335,7 +335,7 @@ fn a_killed_backup_is_begun_again_and_one_under_way_is_not_touched() {
     again().expect("begun again");
     fs::remove_dir_all(&half).expect("removed");
     fs::create_dir(&half).expect("made");
-    let owner = plumb_io::owner::Owner::of_directory(&half).expect("a mark");
+    let owner = plumb_host::owner::Owner::of_directory(&half).expect("a mark");
     fs::write(half.join("users01.dbf"), "under way").expect("written");
     let error = again().expect_err("another one fills it").to_string();
     assert!(error.contains("a backup or a restore fills it; wait for its end"), "{error}");

@@ -111,10 +111,10 @@ fn only_a_regular_file_is_read_and_only_so_much_of_it() {
     assert_eq!(directory.read("file", 5).expect("read").as_deref(), Some(&b"12345"[..]));
     assert_eq!(directory.read("nothing", 5).expect("not there"), None);
     assert_eq!(directory.read("nothing/at/all", 5).expect("not there"), None);
-    let pipe = read_regular(&around.path().join("pipe"), 9).expect_err("a pipe").to_string();
+    let pipe = regular::read_regular(&around.path().join("pipe"), 9).expect_err("a pipe").to_string();
     assert_eq!(pipe, "it is a pipe, expected a regular file");
     let file = directory.read_file("file").expect("there");
-    assert!(!fcntl_getfl(&file).expect("flags").contains(OFlags::NONBLOCK), "a ring would answer EAGAIN");
+    assert!(!fs::fcntl_getfl(&file).expect("flags").contains(OFlags::NONBLOCK), "a ring would answer EAGAIN");
 }
 
 #[test]

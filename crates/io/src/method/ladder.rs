@@ -14,9 +14,9 @@
 use super::threads::{Pool, PoolChannel};
 use super::uring::{self, RingChannel, Size};
 use super::{ChannelBackend, MethodKind, RingSetup};
-use crate::limits::Quotas;
 use crate::{Arena, File, IoError};
 use plumb_events::locked;
+use plumb_host::limits::Quotas;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 

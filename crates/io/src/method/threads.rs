@@ -8,8 +8,8 @@
 
 use super::{Attempt, Pending, sync};
 use crate::IoError;
-use crate::limits::{self, Quota};
 use plumb_events::{locked, now};
+use plumb_host::limits::{self, Quota};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};

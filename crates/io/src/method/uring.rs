@@ -24,10 +24,10 @@
 
 use super::{Attempt, Operation, Pending, RingSetup};
 use crate::file::Sync;
-use crate::limits::{self, Quota, Share};
-use crate::{Arena, File, IoError, device};
+use crate::{Arena, File, IoError, ring_probe, ring_setup};
 use io_uring::{IoUring, opcode, squeue, types};
 use plumb_events::{Event, Session, Statistic, now};
+use plumb_host::limits::{self, Quota, Share};
 use plumb_units::{Bytes, Nanos};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
@@ -131,14 +131,14 @@ impl RingChannel {
         let memory = size.memory(queue_depth);
         let refuse = |error| refused(setup, memory, quota.taken() as u64, &error);
         let share = quota.ring().map_err(refuse)?;
-        let mut ring = setup.build_with(submissions, completions);
+        let mut ring = ring_setup::build_with(setup, submissions, completions);
         for _ in 0..CLOSING_TRIES {
             // Milliseconds before the work of a channel begins: no event has them.
             if !ring.as_ref().is_err_and(|error| Errno::from_io_error(error) == Some(Errno::NOMEM)) {
                 break;
             }
             thread::sleep(CLOSING);
-            ring = setup.build_with(submissions, completions);
+            ring = ring_setup::build_with(setup, submissions, completions);
         }
         let ring = ring.map_err(refuse)?;
         let (arenas, registered, unregistered) = match register_arenas(&ring, arenas) {
@@ -581,7 +581,7 @@ pub(super) fn refused(setup: RingSetup, memory: Bytes, open: u64, error: &io::Er
         Some(Errno::NOMEM) => limits::locked(memory, Bytes(limits::pinned().0 + open * memory.0)),
         Some(Errno::MFILE) => limits::files(),
         Some(Errno::AGAIN) => ("a thread of the kernel could not be started".to_string(), limits::threads(1)),
-        _ => device::explain_ring(error),
+        _ => ring_probe::explain_ring(error),
     };
     IoError::MethodUnsupported {
         method: "io_uring",

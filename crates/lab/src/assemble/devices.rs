@@ -2,8 +2,9 @@
 
 use super::Evidence;
 use crate::record::{Device, DirectIoAnswer, IoUringAnswer, QueueLimits};
-use plumb_io::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
-use plumb_io::{DirectIo, RingSetup};
+use plumb_host::device::RingSetup;
+use plumb_host::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
+use plumb_io::DirectIo;
 use plumb_units::{Bytes, path_text};
 
 pub(super) fn devices(seen: &Evidence) -> Vec<Device> {

@@ -140,7 +140,7 @@ fn is_slow_beside_reads(log: &LogIo) -> bool {
 mod tests {
     use super::*;
     use crate::trace;
-    use plumb_io::receipt::DiskStats;
+    use plumb_host::readings::DiskStats;
 
     #[test]
     fn a_pattern_has_its_name_by_what_reached_the_device() {

@@ -7,8 +7,8 @@ use super::{
 use crate::LabError;
 use crate::hex::hex;
 use crate::outside;
+use plumb_host::owner::MARK;
 use plumb_io::Directory;
-use plumb_io::owner::MARK;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;

@@ -8,7 +8,7 @@
 
 use super::{MANIFEST, ORDER, STUDY};
 use crate::LabError;
-use plumb_io::owner::{self, MARK, Owner};
+use plumb_host::owner::{self, MARK, Owner};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;

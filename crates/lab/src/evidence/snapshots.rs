@@ -16,9 +16,9 @@ use crate::record::{self, Interval, ProcessUse};
 use crate::rows::{self, Counted};
 use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{SessionKind, clock};
+use plumb_host::device::DeviceDescription;
+use plumb_host::readings::{self, DiskStats};
 use plumb_io::IoError;
-use plumb_io::device::DeviceDescription;
-use plumb_io::receipt::{self, DiskStats};
 use plumb_units::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -104,7 +104,7 @@ pub(super) fn host_cpu(earlier: &Reading, later: &Reading) -> Option<record::Hos
 /// What the process used between two readings.
 pub(super) fn process(earlier: &Reading, later: &Reading) -> Option<ProcessUse> {
     let grown =
-        later.used.zip(earlier.used).map(|(later, earlier): (receipt::ProcessUse, _)| later.since(&earlier));
+        later.used.zip(earlier.used).map(|(later, earlier): (readings::ProcessUse, _)| later.since(&earlier));
     grown.map(|used| ProcessUse {
         cpu_ns: used.cpu.0,
         voluntary_switches: used.voluntary_switches,

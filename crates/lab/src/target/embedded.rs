@@ -26,7 +26,7 @@ use plumb_engine::instance::Cancel;
 use plumb_engine::settings::Group;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Event, IoStream, Statistic, Unit};
-use plumb_io::device::DeviceDescription;
+use plumb_host::device::DeviceDescription;
 use plumb_units::{RowCount, path_of_text, path_text};
 use plumb_workload::{Decides, Parameter, WORKLOADS, Work, Workload};
 use serde::{Deserialize, Serialize};

@@ -119,7 +119,7 @@ impl RunTrace {
 /// When there is none, or it is damaged.
 pub fn read(bundle: &Path) -> Result<RunTrace, TraceError> {
     let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
-    let bytes = plumb_io::read_regular(&path, outside::TRACE_MOST)
+    let bytes = plumb_host::regular::read_regular(&path, outside::TRACE_MOST)
         .map_err(|source| TraceError::Read { path: path.clone(), source })?;
     RunTrace::of_bytes(&bytes).map_err(|why| TraceError::Damaged { path, why })
 }

@@ -11,7 +11,7 @@ use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load;
 use plumb_engine::{EngineError, Instance, Settings, drop as dropping};
-use plumb_io::device::DeviceDescription;
+use plumb_host::device::DeviceDescription;
 use plumb_workload::specification::LARGE_SORT;
 use plumb_workload::{SalesSpec, SalesTable, Work, Workload};
 

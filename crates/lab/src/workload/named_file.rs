@@ -23,8 +23,8 @@ use plumb_engine::line_sort::{
 };
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::clock;
-use plumb_io::device::DeviceDescription;
-use plumb_io::receipt::Residency;
+use plumb_host::device::DeviceDescription;
+use plumb_host::readings::Residency;
 use plumb_io::{DirectIo, Disk, OpenMode};
 use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::gensort::{KEY_BYTES, RECORD_BYTES};
@@ -117,7 +117,7 @@ fn measure(spec: &LineSortSpec) -> Result<(u64, u64), LabError> {
     }
     // What cannot be read is refused by the sort, with its reason.
     let mut beginning = Vec::new();
-    let _ = plumb_io::open_regular(&spec.input)
+    let _ = plumb_host::regular::open_regular(&spec.input)
         .and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
     let lines = beginning.iter().filter(|byte| **byte == b'\n').count();
     Ok((length, (beginning.len() / lines.max(1)).max(1) as u64))

@@ -17,7 +17,7 @@ use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::clock;
-use plumb_io::receipt::{self, Residency};
+use plumb_host::readings::{self, Residency};
 use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::gensort::{GensortRecords, KEY_BYTES, RECORD_BYTES, RecordForm};
 use plumb_workload::specification::RECORD_SORT;
@@ -68,7 +68,7 @@ impl Execution for RecordSort {
         let input =
             instance.access.disk.open(&spec.input, plumb_io::OpenMode::Read, instance.access.direct)?;
         if let Some(descriptor) = input.descriptor() {
-            let _ = receipt::drop_cache(descriptor);
+            let _ = readings::drop_cache(descriptor);
         }
         let cached_before = evidence::residency(&input);
         evidence::around(instance, place.devices, || {

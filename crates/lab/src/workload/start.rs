@@ -15,8 +15,8 @@ use crate::evidence::{self, LogStart};
 use plumb_engine::EngineError;
 use plumb_engine::redo::FIRST_BATCH;
 use plumb_events::Session;
+use plumb_host::readings::{self, Residency};
 use plumb_io::File;
-use plumb_io::receipt::{self, Residency};
 
 /// Reaches it, and says what was found.
 ///
@@ -26,7 +26,8 @@ pub(super) fn reach(place: &Place<'_>, session: &Session) -> Result<LogStart, En
     let (instance, transactions) = (place.instance, place.transactions()?);
     transactions.switch_log_file(session)?;
     let log = transactions.log();
-    let dropped = |file: &File| file.descriptor().and_then(|descriptor| receipt::drop_cache(descriptor).ok());
+    let dropped =
+        |file: &File| file.descriptor().and_then(|descriptor| readings::drop_cache(descriptor).ok());
     let cached = all(log.files().map(dropped));
     device_probe::make_cold(instance);
     let data = instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files);

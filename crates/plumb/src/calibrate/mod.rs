@@ -21,7 +21,7 @@ use crate::progress::Audience;
 use crate::{bundle, command_line, output};
 use plumb_calibrate::{CalibrateError, Calibration, Mode, Options, calibrate, csv, leftovers};
 use plumb_events::clock;
-use plumb_io::device::{self, DeviceDescription};
+use plumb_host::device::DeviceDescription;
 use plumb_lab::analysis::result::Standing;
 use plumb_lab::bundle::{CALIBRATION, json, text as bundle_text};
 use plumb_lab::calendar::Moment;
@@ -44,7 +44,7 @@ const PAGE: &str = "report.html";
 /// result cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let path = place::require_directory("--path", &arguments.path)?;
-    let device = device::describe(&path)?;
+    let device = plumb_io::describe_device(&path)?;
     let earlier = stored::read(&arguments.path)?;
     let interrupt = Interrupt::install()?;
     let default = (!arguments.json).then_some(NAME);

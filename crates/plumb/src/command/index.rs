@@ -12,7 +12,7 @@ use plumb_engine::index::build::IndexSpec;
 use plumb_engine::storage::control::stored_name;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::clock;
-use plumb_io::device::{self, DeviceDescription};
+use plumb_host::device::DeviceDescription;
 use plumb_lab::evidence::{Asked, Evidence};
 use plumb_lab::record::Record;
 use plumb_lab::{Stage, assemble, device_probe, document, stored, workload};
@@ -99,7 +99,7 @@ pub fn devices(instance: &Instance) -> Result<Vec<DeviceDescription>, Failure> {
         let directory = file.file.path().parent().unwrap_or(instance.home());
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
         if described.iter().all(|known| known.path != directory) {
-            described.push(device::describe(&directory)?);
+            described.push(plumb_io::describe_device(&directory)?);
         }
     }
     Ok(described)

@@ -16,7 +16,7 @@ use plumb_engine::transaction::import::{ImportSpec, Imported, import as import_r
 use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session, clock};
-use plumb_io::device::DeviceDescription;
+use plumb_host::device::DeviceDescription;
 use plumb_lab::bundle::Reservation;
 use plumb_lab::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_lab::workload::redo;

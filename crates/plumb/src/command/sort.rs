@@ -8,7 +8,7 @@ use crate::progress::{Audience, ProgressObserver, Watch};
 use crate::{bundle, command_line, output, run, settings};
 use plumb_engine::EngineError;
 use plumb_engine::line_sort::{Compared, LineSortSpec, Part, Shape, SortKey, SortOrder, Ties};
-use plumb_io::device::{self, DeviceDescription};
+use plumb_host::device::DeviceDescription;
 use plumb_lab::document;
 use plumb_lab::place::{Places, require_directory};
 use plumb_lab::workload::named_file::{self, directory_of};
@@ -172,7 +172,7 @@ fn devices(places: &Places<'_>, spec: &LineSortSpec) -> Result<Vec<DeviceDescrip
         // An input that is missing is said when it is opened.
         let Ok(directory) = directory.canonicalize() else { continue };
         if devices.iter().all(|known| known.path != directory) {
-            devices.push(device::describe(&directory)?);
+            devices.push(plumb_io::describe_device(&directory)?);
         }
     }
     Ok(devices)

@@ -36,7 +36,6 @@ use anyhow::Context;
 use clap::Args;
 use fio::Fio;
 use plumb_calibrate::{ProgressObserver, TaskSession};
-use plumb_io::device;
 use plumb_units::{Bytes, Nanos};
 use point::{Comparison, RingChoice};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -85,7 +84,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     }
     let fio = Fio::find()?;
     let stop = Stop::on_signals()?;
-    let device = device::describe(&options.path)?;
+    let device = plumb_io::describe_device(&options.path)?;
     point::require(&device)?;
     let machine = Machine::describe(&device.path);
     println!("{}{}\n", machine.show(), fio.version());

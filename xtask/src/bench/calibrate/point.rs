@@ -2,8 +2,9 @@
 
 use anyhow::ensure;
 use plumb_calibrate::{Buffers, DurableMethod, DurablePoint, Load, LogSpace, Pattern, Point, Ring, Task};
-use plumb_io::device::{DeviceDescription, DirectIoSupport, IoUringSupport};
-use plumb_io::{DirectIo, MethodKind, RingSetup};
+use plumb_host::device::RingSetup;
+use plumb_host::device::{DeviceDescription, DirectIoSupport, IoUringSupport};
+use plumb_io::{DirectIo, MethodKind};
 use plumb_units::Bytes;
 
 /// A set-up of rings that any thread may be given.

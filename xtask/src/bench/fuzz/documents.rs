@@ -9,7 +9,6 @@ use plumb_engine::backup::{self, Verification};
 use plumb_engine::instance::{Cancel, InitialSizes};
 use plumb_engine::{Instance, Layout};
 use plumb_events::Role;
-use plumb_io::device;
 use plumb_lab::document::{self, calibration::Provenance};
 use plumb_lab::place::Places;
 use plumb_lab::record::Record;
@@ -63,7 +62,7 @@ pub(super) fn make(directory: &Path) -> anyhow::Result<()> {
         fs::write(path(Kind::Trace), trace.to_bytes())?;
     }
     if !path(Kind::Calibration).exists() {
-        let device = device::describe(directory)?;
+        let device = plumb_io::describe_device(directory)?;
         let options = plumb_calibrate::Options {
             file_size: Some(Bytes(64 * Bytes::M)),
             budget: Some(Nanos(10_000_000_000)),
@@ -161,7 +160,7 @@ fn calibration(directory: &Path, text: &str) -> anyhow::Result<Vec<String>> {
         Ok(calibration) => calibration,
         Err(error) => return Ok(vec![error.to_string()]),
     };
-    let device = device::describe(directory)?;
+    let device = plumb_io::describe_device(directory)?;
     let provenance = Provenance::of(&calibration, &device, "bench fuzz".to_string());
     shown(&document::calibration::document(&calibration, &provenance));
     drop(calibration.agreement(&calibration));

@@ -24,7 +24,7 @@ use plumb_engine::table::scan::{self, Granules};
 use plumb_engine::{EngineError, Instance, Layout};
 use plumb_events::clock::process_cpu;
 use plumb_events::{Role, now};
-use plumb_io::receipt;
+use plumb_host::readings;
 use plumb_proof::random::Generator;
 use plumb_types::{column_at, decode_number};
 use plumb_units::{Bytes, RowCount};
@@ -158,8 +158,8 @@ fn by_plumb(ground: &Ground) -> anyhow::Result<Run> {
     let settings = settings(&[("parallel_degree", &degree)], &[])?;
     let layout = Layout::in_one(ground.directory.join("plumb"));
     let sizes = InitialSizes { users: Bytes(1), temp: Bytes(1), indx: Bytes(1) };
-    anyhow::ensure!(receipt::reset_peak(), "the peak of resident memory cannot be reset here");
-    let memory_start = receipt::resident_memory()?.rss;
+    anyhow::ensure!(readings::reset_peak(), "the peak of resident memory cannot be reset here");
+    let memory_start = readings::resident_memory()?.rss;
     ground.stop.interruptible(|cancel| {
         let (begin, cpu_begin) = (now(), process_cpu());
         let source = CsvFile::open(&ground.csv, CsvOptions::default())?;
@@ -167,7 +167,7 @@ fn by_plumb(ground: &Ground) -> anyhow::Result<Run> {
         let loaded = load(&instance, "loaded", &source)?;
         let seconds = now().saturating_sub(begin).seconds();
         let cpu_seconds = process_cpu().saturating_sub(cpu_begin).seconds();
-        let memory_peak = receipt::resident_memory()?.peak;
+        let memory_peak = readings::resident_memory()?.peak;
         ground.facts.check(found(&instance)?)?;
         let block_bytes = instance.tablespace(Purpose::Users).block_size.bytes() as u64;
         instance.destroy()?;

@@ -163,7 +163,7 @@ pub(in crate::bench) fn drop_caches(directory: &Path) -> anyhow::Result<()> {
                 && let Ok(file) = File::open(entry.path())
             {
                 // A server may remove a file meanwhile; then nothing of it is cached.
-                plumb_io::receipt::drop_cache(file.as_fd())?;
+                plumb_host::readings::drop_cache(file.as_fd())?;
             }
         }
     }

@@ -11,7 +11,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{Instance, Settings, check};
 use plumb_events::clock::process_cpu;
 use plumb_events::now;
-use plumb_io::receipt;
+use plumb_host::readings;
 use plumb_units::Bytes;
 use std::path::PathBuf;
 use std::process::Command;
@@ -63,14 +63,14 @@ impl Peer for Plumb {
 /// Builds, measures and checks.
 fn build(ground: &Ground, instance: &Instance) -> anyhow::Result<Run> {
     let spec = ground.keys.index_spec();
-    anyhow::ensure!(receipt::reset_peak(), "the peak of resident memory cannot be reset here");
-    let start = receipt::resident_memory()?.rss;
+    anyhow::ensure!(readings::reset_peak(), "the peak of resident memory cannot be reset here");
+    let start = readings::resident_memory()?.rss;
     let cpu_begin = process_cpu();
     let begin = now();
     let outcome = create_index(instance, &spec)?;
     let seconds = now().saturating_sub(begin).seconds();
     let cpu_seconds = process_cpu().saturating_sub(cpu_begin).seconds();
-    let peak = receipt::resident_memory()?.peak;
+    let peak = readings::resident_memory()?.peak;
     let rows = outcome.index.entry_count;
     anyhow::ensure!(rows == ground.rows.0, "wrong result: {rows} entries of {}", ground.rows.0);
     check::check_table(instance, &spec.table)?;

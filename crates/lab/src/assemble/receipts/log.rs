@@ -7,7 +7,8 @@ use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic};
-use plumb_io::{DirectIo, Durability, priority};
+use plumb_host::priority;
+use plumb_io::{DirectIo, Durability};
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::path::{Path, PathBuf};
 

@@ -34,7 +34,7 @@ use crate::settings;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
 use plumb_engine::settings::Group;
-use plumb_io::limits;
+use plumb_host::limits;
 use plumb_units::{Bytes, RowCount};
 
 /// What a rule found.

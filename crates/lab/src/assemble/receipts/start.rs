@@ -6,7 +6,7 @@ use crate::evidence::{FileRole, LogStart};
 use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_io::receipt::Residency;
+use plumb_host::readings::Residency;
 use plumb_units::{Bytes, RowCount};
 
 /// What a log file may have at the start of a run: the record of a checkpoint, the ends of what it waited for, each a log block or
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(at_rest(&LogStart { blocks_written: false, ..start() }).held, Held::Contradicted);
         let file = tempfile::tempfile().expect("a file");
         file.set_len(1 << 20).expect("a length");
-        let residency = plumb_io::receipt::drop_cache(std::os::fd::AsFd::as_fd(&file)).expect("told");
+        let residency = plumb_host::readings::drop_cache(std::os::fd::AsFd::as_fd(&file)).expect("told");
         let with = |pages| Residency { resident_pages: pages, total_pages: 256, ..residency };
         assert_eq!(cold(Some(&with(2)), None).held, Held::Held);
         assert_eq!(cold(Some(&with(3)), None).held, Held::Contradicted);

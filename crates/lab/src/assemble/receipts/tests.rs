@@ -15,7 +15,8 @@ use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
 use plumb_engine::{Setting, Settings};
 use plumb_events::{Direction, Event, IoStream, Role, SessionKind, SessionTotals, Statistic};
-use plumb_io::{DirectIo, MethodKind, priority};
+use plumb_host::priority;
+use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{BlockSize, Bytes, Nanos};
 use plumb_workload::slob::{SLOB, SlobSpec};
 use plumb_workload::specification::LARGE_SORT;
@@ -92,7 +93,7 @@ fn writers(seen: &mut Evidence, number: usize) {
 /// Pages of one file that came into the page cache.
 fn cached(seen: &mut Evidence, pages: u64) {
     let file = seen.measured.files.iter_mut().find(|file| file.reads.1 > 0).expect("one was read");
-    file.cached_after = file.cached_before.map(|before| plumb_io::receipt::Residency {
+    file.cached_after = file.cached_before.map(|before| plumb_host::readings::Residency {
         resident_pages: before.resident_pages + pages,
         ..before
     });
@@ -530,7 +531,7 @@ fn a_trace_holds_where_its_log_writes_are_those_of_the_statistics() {
 fn a_peak_beyond_what_was_declared_contradicts_the_budget() {
     let mut seen = evidence();
     seen.measured.peak_is_of_work = true;
-    let memory = |peak| Some(plumb_io::receipt::ResidentMemory { rss: Bytes(0), peak: Bytes(peak) });
+    let memory = |peak| Some(plumb_host::readings::ResidentMemory { rss: Bytes(0), peak: Bytes(peak) });
     seen.measured.memory = memory(Bytes::M);
     assert_eq!(memory_budget(&seen).held, Held::Held);
     seen.measured.memory = memory(1 << 50);

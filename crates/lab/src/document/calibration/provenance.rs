@@ -3,7 +3,7 @@
 use crate::record::{Device, Host};
 use crate::{assemble, host};
 use plumb_calibrate::Calibration;
-use plumb_io::device::DeviceDescription;
+use plumb_host::device::DeviceDescription;
 use serde::{Deserialize, Serialize};
 
 /// The program and the machine that made a calibration.

@@ -22,8 +22,8 @@ use crate::target::Failure;
 use crate::vocabulary::Assignment;
 use crate::written::{self, Written};
 use plumb_events::{SessionKind, clock};
-use plumb_io::process::{self, Ended, Looks};
-use plumb_io::receipt::DiskStats;
+use plumb_host::process::{self, Ended, Looks};
+use plumb_host::readings::DiskStats;
 use plumb_units::{Bytes, Nanos, path_of_text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -335,7 +335,7 @@ impl Job {
 
     /// The larger of what the kernel says at the end and of what was seen: the former begins with ours.
     fn peak(&self, run: &CommandRun, ended: &Ended) -> u64 {
-        let ours = plumb_io::receipt::resident_memory().map_or(0, |memory| memory.peak.0);
+        let ours = plumb_host::readings::resident_memory().map_or(0, |memory| memory.peak.0);
         let seen = run.peak_seen_bytes;
         if ended.usage.peak.0 > ours { ended.usage.peak.0.max(seen) } else { seen }
     }
@@ -512,7 +512,7 @@ fn said(printed: &Printed) -> String {
 /// A file with the hash of its content.
 fn hashed(path: &Path) -> HashedFile {
     let hash = || {
-        let mut file = plumb_io::open_regular(path).ok()?;
+        let mut file = plumb_host::regular::open_regular(path).ok()?;
         let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
         while let count @ 1.. = file.read(&mut piece).ok()? {
             hash.update(&piece[..count]);

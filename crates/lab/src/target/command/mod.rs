@@ -44,8 +44,8 @@ use crate::vocabulary::{
 };
 use crate::{LabError, assemble, settle};
 use plumb_engine::instance::Cancel;
-use plumb_io::device::DeviceDescription;
-use plumb_io::process;
+use plumb_host::device::DeviceDescription;
+use plumb_host::process;
 use plumb_units::path_text;
 use plumb_workload::{Work, Workload};
 use serde::{Deserialize, Serialize};

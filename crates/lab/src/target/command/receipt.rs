@@ -183,7 +183,7 @@ impl Declared {
 fn has_flag(octal: &str, name: &str) -> bool {
     u32::from_str_radix(octal, 8)
         .ok()
-        .and_then(|bits| plumb_io::receipt::OpenFlags::of_bits(bits).has(name))
+        .and_then(|bits| plumb_host::readings::OpenFlags::of_bits(bits).has(name))
         .unwrap_or(false)
 }
 

@@ -26,7 +26,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Setting, Settings};
 use plumb_events::{Phase, Role, Session, clock};
-use plumb_io::limits;
+use plumb_host::limits;
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::slob::{Conflict, Rows, SLOB, SlobSpec};
 use plumb_workload::{Work, Workload};

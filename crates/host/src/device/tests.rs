@@ -1,11 +1,15 @@
 //! Machines laid out as fixture directories, and the machine the tests run on.
 
-use super::uring::{ProcessState, explain};
 use super::*;
 use crate::roots::{Roots, bracketed};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The probe of io_uring has its tests where it is.
+fn no_ring(_: &Probed<'_>) -> IoUringSupport {
+    IoUringSupport::No { why: "not tried".to_owned(), cure: String::new() }
+}
 
 /// A directory that goes when the test ends, with `sys` and `proc` inside.
 struct Machine {
@@ -55,7 +59,7 @@ impl Machine {
     }
 
     fn describe(&self) -> DeviceDescription {
-        describe_under(&self.roots(), &self.root).unwrap()
+        describe_under(&self.roots(), &self.root, no_ring).unwrap()
     }
 
     /// Lays a mount table in which the last line holds the fixture itself, so
@@ -473,33 +477,15 @@ fn the_choice_in_brackets_is_the_one_in_use() {
 }
 
 #[test]
-fn each_refusal_of_io_uring_has_its_cure() {
-    let check = |errno: i32, disabled: Option<u32>, filtered: bool, expect: (&str, &str)| {
-        let state = ProcessState { disabled, filtered, memlock: "64 KB".to_owned() };
-        let (reason, cure) = explain(&io::Error::from_raw_os_error(errno), &state);
-        assert!(reason.contains(expect.0), "{reason}");
-        assert!(cure.contains(expect.1), "{cure}");
-    };
-    check(libc::ENOSYS, None, false, ("older than 5.1", "CONFIG_IO_URING"));
-    check(libc::ENOSYS, Some(0), true, ("seccomp", "seccomp=PROFILE"));
-    check(libc::EPERM, Some(0), true, ("seccomp", "seccomp=PROFILE"));
-    check(libc::EPERM, Some(1), false, ("is 1", "io_uring_group"));
-    check(libc::EPERM, Some(2), true, ("is 2", "sysctl -w kernel.io_uring_disabled=0"));
-    check(libc::EPERM, Some(0), false, ("security module", "SELinux"));
-    check(libc::ENOMEM, Some(0), false, ("64 KB", "ulimit -l"));
-    check(libc::EIO, Some(0), false, ("unexpected", "another method"));
-}
-
-#[test]
 fn an_error_names_the_path_and_the_cure() {
-    let missing = describe(Path::new("/no/such/place")).unwrap_err();
+    let missing = describe(Path::new("/no/such/place"), no_ring).unwrap_err();
     assert_eq!(
         missing.to_string(),
         "cannot resolve /no/such/place: No such file or directory (os error 2); name a directory that exists"
     );
     let machine = Machine::new();
     let table = machine.root.join("proc/self/mountinfo");
-    let unmounted = describe_under(&machine.roots(), &machine.root).unwrap_err();
+    let unmounted = describe_under(&machine.roots(), &machine.root, no_ring).unwrap_err();
     let start = format!("cannot read the mount table {}", table.display());
     assert!(unmounted.to_string().starts_with(&start), "{unmounted}");
 }
@@ -509,7 +495,7 @@ fn an_error_names_the_path_and_the_cure() {
 fn a_path_that_no_listed_mount_holds_is_described_by_what_its_file_system_says() {
     let machine = Machine::new();
     machine.file("proc/self/mountinfo", "5 1 0:1 / /elsewhere rw - proc proc rw\n");
-    let described = describe_under(&machine.roots(), &machine.root).expect("described");
+    let described = describe_under(&machine.roots(), &machine.root, no_ring).expect("described");
     assert_eq!(described.mount.source, "a mount that is not listed here");
     assert_eq!(described.mount.mount_point, Path::new("/"));
     assert!(described.space.total.0 > 0);
@@ -519,7 +505,7 @@ fn a_path_that_no_listed_mount_holds_is_described_by_what_its_file_system_says()
 #[test]
 fn this_machine_is_described_and_the_probe_leaves_nothing() {
     let directory = Machine::new();
-    let Ok(description) = describe(&directory.root) else {
+    let Ok(description) = describe(&directory.root, no_ring) else {
         // A sandbox without /proc has no mount table.
         assert!(!Path::new("/proc/self/mountinfo").exists());
         return;
@@ -534,17 +520,13 @@ fn this_machine_is_described_and_the_probe_leaves_nothing() {
         assert!(offset_align.0.is_power_of_two());
         assert!(!direct::is_memory_file_system(&description.mount.file_system));
     }
-    if let IoUringSupport::Yes { features, file_read, .. } = &description.io_uring {
-        assert!(features.contains(&"nodrop"));
-        assert!(file_read);
-    }
     let left = crate::roots::names(&directory.root);
     assert_eq!(left, ["proc", "sys"]);
 }
 
 #[test]
 fn shared_memory_opens_direct_and_is_refused_all_the_same() {
-    let Ok(description) = describe(Path::new("/dev/shm")) else {
+    let Ok(description) = describe(Path::new("/dev/shm"), no_ring) else {
         return;
     };
     if description.mount.file_system == "tmpfs" {
@@ -557,7 +539,7 @@ fn shared_memory_opens_direct_and_is_refused_all_the_same() {
 fn a_file_is_described_as_its_directory_is() {
     let machine = virtio_machine();
     let file = machine.root.join("proc/cpuinfo");
-    let description = describe_under(&machine.roots(), &file).unwrap();
+    let description = describe_under(&machine.roots(), &file, no_ring).unwrap();
     assert_eq!(description.path, file);
     assert_eq!(description.block.unwrap().name, "vda");
 }

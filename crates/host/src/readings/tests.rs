@@ -202,30 +202,6 @@ fn files_in_memory_cannot_be_dropped() {
 }
 
 #[test]
-fn forced_requests_are_worked_off_by_counted_threads() {
-    use io_uring::{IoUring, opcode, squeue, types};
-    let before = io_wq_workers().unwrap();
-    let Ok(mut ring) = IoUring::new(4) else {
-        return;
-    };
-    let opened = TestFile::new().open(0).unwrap();
-    let mut buffer = vec![0u8; 4096];
-    let read = opcode::Read::new(types::Fd(opened.as_raw_fd()), buffer.as_mut_ptr(), 4096)
-        .build()
-        .flags(squeue::Flags::ASYNC);
-    #[allow(unsafe_code)]
-    // SAFETY: buffer and file outlive the request, which is waited for.
-    unsafe {
-        ring.submission().push(&read).unwrap();
-    }
-    ring.submit_and_wait(1).unwrap();
-    assert_eq!(ring.completion().next().unwrap().result(), 4096);
-    // A worker waits five seconds for more before it ends.
-    // (Workers of other tests may have ended meanwhile: what counts is that one lives.)
-    assert!(io_wq_workers().unwrap() > 0, "{before} before");
-}
-
-#[test]
 fn resident_memory_and_its_peak_follow_what_is_touched() {
     const TOUCHED: usize = 32 << 20;
     let Ok(before) = resident_memory() else {

@@ -11,7 +11,7 @@
 //! `O_DIRECT`, and a run that measured it would have measured memory.
 
 use super::{AlignmentSource, DirectIoSupport};
-use crate::receipt;
+use crate::readings;
 use plumb_units::Bytes;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use std::fs::File;
@@ -145,7 +145,7 @@ fn transfer(file: &File, memory: usize, offset: usize) -> io::Result<()> {
 /// asked.
 fn uncached(file: &File, file_system: &str, found: DirectIoSupport) -> Result<DirectIoSupport, String> {
     let length = file.metadata().map(|metadata| Bytes(metadata.len()));
-    match length.and_then(|length| receipt::residency(file.as_fd(), length)) {
+    match length.and_then(|length| readings::residency(file.as_fd(), length)) {
         Ok(residency) if residency.resident_pages > 0 => {
             Err(format!("{file_system} opens with O_DIRECT and then reads through the page cache"))
         }

@@ -1,7 +1,6 @@
-//! Limits of machines laid out as directories, quotas of our own, and what follows where either is hit.
+//! Limits of machines laid out as directories, and quotas of our own.
 
 use super::*;
-use crate::{Arena, HugeVec, IoError, Method, MethodKind};
 use std::fs;
 use tempfile::TempDir;
 
@@ -90,92 +89,6 @@ fn threads_are_tried_all_at_once() {
     let shortage = try_threads(&Quota::of(5), 9).expect_err("too many");
     assert_eq!(shortage.started, 5);
     assert!(try_threads(&Quota::default(), 0).is_ok());
-}
-
-fn quotas(threads: usize, rings: usize) -> Quotas {
-    Quotas { threads: Quota::of(threads), rings: Quota::of(rings) }
-}
-
-#[test]
-fn a_method_asked_for_by_name_is_refused_with_the_limit() {
-    let refused = |kind| match Method::start_within(kind, 8, &quotas(3, 0)) {
-        Err(error) => error.to_string(),
-        Ok(_) => panic!("{kind} started"),
-    };
-    let threads = refused(MethodKind::Threads);
-    assert!(
-        threads.starts_with("cannot start the 8 threads of io_method=threads, but only 3: Resource"),
-        "{threads}"
-    );
-    assert!(threads.contains("RLIMIT_NPROC"), "{threads}");
-    let ring = refused(MethodKind::IoUring);
-    assert!(ring.contains("(RLIMIT_MEMLOCK, of all processes of this user)"), "{ring}");
-    assert!(ring.contains("needs 8.00 KB more; set ulimit -l to "), "{ring}");
-}
-
-#[test]
-fn without_a_name_each_channel_gets_the_best_there_is_and_it_is_said() {
-    if Method::start(MethodKind::IoUring, 8).is_err() {
-        println!("skipped: io_uring does not work here");
-        return;
-    }
-    let method = Method::best_of(MethodKind::IoUring, 8, &quotas(100, 2));
-    let open = || method.channel(&[]).expect("never refused");
-    let rings = [open(), open()];
-    assert_eq!(method.replaced(), None);
-    let pooled = open();
-    assert!(method.goes_by(MethodKind::Threads) && !method.goes_by(MethodKind::Sync));
-    let said = method.replaced().expect("one is worse");
-    assert!(said.starts_with("of 3 channels 1 go by threads, because io_uring_setup"), "{said}");
-    assert!(said.contains("RLIMIT_MEMLOCK"), "{said}");
-    drop((rings, pooled));
-    let _ring = open();
-    assert!(method.replaced().expect("kept").starts_with("of 4 channels 1 go by threads"));
-    assert_eq!(method.kind(), MethodKind::IoUring);
-}
-
-#[test]
-fn the_way_down_ends_in_plain_calls() {
-    let check = |quotas: &Quotas, expect| {
-        let method = Method::best_of(MethodKind::IoUring, 8, quotas);
-        assert_eq!(method.kind(), expect);
-        method.channel(&[]).expect("never refused");
-        assert!(method.goes_by(expect));
-    };
-    check(&quotas(8, 0), MethodKind::Threads);
-    check(&quotas(7, 0), MethodKind::Sync);
-}
-
-#[test]
-fn small_buffers_lie_without_gaps_and_stay_aligned_to_their_size() {
-    for bytes in [512, 2048, 4096, 6144, 8192] {
-        let (_arena, buffers) = Arena::buffers(bytes, 100).expect("memory");
-        let starts: Vec<usize> = buffers.iter().map(|buffer| buffer.as_ptr().addr()).collect();
-        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == bytes), "{bytes}");
-        let align = 1 << bytes.trailing_zeros().min(12);
-        assert!(starts.iter().all(|start| start % align == 0), "{bytes}");
-    }
-}
-
-#[test]
-fn more_memory_than_there_are_addresses_is_an_error() {
-    let arena = Arena::buffers(1 << 40, 1 << 40).map(|_| ());
-    let vector = HugeVec::<u128>::with_capacity(usize::MAX / 2).map(|_| ());
-    let edge = HugeVec::<u8>::with_capacity(usize::MAX - 1).map(|_| ());
-    for refused in [arena, vector, edge] {
-        assert!(matches!(refused, Err(IoError::Memory { .. })), "{refused:?}");
-    }
-}
-
-#[test]
-fn what_was_free_is_told_as_it_was_when_the_disk_was_full() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let error = IoError::operation("write", directory.path(), Errno::NOSPC);
-    let said = error.to_string();
-    assert!(said.contains("bytes were free there at that moment: free some space"), "{said}");
-    // Nothing is asked again when it is shown, whatever was removed since.
-    drop(directory);
-    assert_eq!(error.to_string(), said);
 }
 
 #[test]

@@ -19,7 +19,7 @@
 //! Limits: what lives shorter than the time between two looks may not be seen. The kernel takes a process's peak of
 //! memory over an exec along, so that a small command has at least the peak of the process that started it.
 
-use crate::receipt::{self, OpenFlags, ProcessIo};
+use crate::readings::{self, OpenFlags, ProcessIo};
 use plumb_events::clock;
 use plumb_units::{Bytes, Nanos};
 use rustix::io::Errno;
@@ -258,7 +258,7 @@ impl Looks {
             self.open(number, &name.to_string_lossy(), target, &info);
         }
         let status = fs::read_to_string(at("status")).unwrap_or_default();
-        let value = |name| receipt::field(&status, name)?.split(' ').next()?.parse::<u64>().ok();
+        let value = |name| readings::field(&status, name)?.split(' ').next()?.parse::<u64>().ok();
         self.peak = self.peak.max(Bytes(value("VmHWM").unwrap_or(0) * Bytes::K));
         value("Threads").unwrap_or(0)
     }
@@ -266,11 +266,11 @@ impl Looks {
     fn open(&mut self, process: i32, descriptor: &str, target: PathBuf, info: &str) {
         if target.as_os_str() == "anon_inode:[io_uring]" {
             // Requests taken out of the ring by the kernel.
-            let taken = receipt::field(info, "SqHead").and_then(|head| head.parse().ok()).unwrap_or(0);
+            let taken = readings::field(info, "SqHead").and_then(|head| head.parse().ok()).unwrap_or(0);
             let ring = self.rings.entry((process, descriptor.parse().unwrap_or(-1))).or_default();
             *ring = (*ring).max(taken);
         } else if target.is_absolute()
-            && let Some(flags) = receipt::flags_of(info)
+            && let Some(flags) = readings::flags_of(info)
         {
             self.files.entry(target).and_modify(|known| *known = known.with(flags)).or_insert(flags);
         }

@@ -35,30 +35,49 @@ mod direct;
 mod mount;
 mod notes;
 mod queue;
+mod ring;
 #[cfg(test)]
 mod tests;
-mod uring;
 
 pub use direct::is_memory_file_system;
 pub use notes::notes;
-pub(crate) use uring::explain_ring;
+pub use ring::{IoUringSupport, RingPart, RingRefusal, RingSetup};
 
-pub use crate::host::Host;
+use crate::kernel::{self, Host};
 use crate::roots::Roots;
-use crate::{RingSetup, host};
 use direct::ProbeFile;
 use plumb_units::Bytes;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 /// Describes what lies under `path`, an existing directory or file. A probe
-/// file is made and unlinked in the directory (or beside the file).
+/// file is made and unlinked in the directory (or beside the file); `ring` tries io_uring on it.
 ///
 /// # Errors
 /// When the path does not exist, or `/proc` does not tell its mount. A probe
 /// that fails is not an error: it is an answer in the description.
-pub fn describe(path: &Path) -> Result<DeviceDescription, DeviceError> {
-    describe_under(&Roots::real(), path)
+pub fn describe(path: &Path, ring: RingProbe) -> Result<DeviceDescription, DeviceError> {
+    describe_under(&Roots::real(), path, ring)
+}
+
+/// Tries io_uring on a probe file.
+pub type RingProbe = fn(&Probed<'_>) -> IoUringSupport;
+
+/// What a probe of io_uring is given.
+#[derive(Debug)]
+pub struct Probed<'a> {
+    /// What the kernel allows this process.
+    pub host: &'a Host,
+    /// The probe file through the page cache; `None`: none could be made.
+    pub buffered: Option<&'a File>,
+    /// The same file past the page cache; `None` where the kernel has not opened it so.
+    pub direct: Option<&'a File>,
+    /// Whether direct I/O works on it. Where it does, the block at the offset of one alignment
+    /// has been written.
+    pub direct_io: &'a DirectIoSupport,
+    /// The device under it.
+    pub block: Option<&'a BlockDevice>,
 }
 
 /// Why a path could not be described.
@@ -304,65 +323,7 @@ pub enum AlignmentSource {
     Probe,
 }
 
-/// Whether io_uring works.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IoUringSupport {
-    /// A ring was set up and a NOP went through it.
-    Yes {
-        /// The kernel's feature flags, by name.
-        features: Vec<&'static str>,
-        /// Whether a file in the directory was read through the ring; false
-        /// when no probe file could be made there.
-        file_read: bool,
-        /// The parts of it that were tried and do not work.
-        refusals: Vec<RingRefusal>,
-    },
-    /// It cannot be used.
-    No {
-        /// The reason, in one line.
-        why: String,
-        /// What to change, in one line.
-        cure: String,
-    },
-}
-
-impl IoUringSupport {
-    /// Why a part of io_uring does not work, and what cures it; `None`: it works.
-    #[must_use]
-    pub fn refusal(&self, part: RingPart) -> Option<(&str, &str)> {
-        match self {
-            IoUringSupport::No { why, cure } => Some((why, cure)),
-            IoUringSupport::Yes { refusals, .. } => {
-                let found = refusals.iter().find(|refusal| refusal.part == part)?;
-                Some((&found.why, &found.cure))
-            }
-        }
-    }
-}
-
-/// A part of io_uring that may be missing where the rest works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RingPart {
-    /// Buffers that are pinned beforehand.
-    RegisteredBuffers,
-    /// Files that are looked up beforehand.
-    RegisteredFiles,
-    /// Rings of this set-up.
-    Setup(RingSetup),
-}
-
-/// A part of io_uring that was tried and does not work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RingRefusal {
-    /// Which part.
-    pub part: RingPart,
-    /// The reason, in one line.
-    pub why: String,
-    /// What to change, in one line.
-    pub cure: String,
-}
-
-fn describe_under(roots: &Roots, path: &Path) -> Result<DeviceDescription, DeviceError> {
+fn describe_under(roots: &Roots, path: &Path, ring: RingProbe) -> Result<DeviceDescription, DeviceError> {
     let path =
         path.canonicalize().map_err(|source| DeviceError::Resolve { path: path.to_owned(), source })?;
     let table = mount::read_table(roots)?;
@@ -380,9 +341,15 @@ fn describe_under(roots: &Roots, path: &Path) -> Result<DeviceDescription, Devic
     // The direct probe comes first: it checks that nothing of the file is in
     // the page cache, and the ring reads it through the page cache.
     let direct_io = direct::support(&probe, &mount.file_system);
-    let host = host::read(roots);
-    let polled = uring::PolledRead::of(&probe, &direct_io, beneath.block.as_ref());
-    let io_uring = uring::support(roots, &host, probe.as_ref().ok().map(|probe| &probe.buffered), &polled);
+    let host = kernel::read(roots);
+    let probe = probe.as_ref().ok();
+    let io_uring = ring(&Probed {
+        host: &host,
+        buffered: probe.map(|probe| &probe.buffered),
+        direct: probe.and_then(ProbeFile::direct),
+        direct_io: &direct_io,
+        block: beneath.block.as_ref(),
+    });
     Ok(DeviceDescription {
         mount,
         space,

@@ -13,19 +13,22 @@
 //!
 //! Every wait is bounded by [`WAIT_MAX`] where the kernel can bound it (5.11).
 
-use super::direct::ProbeFile;
-use super::{BlockDevice, DirectIoSupport, Host, IoUringSupport, RingPart, RingRefusal};
-use crate::host::status_field;
-use crate::roots::Roots;
-use crate::{Arena, IoBuffer, RingSetup};
+use crate::ring_setup::build;
+use crate::{Arena, IoBuffer};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, Parameters, opcode, squeue};
 use plumb_events::now;
+use plumb_host::device::{
+    self, DeviceDescription, DeviceError, DirectIoSupport, IoUringSupport, Probed, RingPart, RingRefusal,
+    RingSetup,
+};
+use plumb_host::kernel::{Host, status_field};
 use plumb_units::Nanos;
 use rustix::io::Errno;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 /// Entries of the ring: NOP and read are submitted one after the other.
 const ENTRIES: u32 = 4;
@@ -39,18 +42,23 @@ const READ_BYTES: usize = 512;
 const SECCOMP_CURE: &str = "run the container with a seccomp profile that allows io_uring_setup, \
      io_uring_enter and io_uring_register (Docker: --security-opt seccomp=PROFILE)";
 
+/// Describes what lies under `path`, an existing directory or file, and tries io_uring there. A
+/// probe file is made and unlinked in the directory (or beside the file).
+///
+/// # Errors
+/// When the path does not exist, or `/proc` does not tell its mount. A probe that fails is not an
+/// error: it is an answer in the description.
+pub fn describe_device(path: &Path) -> Result<DeviceDescription, DeviceError> {
+    device::describe(path, support)
+}
+
 /// Tries io_uring, on the probe file when there is one.
-pub(super) fn support(
-    roots: &Roots,
-    host: &Host,
-    probe: Option<&File>,
-    polled: &PolledRead<'_>,
-) -> IoUringSupport {
-    let state = ProcessState::read(roots, host);
-    match attempt(probe) {
+fn support(probed: &Probed<'_>) -> IoUringSupport {
+    let state = ProcessState::of(probed.host);
+    match attempt(probed.buffered) {
         Ok(features) => {
-            let refusals = refusals(&state, probe, polled);
-            IoUringSupport::Yes { features, file_read: probe.is_some(), refusals }
+            let refusals = refusals(&state, probed.buffered, &PolledRead::of(probed));
+            IoUringSupport::Yes { features, file_read: probed.buffered.is_some(), refusals }
         }
         Err(Refusal { step, error }) => {
             let (reason, cure) = explain(&error, &state);
@@ -61,7 +69,7 @@ pub(super) fn support(
 
 /// What polling for completions is tried with.
 #[derive(Debug)]
-pub(super) enum PolledRead<'a> {
+enum PolledRead<'a> {
     /// The file past the page cache, and a block of it that was written: where and how long.
     Possible(&'a File, usize),
     /// Why not, and what would help.
@@ -69,14 +77,9 @@ pub(super) enum PolledRead<'a> {
 }
 
 impl<'a> PolledRead<'a> {
-    pub(super) fn of(
-        probe: &'a io::Result<ProbeFile>,
-        direct: &DirectIoSupport,
-        block: Option<&BlockDevice>,
-    ) -> PolledRead<'a> {
+    fn of(probed: &Probed<'a>) -> PolledRead<'a> {
         let say = |why: &str, cure: &str| PolledRead::Impossible(why.to_owned(), cure.to_owned());
-        let file = probe.as_ref().ok().and_then(ProbeFile::direct);
-        match (block.map(|block| block.queue.io_poll), direct, file) {
+        match (probed.block.map(|block| block.queue.io_poll), probed.direct_io, probed.direct) {
             (None, ..) => say("there is no block device to poll", "use a local disk"),
             (Some(None | Some(false)), ..) => say(
                 "the disk has no queues that can be polled (queue/io_poll is 0)",
@@ -99,13 +102,13 @@ fn refusals(state: &ProcessState, probe: Option<&File>, polled: &PolledRead<'_>)
         (RingPart::RegisteredFiles, registers_a_file),
     ];
     for (part, register) in registrations {
-        if let Err(error) = RingSetup::Plain.build(ENTRIES).and_then(|ring| register(&ring)) {
+        if let Err(error) = build(RingSetup::Plain, ENTRIES).and_then(|ring| register(&ring)) {
             let (reason, cure) = explain(&error, state);
             found.push(refusal(part, (format!("registration failed: {error}: {reason}"), cure)));
         }
     }
     for setup in [RingSetup::Cooperative, RingSetup::Deferred, RingSetup::SubmissionPolling] {
-        let tried = setup.build(ENTRIES).and_then(|mut ring| match probe {
+        let tried = build(setup, ENTRIES).and_then(|mut ring| match probe {
             Some(file) => read(&mut ring, file),
             None => submit_one(&mut ring, &opcode::Nop::new().build()),
         });
@@ -192,7 +195,7 @@ fn submit_one(ring: &mut IoUring, entry: &squeue::Entry) -> io::Result<()> {
 
 /// Reads a block past the page cache by asking the disk for its completion.
 fn poll_a_read(file: &File, bytes: usize) -> io::Result<()> {
-    let mut ring = RingSetup::CompletionPolling.build(ENTRIES)?;
+    let mut ring = build(RingSetup::CompletionPolling, ENTRIES)?;
     let (_arena, mut buffers) = Arena::buffers(bytes, 1).map_err(io::Error::other)?;
     let buffer: Option<IoBuffer> = buffers.pop();
     let address = buffer.as_ref().map_or(std::ptr::null_mut(), |buffer| buffer.as_ptr().cast_mut());
@@ -253,24 +256,24 @@ fn feature_names(parameters: &Parameters) -> Vec<&'static str> {
 }
 
 /// What of the process decides whether io_uring is allowed.
-pub(super) struct ProcessState {
+struct ProcessState {
     /// `kernel.io_uring_disabled`: 0 allows all, 1 the privileged, 2 nobody.
-    pub disabled: Option<u32>,
+    disabled: Option<u32>,
     /// Whether a seccomp filter is installed.
-    pub filtered: bool,
+    filtered: bool,
     /// The limit on locked memory, for people.
-    pub memlock: String,
+    memlock: String,
 }
 
 impl ProcessState {
-    fn read(roots: &Roots, host: &Host) -> ProcessState {
+    fn of(host: &Host) -> ProcessState {
+        let text = |path: &str| fs::read_to_string(path).ok();
         // A filter binds threads: the one that asks decides.
-        let status = roots.proc_text("thread-self/status").or_else(|| roots.proc_text("self/status"));
-        let status = status.unwrap_or_default();
-        let disabled = roots.proc_text("sys/kernel/io_uring_disabled");
+        let status = text("/proc/thread-self/status").or_else(|| text("/proc/self/status"));
+        let disabled = text("/proc/sys/kernel/io_uring_disabled");
         ProcessState {
-            disabled: disabled.and_then(|text| text.parse().ok()),
-            filtered: status_field(&status, "Seccomp") == Some("2"),
+            disabled: disabled.and_then(|text| text.trim().parse().ok()),
+            filtered: status_field(&status.unwrap_or_default(), "Seccomp") == Some("2"),
             memlock: host.memlock_soft.map_or("unlimited".to_owned(), |limit| limit.to_string()),
         }
     }
@@ -278,12 +281,11 @@ impl ProcessState {
 
 /// Reason and cure for an error of io_uring in this process.
 pub(crate) fn explain_ring(error: &io::Error) -> (String, String) {
-    let roots = Roots::real();
-    explain(error, &ProcessState::read(&roots, &crate::host::read(&roots)))
+    explain(error, &ProcessState::of(&Host::this()))
 }
 
 /// Reason and cure for an error of io_uring.
-pub(super) fn explain(error: &io::Error, state: &ProcessState) -> (String, String) {
+fn explain(error: &io::Error, state: &ProcessState) -> (String, String) {
     let say = |reason: &str, cure: &str| (reason.to_owned(), cure.to_owned());
     match (Errno::from_io_error(error), state.disabled) {
         (Some(Errno::NOSYS), _) if state.filtered => {
@@ -318,5 +320,28 @@ pub(super) fn explain(error: &io::Error, state: &ProcessState) -> (String, Strin
             "look for a hung device or server under this path in the kernel log",
         ),
         _ => say("unexpected", "use another method of I/O: system calls or threads"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_of_io_uring_has_its_cure() {
+        let check = |errno: i32, disabled: Option<u32>, filtered: bool, expect: (&str, &str)| {
+            let state = ProcessState { disabled, filtered, memlock: "64 KB".to_owned() };
+            let (reason, cure) = explain(&io::Error::from_raw_os_error(errno), &state);
+            assert!(reason.contains(expect.0), "{reason}");
+            assert!(cure.contains(expect.1), "{cure}");
+        };
+        check(libc::ENOSYS, None, false, ("older than 5.1", "CONFIG_IO_URING"));
+        check(libc::ENOSYS, Some(0), true, ("seccomp", "seccomp=PROFILE"));
+        check(libc::EPERM, Some(0), true, ("seccomp", "seccomp=PROFILE"));
+        check(libc::EPERM, Some(1), false, ("is 1", "io_uring_group"));
+        check(libc::EPERM, Some(2), true, ("is 2", "sysctl -w kernel.io_uring_disabled=0"));
+        check(libc::EPERM, Some(0), false, ("security module", "SELinux"));
+        check(libc::ENOMEM, Some(0), false, ("64 KB", "ulimit -l"));
+        check(libc::EIO, Some(0), false, ("unexpected", "another method"));
     }
 }

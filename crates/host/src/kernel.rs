@@ -18,6 +18,14 @@ pub struct Host {
     pub transparent_huge_pages: Option<String>,
 }
 
+impl Host {
+    /// Reads what this machine's kernel is and allows.
+    #[must_use]
+    pub fn this() -> Host {
+        read(&Roots::real())
+    }
+}
+
 /// The bit of `CAP_IPC_LOCK` in the capability sets of `/proc/self/status`.
 const CAP_IPC_LOCK: u32 = 14;
 
@@ -37,6 +45,7 @@ pub(crate) fn read(roots: &Roots) -> Host {
 }
 
 /// The value of a field in the text of `/proc/self/status`.
-pub(crate) fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+#[must_use]
+pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
 }

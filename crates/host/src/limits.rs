@@ -6,7 +6,7 @@
 //!
 //! A [`Quota`] is a limit of our own, so that a test hits one at a place of its choice.
 
-use crate::host::status_field;
+use crate::kernel::status_field;
 use crate::roots::{Roots, names};
 use plumb_units::{Bytes, Nanos};
 use rustix::io::Errno;
@@ -45,14 +45,20 @@ impl Quota {
         self.take(1).map(|()| Share(Arc::clone(&self.taken))).ok_or_else(|| Errno::AGAIN.into())
     }
 
-    /// The places of so many threads, or none: who tries for many and gives them back takes nobody's meanwhile.
-    pub(crate) fn threads(&self, count: usize) -> io::Result<Vec<Share>> {
+    /// Takes the places of `count` threads, or none of them.
+    ///
+    /// # Errors
+    /// As the kernel refuses a thread, when fewer are free.
+    pub fn threads(&self, count: usize) -> io::Result<Vec<Share>> {
         self.take(count).ok_or(Errno::AGAIN)?;
         Ok((0..count).map(|_| Share(Arc::clone(&self.taken))).collect())
     }
 
-    /// The same of a ring.
-    pub(crate) fn ring(&self) -> io::Result<Share> {
+    /// Takes the place of a ring.
+    ///
+    /// # Errors
+    /// As the kernel refuses locked memory, when all are taken.
+    pub fn ring(&self) -> io::Result<Share> {
         self.take(1).map(|()| Share(Arc::clone(&self.taken))).ok_or_else(|| Errno::NOMEM.into())
     }
 
@@ -61,13 +67,15 @@ impl Quota {
         self.taken.fetch_update(Relaxed, Relaxed, add).ok().map(|_| ())
     }
 
-    /// How many are left.
-    pub(crate) fn free(&self) -> usize {
+    /// Returns the number of places that are free.
+    #[must_use]
+    pub fn free(&self) -> usize {
         self.most.saturating_sub(self.taken())
     }
 
-    /// How many are taken.
-    pub(crate) fn taken(&self) -> usize {
+    /// Returns the number of places that are taken.
+    #[must_use]
+    pub fn taken(&self) -> usize {
         self.taken.load(Relaxed)
     }
 }
@@ -209,14 +217,16 @@ pub fn locked(needed: Bytes, held: Bytes) -> (String, String) {
     )
 }
 
-/// Bytes that this process may lock in all; `None` for any number.
-pub(crate) fn lockable() -> Option<u64> {
-    let host = crate::host::read(&Roots::real());
+/// Returns the bytes that this process may lock in all; `None`: no limit.
+#[must_use]
+pub fn lockable() -> Option<u64> {
+    let host = crate::kernel::read(&Roots::real());
     host.memlock_soft.filter(|_| !host.memlock_exempt).map(|bytes| bytes.0)
 }
 
-/// Bytes that this process has pinned.
-pub(crate) fn pinned() -> Bytes {
+/// Returns the bytes that this process has pinned.
+#[must_use]
+pub fn pinned() -> Bytes {
     let status = Roots::real().proc_text("self/status").unwrap_or_default();
     Bytes(status_field(&status, "VmPin").and_then(kibibytes).unwrap_or(0))
 }

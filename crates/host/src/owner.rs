@@ -18,7 +18,7 @@
 //! - O2 A mark is written under its lock; an empty one is being made.
 //! - O3 A mark counts only if it belongs to this user, to root or to the owner of what it marks.
 
-use crate::directory::regular;
+use crate::regular::regular;
 use crate::rights;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};

@@ -1,0 +1,118 @@
+//! Support of io_uring, as data: the probe itself is in the crate that has rings.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Support of io_uring in this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IoUringSupport {
+    /// A ring was set up and a NOP went through it.
+    Yes {
+        /// The kernel's feature flags, by name.
+        features: Vec<&'static str>,
+        /// True if a file in the directory was read through the ring; false
+        /// when no probe file could be made there.
+        file_read: bool,
+        /// The parts of it that were tried and do not work.
+        refusals: Vec<RingRefusal>,
+    },
+    /// It cannot be used.
+    No {
+        /// The reason, in one line.
+        why: String,
+        /// The change that makes it work, in one line.
+        cure: String,
+    },
+}
+
+impl IoUringSupport {
+    /// Why a part of io_uring does not work, and what cures it; `None`: it works.
+    #[must_use]
+    pub fn refusal(&self, part: RingPart) -> Option<(&str, &str)> {
+        match self {
+            IoUringSupport::No { why, cure } => Some((why, cure)),
+            IoUringSupport::Yes { refusals, .. } => {
+                let found = refusals.iter().find(|refusal| refusal.part == part)?;
+                Some((&found.why, &found.cure))
+            }
+        }
+    }
+}
+
+/// A part of io_uring that may be missing where the rest works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingPart {
+    /// Buffers that are pinned beforehand.
+    RegisteredBuffers,
+    /// Files that are looked up beforehand.
+    RegisteredFiles,
+    /// Rings of this set-up.
+    Setup(RingSetup),
+}
+
+/// A part of io_uring that was tried and does not work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RingRefusal {
+    /// The part that was tried.
+    pub part: RingPart,
+    /// The reason, in one line.
+    pub why: String,
+    /// The change that makes it work, in one line.
+    pub cure: String,
+}
+
+/// Set-up of a ring: which of the ways of the kernel runs its completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RingSetup {
+    /// No flags: every kernel that has io_uring.
+    Plain,
+    /// `COOP_TASKRUN` and `TASKRUN_FLAG`.
+    Cooperative,
+    /// `SINGLE_ISSUER` and `DEFER_TASKRUN`.
+    Deferred,
+    /// `SQPOLL`: a kernel thread submits.
+    SubmissionPolling,
+    /// `IOPOLL`, with one issuer and deferred task work.
+    CompletionPolling,
+}
+
+impl RingSetup {
+    /// Every set-up, the plainest first.
+    pub const ALL: [RingSetup; 5] = [
+        RingSetup::Plain,
+        RingSetup::Cooperative,
+        RingSetup::Deferred,
+        RingSetup::SubmissionPolling,
+        RingSetup::CompletionPolling,
+    ];
+
+    /// The name, with the kernel's word for it where there is one.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            RingSetup::Plain => "plain",
+            RingSetup::Cooperative => "cooperative task running",
+            RingSetup::Deferred => "deferred task running",
+            RingSetup::SubmissionPolling => "SQPOLL",
+            RingSetup::CompletionPolling => "IOPOLL",
+        }
+    }
+
+    /// The kernel that has it first, as far as the set-up decides.
+    #[must_use]
+    pub const fn since(self) -> &'static str {
+        match self {
+            RingSetup::Plain | RingSetup::CompletionPolling => "5.1",
+            RingSetup::Cooperative => "5.19",
+            RingSetup::Deferred => "6.1",
+            RingSetup::SubmissionPolling => "5.13",
+        }
+    }
+}
+
+impl fmt::Display for RingSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

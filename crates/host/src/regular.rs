@@ -1,0 +1,64 @@
+//! Regular files that the user or a bundle names, opened as nothing else.
+//!
+//! Why: the open of a pipe waits for its other end, and a read of a device or of a file without
+//! end goes on for ever. Both may stand under a name that comes from elsewhere.
+
+use rustix::fs::{self, FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Reads a whole regular file that the user or a bundle names, of at most `most` bytes. Links on
+/// the way are followed.
+///
+/// # Errors
+/// When it is not there, is longer, is a pipe, a device or a directory, or cannot be read.
+pub fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    read_at_most(open_regular(path)?.into(), most)
+}
+
+/// Opens a regular file that the user or a bundle names, to read it. Links on the way are followed.
+///
+/// # Errors
+/// When it is not there, is a pipe, a device or a directory, or may not be read.
+pub fn open_regular(path: &Path) -> std::io::Result<std::fs::File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    regular(fs::open(path, flags, Mode::empty())?).map(std::fs::File::from)
+}
+
+/// Passes on a regular file that was opened without waiting: the open of a pipe would wait for its
+/// other end. The flag is taken off again, because a ring answers EAGAIN for a file that has it.
+///
+/// # Errors
+/// When it is something else: the error names what.
+pub fn regular(file: OwnedFd) -> std::io::Result<OwnedFd> {
+    let kind = FileType::from_raw_mode(fstat(&file)?.st_mode);
+    let found = match kind {
+        FileType::RegularFile => {
+            let flags = fcntl_getfl(&file)?;
+            fcntl_setfl(&file, flags.difference(OFlags::NONBLOCK))?;
+            return Ok(file);
+        }
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "something else",
+    };
+    Err(std::io::Error::other(format!("it is {found}, expected a regular file")))
+}
+
+/// Reads an open file of at most `most` bytes.
+///
+/// # Errors
+/// When it is longer or cannot be read.
+pub fn read_at_most(file: OwnedFd, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::from(file).take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(std::io::Error::other(format!(
+            "it is longer than {most} bytes, the most that it can have"
+        )));
+    }
+    Ok(bytes)
+}
