@@ -34,6 +34,7 @@ mod profile;
 mod recorder;
 mod session;
 pub mod sharing;
+mod sort_server;
 mod table;
 mod trace;
 
@@ -44,6 +45,7 @@ pub use locked::{locked, wait_signal};
 pub use profile::Profile;
 pub use recorder::{EventTotals, Period, Recorder, SessionTotals, Snapshot, StreamTotals};
 pub use session::{PhaseSpan, RequestTimes, Session, WaitBegin};
+pub use sort_server::SortServerSummary;
 pub use table::{
     Direction, Event, IoStream, Operation, Phase, Role, SessionKind, Statistic, Unit, WaitClass,
 };

@@ -16,6 +16,7 @@
 use plumb_calibrate::{Cells, Mode, Options, Task, calibrate};
 use plumb_events::{IoStream, Period};
 use plumb_host::device::DeviceDescription;
+use plumb_record::is_near_mix;
 use plumb_units::{Bytes, Nanos};
 
 /// What a workload asks of the device.
@@ -41,7 +42,11 @@ impl Mix {
     #[must_use]
     pub fn as_done(self, [reads, writes]: [u64; 2]) -> Mix {
         let own = write_percent([reads, writes]);
-        if is_near(self.write_percent, own) { self } else { Mix { write_percent: own.round() as u8, ..self } }
+        if is_near_mix(self.write_percent, own) {
+            self
+        } else {
+            Mix { write_percent: own.round() as u8, ..self }
+        }
     }
 }
 
@@ -55,12 +60,6 @@ pub fn requests(period: &Period) -> [u64; 2] {
 #[must_use]
 pub fn write_percent([reads, writes]: [u64; 2]) -> f64 {
     100.0 * writes as f64 / (reads + writes).max(1) as f64
-}
-
-/// Whether a point with so many writes in a hundred is one of the work's mix. Two points are less than two measurements of one point differ by.
-#[must_use]
-pub fn is_near(point: u8, own: f64) -> bool {
-    (f64::from(point) - own).abs() <= 2.0
 }
 
 /// Requests outstanding at most: what the calibrator takes.

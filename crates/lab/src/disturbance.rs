@@ -15,11 +15,11 @@
 //! only syncs is not seen. CPU time of interrupts counts as others'.
 
 use crate::host::{CpuTimes, MemoryStall};
-use crate::record::{Circumstance, Fact, HostCpu};
 use plumb_events::clock;
 use plumb_host::device::{DeviceDescription, is_memory_file_system};
 use plumb_host::limits::{self, CpuQuota};
 use plumb_host::readings::{DiskStats, ProcessIo, ProcessUse};
+use plumb_record::{Circumstance, Fact, HostCpu};
 use plumb_units::{Bytes, Nanos};
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! Why a run could not be made, one line each. What a run finds out about its data is not an error.
 
-use crate::record::RecordError;
 use crate::study::StudyError;
 use plumb_engine::EngineError;
 use plumb_host::device::DeviceError;
+use plumb_record::RecordError;
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::io;
 use std::path::PathBuf;

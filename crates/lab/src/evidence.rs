@@ -22,9 +22,7 @@ use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
 use crate::disturbance::{Stretch, Watched};
 use crate::host::{self, CpuTimes};
-use crate::record::{Check, DeviceLimits, ParameterRow};
 use crate::sampler::Looks;
-use crate::trace::RunTrace;
 use crate::workers::WorkerCount;
 use plumb_engine::access::Access;
 use plumb_engine::backup::Copied;
@@ -32,17 +30,20 @@ use plumb_engine::cache::BufferCache;
 use plumb_engine::check::CheckLine;
 use plumb_engine::redo::{Log, SyncChoice};
 use plumb_engine::sort::plan::SortPlan;
-use plumb_engine::sort::summary::{SortServerSummary, SortSummary};
+use plumb_engine::sort::summary::SortSummary;
 use plumb_engine::storage::control::Catalog;
 use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
+use plumb_events::SortServerSummary;
 use plumb_events::{LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
 use plumb_io::{DirectIo, Disk, File};
+use plumb_record::trace::RunTrace;
+use plumb_record::{Check, DeviceLimits, ParameterRow};
 use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, path_of_text};
 use plumb_workload::TextShape;
 use plumb_workload::slob::{Kind, Operation, SlobSpec};
@@ -365,9 +366,9 @@ pub struct Measured {
     /// Each data file.
     pub files: Vec<FileEvidence>,
     /// CPU time of the host.
-    pub host_cpu: Option<crate::record::HostCpu>,
+    pub host_cpu: Option<plumb_record::HostCpu>,
     /// What this process used.
-    pub process: Option<crate::record::ProcessUse>,
+    pub process: Option<plumb_record::ProcessUse>,
     /// What the machine did meanwhile.
     pub(crate) machine: Stretch,
     /// What happened between the snapshots within the work; empty where none were asked for.
@@ -753,7 +754,7 @@ pub fn around(
         trace: instance
             .recorder
             .trace([&before.snapshot, &after.snapshot])
-            .map(|trace| RunTrace::of_run(&trace)),
+            .map(|trace| RunTrace::of_run(&trace, plumb_io::path_of_number)),
         io_wq_workers: workers.end(),
         files,
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),

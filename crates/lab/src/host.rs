@@ -3,9 +3,9 @@
 //! A file that cannot be read gives a missing fact, or `unknown` where the
 //! report wants a word.
 
-use crate::record::{Host, HostCpu};
 use plumb_events::clock;
 use plumb_host::limits;
+use plumb_record::{Host, HostCpu};
 use std::fs;
 
 /// `USER_HZ`: the unit of /proc/stat, 100 on every architecture that Linux runs on today.

@@ -8,7 +8,7 @@
 //! process, background sessions too: CPU in user and kernel mode, context switches of both kinds, and kilobytes that were
 //! read from and written to files. What a record does not have is left blank.
 
-use crate::record::{Record, WaitEvent};
+use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Figure, Percent};
 
 /// The head of the columns.
@@ -114,7 +114,7 @@ fn costs(run: &Record) -> [String; 5] {
     let Some((name, operations)) = operations(run) else { return Default::default() };
     let each = |amount: f64| short(amount / operations as f64);
     let kilobytes = |name: &str| each(total(run, name).unwrap_or(0) as f64 / 1024.0);
-    let process = |of: fn(&crate::record::ProcessUse) -> f64| {
+    let process = |of: fn(&plumb_record::ProcessUse) -> f64| {
         run.process.as_ref().map_or(String::new(), |used| each(of(used)))
     };
     [
@@ -130,7 +130,7 @@ fn costs(run: &Record) -> [String; 5] {
 mod tests {
     use super::*;
     use crate::document::run::fixture;
-    use crate::record::ProcessUse;
+    use plumb_record::ProcessUse;
 
     #[test]
     fn a_run_has_as_many_fields_as_the_head_and_what_is_unknown_is_blank() {

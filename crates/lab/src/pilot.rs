@@ -205,7 +205,7 @@ fn blocks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{self, Scripted};
+    use crate::fixture::Scripted;
     use crate::plan::{PlanOptions, Until};
     use crate::study::catalog;
     use crate::target::command::Commands;
@@ -227,7 +227,7 @@ mod tests {
         let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
         let mut generator = Generator::new(7);
         let mut target = Scripted::new(move |_, _: &[Assignment]| {
-            Ok(fixture::record((1e9 * (noise * generator.normal()).exp()) as u64, 2))
+            Ok(plumb_record::fixture::record((1e9 * (noise * generator.normal()).exp()) as u64, 2))
         });
         let sought = Sought { effect, budget: None };
         pilot(&mut target, &plan, sought, &Cancel::default(), &Nobody)

@@ -1,7 +1,7 @@
 //! What sessions recorded in a period, as rows of a record: of a whole run, or of the time between two snapshots of it.
 
-use crate::record::{IoFunction, IoTally, SessionTime, StatisticRow, WaitEvent};
 use plumb_events::{Direction, Event, IoStream, Period, SessionKind, SessionTotals, Statistic};
+use plumb_record::{IoFunction, IoTally, SessionTime, StatisticRow, WaitEvent};
 use plumb_units::Nanos;
 
 /// The counters of a period, and its database time.

@@ -13,12 +13,12 @@
 //! same disk here. A calibration of one device says nothing about files spread over
 //! several.
 
-use crate::calendar::Moment;
-use crate::outside;
-use crate::record::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;
 use plumb_host::device::{DeviceDescription, DirectIoSupport};
+use plumb_record::calendar::Moment;
+use plumb_record::outside;
+use plumb_record::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};

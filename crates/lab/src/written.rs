@@ -23,10 +23,10 @@
 //! link.
 
 use crate::hex::hex;
-use crate::outside::WRITTEN_MOST;
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_host::rights;
 use plumb_io::{Directory, EntryKind, Found, IoError};
+use plumb_record::outside::WRITTEN_MOST;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::fs::FileTimes;

@@ -9,11 +9,11 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use plumb_events::clock;
 use plumb_lab::bundle::{Reservation, write_over};
-use plumb_lab::calendar::Moment;
 use plumb_lab::orphans::REPORTS;
-use plumb_lab::record::{BESIDE, FILE, FIO_JOB, Record};
 use plumb_lab::report::rendered;
-use plumb_lab::trace::{self, RunTrace};
+use plumb_record::calendar::Moment;
+use plumb_record::trace::{self, RunTrace};
+use plumb_record::{BESIDE, FILE, FIO_JOB, Record};
 use plumb_report::Document;
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,8 @@ use plumb_engine::EngineError;
 use plumb_host::device::DeviceError;
 use plumb_io::IoError;
 use plumb_lab::LabError;
-use plumb_lab::record::RecordError;
 use plumb_lab::stored::StoredError;
+use plumb_record::RecordError;
 use plumb_workload::CsvError;
 
 /// What is printed after `plumb: `, and the exit code.

@@ -7,9 +7,9 @@
 
 use crate::command_line;
 use plumb_events::clock;
-use plumb_lab::calendar::Moment;
 use plumb_lab::orphans::REPORTS;
-use plumb_lab::outside;
+use plumb_record::calendar::Moment;
+use plumb_record::outside;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -2,8 +2,8 @@
 
 use plumb_events::clock::wall;
 use plumb_host::device;
-use plumb_lab::calendar::Moment;
 use plumb_lab::host;
+use plumb_record::calendar::Moment;
 use plumb_units::Bytes;
 use std::path::Path;
 use std::thread;

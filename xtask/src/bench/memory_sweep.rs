@@ -195,9 +195,7 @@ fn rises(steps: &[Step]) -> Vec<u64> {
 
 fn line(step: &Step) -> String {
     let servers = step.outcome.iter().flat_map(|outcome| &outcome.sort.servers);
-    let sum = |value: fn(&plumb_engine::sort::summary::SortServerSummary) -> u64| {
-        servers.clone().map(value).sum::<u64>()
-    };
+    let sum = |value: fn(&plumb_events::SortServerSummary) -> u64| servers.clone().map(value).sum::<u64>();
     let (runs, merges, bytes) = (sum(|s| s.run_count), sum(|s| s.intermediate_merges), sum(|s| s.run_bytes));
     let passes = servers.clone().map(|server| server.merge_passes).max().unwrap_or(0);
     format!(

@@ -30,7 +30,7 @@ use crate::sort::codec::{BytesCodec, Codec};
 use crate::sort::format::{Format, RunFormat};
 use crate::sort::key::KeyBuilder;
 use crate::sort::plan::SortPlan;
-use crate::sort::summary::{Divided, SortServerSummary, SortSummary};
+use crate::sort::summary::{self, Divided, SortSummary};
 use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter, key_ranges};
 use crate::storage::block::{self, BlockKind, LsnRange};
@@ -175,8 +175,7 @@ impl Build<'_> {
 
     fn outcome(&self, index: Index, parts: &[SubIndex], plan: &SortPlan, degree: usize) -> BuildOutcome {
         let area = Bytes(self.instance.settings.number(Setting::SortAreaSize));
-        let server =
-            |part: &SubIndex| SortServerSummary::of_sorter(part.server.clone(), area, plan, &part.outcome);
+        let server = |part: &SubIndex| summary::of_sorter(part.server.clone(), area, plan, &part.outcome);
         let servers = parts.iter().map(server).collect();
         BuildOutcome {
             index,

@@ -49,11 +49,12 @@ use crate::sort::area::RecordSize;
 use crate::sort::area::bytes::BytesArea;
 use crate::sort::format::{BytesKey, RunFormat};
 use crate::sort::plan::SortPlan;
-use crate::sort::summary::{Divided, SortServerSummary, SortSummary};
+use crate::sort::summary::{self, Divided, SortSummary};
 use crate::sort::{SortOutcome, SortServer, Sorter, key_ranges};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use key::Keyed;
+use plumb_events::SortServerSummary;
 use plumb_events::{Phase, Role, Session, Statistic, now};
 use plumb_io::File;
 use plumb_units::{Bytes, Lsn};
@@ -313,7 +314,7 @@ struct ServerPart {
 impl ServerPart {
     fn summary(&self, instance: &Instance, plan: &SortPlan) -> SortServerSummary {
         let area = Bytes(instance.settings.number(Setting::SortAreaSize));
-        SortServerSummary::of_sorter(self.name.clone(), area, plan, &self.outcome)
+        summary::of_sorter(self.name.clone(), area, plan, &self.outcome)
     }
 }
 

@@ -2,72 +2,30 @@
 
 use crate::sort::SortOutcome;
 use crate::sort::plan::SortPlan;
-use plumb_units::{Bytes, Nanos};
-use serde::{Deserialize, Serialize};
+use plumb_events::SortServerSummary;
+use plumb_units::Bytes;
 
-/// How one sort server worked. Its names in a record of a run are those of the attributes; what is skipped is not kept.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SortServerSummary {
-    /// Its session's name.
-    pub name: String,
-    /// Memory it was given for runs and merges.
-    #[serde(rename = "area_bytes", with = "bytes")]
-    pub area: Bytes,
-    /// Memory that was really mapped for its sort area.
-    #[serde(skip)]
-    pub area_mapped: Bytes,
-    /// How long the system took to supply that memory, as far as was seen.
-    #[serde(skip)]
-    pub area_mapping: Nanos,
-    /// Memory of a strip of it, and how much of that is records: what a run takes.
-    #[serde(skip)]
-    pub strip: (Bytes, Bytes),
-    /// Rows that never left memory.
-    #[serde(skip)]
-    pub memory_rows: u64,
-    /// Rows it sorted.
-    #[serde(rename = "rows")]
-    pub row_count: u64,
-    /// Runs it made from its input; 0 when all fitted in memory.
-    #[serde(rename = "runs")]
-    pub run_count: u64,
-    /// Bytes of runs it wrote, intermediate merges included.
-    pub run_bytes: u64,
-    /// Merges of some runs into a longer one before the last merge.
-    #[serde(skip)]
-    pub intermediate_merges: u64,
-    /// Times that a row was read back, at most.
-    pub merge_passes: u64,
-    /// The largest fan-in: most runs that one merge took.
-    pub merge_width: u64,
-    /// True when all rows fitted in memory, so that no run was written.
-    #[serde(skip)]
-    pub optimal: bool,
-}
-
-impl SortServerSummary {
-    /// What a server did whose records went through a [`Sorter`](crate::sort::Sorter).
-    pub(crate) fn of_sorter(
-        name: String,
-        area: Bytes,
-        plan: &SortPlan,
-        outcome: &SortOutcome,
-    ) -> SortServerSummary {
-        SortServerSummary {
-            name,
-            area,
-            area_mapped: Bytes(outcome.area.bytes as u64),
-            area_mapping: outcome.area.time,
-            strip: plan.strip(),
-            memory_rows: outcome.memory_rows,
-            row_count: outcome.row_count,
-            run_count: outcome.run_count,
-            run_bytes: outcome.run_bytes,
-            intermediate_merges: outcome.intermediate_merges,
-            merge_passes: outcome.merge_passes,
-            merge_width: outcome.merge_width,
-            optimal: outcome.run_count == 0,
-        }
+/// Returns what a server did whose records went through a [`Sorter`](crate::sort::Sorter).
+pub(crate) fn of_sorter(
+    name: String,
+    area: Bytes,
+    plan: &SortPlan,
+    outcome: &SortOutcome,
+) -> SortServerSummary {
+    SortServerSummary {
+        name,
+        area,
+        area_mapped: Bytes(outcome.area.bytes as u64),
+        area_mapping: outcome.area.time,
+        strip: plan.strip(),
+        memory_rows: outcome.memory_rows,
+        row_count: outcome.row_count,
+        run_count: outcome.run_count,
+        run_bytes: outcome.run_bytes,
+        intermediate_merges: outcome.intermediate_merges,
+        merge_passes: outcome.merge_passes,
+        merge_width: outcome.merge_width,
+        optimal: outcome.run_count == 0,
     }
 }
 
@@ -78,20 +36,6 @@ pub enum Divided {
     ByKey,
     /// Each sorts what it reads, and the merge of all runs is divided.
     InMerge,
-}
-
-/// Bytes as a number.
-mod bytes {
-    use plumb_units::Bytes;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(bytes.0)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
-        u64::deserialize(deserializer).map(Bytes)
-    }
 }
 
 /// What the servers of a sort did, and with which memory.

@@ -18,7 +18,6 @@ use super::stolen::MUCH;
 use super::units;
 use crate::bundle::Settled;
 use crate::plan::Plan;
-use crate::record::{Fact, Finding, capital};
 use crate::study::Claim;
 use crate::vocabulary::Better;
 use plumb_proof::best::{self, Arms, Best, Gain};
@@ -27,6 +26,7 @@ use plumb_proof::interval::Interval;
 use plumb_proof::randomisation::{Side, fewest_blocks};
 use plumb_proof::signed_rank;
 use plumb_proof::verdict::{Aim, TOO_LARGE, Verdict};
+use plumb_record::{Fact, Finding, capital};
 
 /// A share of runs that began on a busy device, above which it is said.
 const BUSY_SHARE: f64 = 0.2;

@@ -8,7 +8,7 @@
 use super::result::{CachedArm, DoubtfulFact, DoubtfulRuns};
 use super::seen::Seen;
 use crate::bundle::RunRecord;
-use crate::record::{Circumstance, Fact, Record};
+use plumb_record::{Circumstance, Fact, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The runs of used blocks; none where no run was judged.

@@ -5,9 +5,9 @@
 //! files that the page cache kept. IMPOSSIBLE: a figure that the machine cannot have produced.
 
 use super::seen::{Seen, fault};
-use crate::record::{self, Held, Record};
 use crate::study::Claim;
 use plumb_proof::effect::Change;
+use plumb_record::{self as record, Held, Record};
 use plumb_units::Bytes;
 use std::collections::BTreeSet;
 

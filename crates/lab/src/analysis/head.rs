@@ -3,12 +3,12 @@
 use super::result::{Arm, Counted, Design, StudyRun, StudyState};
 use super::seen::{Seen, fault};
 use crate::bundle::{Ended, RunRecord, Stop};
-use crate::calendar::Moment;
 use crate::plan::Until;
-use crate::record::{MeasuredLimits, Record, SettingRow};
 use crate::study::Factor;
 use crate::vocabulary::{Made, TakesEffect};
 use plumb_proof::design::Order;
+use plumb_record::calendar::Moment;
+use plumb_record::{MeasuredLimits, Record, SettingRow};
 use std::time::Duration;
 
 /// When the study ended: its state, the time of its last run's end, and how long it ran, pauses left out, nanoseconds.

@@ -11,7 +11,6 @@
 //! has no infinity, and too few blocks bound nothing.
 
 use crate::bundle::Environment;
-use crate::record::{Fact, Finding, IoProfile, MeasuredLimits, Phase, RunState, SettingRow};
 use crate::study::Study;
 use crate::vocabulary::{Assignment, Measure};
 use plumb_proof::equivalence::Equivalence;
@@ -19,6 +18,7 @@ use plumb_proof::noise::Floor;
 use plumb_proof::order::{After, OrderReport};
 pub use plumb_proof::verdict::Standing;
 use plumb_proof::verdict::Verdict;
+use plumb_record::{Fact, Finding, IoProfile, MeasuredLimits, Phase, RunState, SettingRow};
 use serde::Serialize;
 
 /// The version of the study context written by this crate; it grows when a field changes its meaning or goes.

@@ -8,7 +8,6 @@ use super::canary;
 use crate::analysis::result::MarkedBlock;
 use crate::bundle::{Contents, Ended, RunRecord};
 use crate::plan::Until;
-use crate::record::Record;
 use crate::study::Sides;
 use crate::vocabulary::{Better, Measure};
 use plumb_proof::ProofError;
@@ -17,6 +16,7 @@ use plumb_proof::effect::Observations;
 use plumb_proof::family::Looks;
 use plumb_proof::order::{self, After, Asked};
 use plumb_proof::sequential::Spending;
+use plumb_record::Record;
 
 /// A bundle's contents with the blocks that are used.
 pub(super) struct Seen<'a> {

@@ -6,9 +6,9 @@
 
 use super::result::{Explains, StolenFigure};
 use super::seen::Seen;
-use crate::record::HostCpu;
 use plumb_proof::covariate::Explained;
 use plumb_proof::effect::Observations;
+use plumb_record::HostCpu;
 
 /// The share of the processors' time from which on a run had another machine.
 pub(super) const MUCH: f64 = 0.05;

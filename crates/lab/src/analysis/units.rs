@@ -5,7 +5,7 @@
 //! verdict. That cannot be told from a true thousandfold, so it is asked and not refused.
 
 use super::seen::Seen;
-use crate::record::Finding;
+use plumb_record::Finding;
 use std::ops::RangeInclusive;
 
 /// Bounds of the gap, as a share of a power of 1000: runs differ by themselves, too.

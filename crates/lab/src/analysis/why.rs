@@ -31,11 +31,11 @@ use crate::analysis::result::{
 };
 use crate::bundle::RunRecord;
 use crate::info;
-use crate::record::Record;
 use crate::study::{Claim, Sides};
 use plumb_events::SessionKind;
 use plumb_proof::average::{RatioOfMeans, ratio_of_means};
 use plumb_proof::student;
+use plumb_record::Record;
 use std::collections::BTreeMap;
 
 /// The name of the time on a processor in a database's runs.
@@ -319,11 +319,12 @@ fn typical(seen: &Seen<'_>, arm: usize) -> Option<RunProfile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
 
     #[test]
     fn the_parts_and_what_the_sessions_leave_unaccounted_sum_to_the_elapsed_time() {
-        for record in [fixture::record(1_000_000_000, 3), fixture::record(70_000_003, 1)] {
+        for record in
+            [plumb_record::fixture::record(1_000_000_000, 3), plumb_record::fixture::record(70_000_003, 1)]
+        {
             let foreground = record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
             let (mut busy, mut rest) = (0.0, 0.0);
             for session in foreground {

@@ -3,9 +3,9 @@
 use super::phases::Timeline;
 use super::{Evidence, io, load_profile};
 use crate::evidence::Cut;
-use crate::record::{Beside, DeviceSample, DeviceTally, Interval, IoFile, MemorySample, Sample};
 use crate::sampler::{Look, Looks};
 use plumb_host::readings::{DiskStats, RequestCounts};
+use plumb_record::{Beside, DeviceSample, DeviceTally, Interval, IoFile, MemorySample, Sample};
 use plumb_units::path_text;
 
 /// What lay between each look and the one before.

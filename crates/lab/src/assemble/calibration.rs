@@ -2,9 +2,9 @@
 
 use super::Evidence;
 use super::phases::Timeline;
-use crate::record::{DeviceLimits, LimitShare, MeasuredLimits};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::IoStream;
+use plumb_record::{DeviceLimits, LimitShare, MeasuredLimits};
 use plumb_units::Bytes;
 
 /// The block size that the record's random read is stated for.

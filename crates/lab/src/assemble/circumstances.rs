@@ -2,8 +2,8 @@
 
 use super::Evidence;
 use crate::disturbance::{self, Stretch};
-use crate::record::{Circumstance, LimitShare, MixLimit, Record};
 use plumb_events::{SessionKind, Statistic};
+use plumb_record::{Circumstance, LimitShare, MixLimit, Record};
 use plumb_units::Nanos;
 
 /// The readings around the work, with what its sessions, its requests and the device's own rate

@@ -1,10 +1,10 @@
 //! What lies under each path, in the report's words.
 
 use super::Evidence;
-use crate::record::{Device, DirectIoAnswer, IoUringAnswer, QueueLimits};
 use plumb_host::device::RingSetup;
 use plumb_host::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
 use plumb_io::DirectIo;
+use plumb_record::{Device, DirectIoAnswer, IoUringAnswer, QueueLimits};
 use plumb_units::{Bytes, path_text};
 
 pub(super) fn devices(seen: &Evidence) -> Vec<Device> {

@@ -2,12 +2,12 @@
 
 use super::phases::Timeline;
 use super::{Evidence, one_pass};
-use crate::record::{Circumstance, Fact, Finding, Record, capital};
 use crate::settings;
 use plumb_engine::Setting;
 use plumb_engine::sort::summary::Divided;
 use plumb_events::{Event, IoStream, SessionKind, Statistic};
 use plumb_io::{DirectIo, MethodKind};
+use plumb_record::{Circumstance, Fact, Finding, Record, capital};
 use plumb_units::{Bytes, Nanos, Rate, RowCount};
 
 /// A rule; `None` when it sees nothing.
@@ -189,7 +189,7 @@ fn cache_below(seen: &Evidence, _: &Record) -> Option<Finding> {
 
 fn unaccounted(_: &Evidence, record: &Record) -> Option<Finding> {
     let elapsed: u64 = record.sessions.iter().map(|session| session.elapsed_ns).sum();
-    let rest: i64 = record.sessions.iter().map(crate::record::SessionTime::unaccounted_ns).sum();
+    let rest: i64 = record.sessions.iter().map(plumb_record::SessionTime::unaccounted_ns).sum();
     let share = rest as f64 * 100.0 / elapsed.max(1) as f64;
     if share.abs() <= 5.0 {
         return None;
@@ -372,12 +372,11 @@ fn memory_exceeded(_: &Evidence, record: &Record) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
 
     #[test]
     fn more_processors_are_advised_only_where_none_else_has_them_and_no_quota_bounds_them() {
         let advice = |fact: Option<Fact>, quota: Option<f64>| {
-            let mut record = fixture::record(1_000_000_000, 1);
+            let mut record = plumb_record::fixture::record(1_000_000_000, 1);
             record.header.host.cpu_quota = quota;
             record.circumstances = fact.map(|fact| {
                 let evidence = "counted".to_string();

@@ -1,9 +1,9 @@
 //! What ran, where and when.
 
 use super::Evidence;
-use crate::calendar::Moment;
-use crate::record::Header;
 use crate::{host, settings};
+use plumb_record::Header;
+use plumb_record::calendar::Moment;
 
 pub(super) fn header(seen: &Evidence) -> Header {
     let (begin, end) = seen.measured.wall;

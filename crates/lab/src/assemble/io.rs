@@ -2,9 +2,9 @@
 
 use super::Evidence;
 use crate::evidence::{FileEvidence, Transfers};
-use crate::record::{Completion, IoDevice, IoFile, IoTally};
 use plumb_host::readings::{DiskStats, RequestCounts};
 use plumb_io::MethodKind;
+use plumb_record::{Completion, IoDevice, IoFile, IoTally};
 use plumb_units::path_text;
 use std::collections::BTreeMap;
 

@@ -2,9 +2,9 @@
 
 use super::Evidence;
 use crate::evidence::Done;
-use crate::record::{LoadRow, Response};
 use crate::rows::Counted;
 use plumb_events::Statistic;
+use plumb_record::{LoadRow, Response};
 use plumb_units::Bytes;
 
 /// The rows for what was done in all of which this is counted.

@@ -9,11 +9,11 @@
 //! a name, and the name says no more than that.
 
 use super::Evidence;
-use crate::record::{LogIo, LogPattern};
 use crate::sampler::{Look, Looks};
-use crate::trace::{Request, RunTrace};
 use plumb_events::{IoStream, Statistic};
 use plumb_io::DirectIo;
+use plumb_record::trace::{Request, RunTrace};
+use plumb_record::{LogIo, LogPattern};
 use plumb_units::Nanos;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -139,7 +139,6 @@ fn is_slow_beside_reads(log: &LogIo) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace;
     use plumb_host::readings::DiskStats;
 
     #[test]
@@ -169,7 +168,7 @@ mod tests {
 
     #[test]
     fn slow_writes_are_those_of_the_log_alone() {
-        let mut run = trace::tests::run();
+        let mut run = plumb_record::fixture::trace();
         assert_eq!(slow_writes(&run), []);
         run.sessions[0].requests[3].latency_ns = 40_000_000;
         run.sessions[1].requests[3].latency_ns = 40_000_000;

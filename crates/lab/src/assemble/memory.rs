@@ -2,8 +2,8 @@
 
 use super::Evidence;
 use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, SlobDone, UPDATER_BYTES};
-use crate::record::{Memory, MemoryArea};
 use plumb_engine::{Setting, Settings};
+use plumb_record::{Memory, MemoryArea};
 use plumb_units::Bytes;
 
 /// What the program itself may take beside the budget: its code, the recorder's

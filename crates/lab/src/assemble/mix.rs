@@ -3,7 +3,7 @@
 use super::Evidence;
 use crate::device_mix;
 use crate::evidence::MixPoint;
-use crate::record::{MixLimit, MixRate};
+use plumb_record::{MixLimit, MixRate};
 use plumb_units::path_text;
 
 /// Reads of single blocks into the cache, and writes of the database writers, against the device's rate for such a mix.

@@ -27,11 +27,11 @@ pub use devices::device;
 pub(crate) use receipts::seen_of;
 
 use crate::evidence::Evidence;
-use crate::record::{Record, SCHEMA_VERSION};
 use crate::rows::{self, Counted};
-use crate::trace;
 use phases::Timeline;
 use plumb_events::SessionKind;
+use plumb_record::trace;
+use plumb_record::{Record, SCHEMA_VERSION};
 use plumb_units::Nanos;
 
 /// How long the process was stopped while it was measured.

@@ -15,8 +15,8 @@ use plumb_engine::Setting;
 use plumb_engine::settings::Domain;
 use plumb_engine::sort::merge_plan;
 use plumb_engine::sort::plan::SortPlan;
-use plumb_engine::sort::summary::SortServerSummary;
 use plumb_engine::storage::tablespace::Purpose;
+use plumb_events::SortServerSummary;
 use plumb_units::{BlockSize, Bytes};
 
 /// Areas are tried in steps of this size, larger ones in steps of [`STEP_LARGE`].

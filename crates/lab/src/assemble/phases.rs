@@ -8,8 +8,8 @@
 
 use super::Evidence;
 use super::sort::first_run_bytes;
-use crate::record::{self, IoProfile, ProfileSeries};
 use plumb_events::{IoStream, Operation, Phase, PhaseSpan, Profile, Role};
+use plumb_record::{self as record, IoProfile, ProfileSeries};
 use plumb_units::{Bytes, Nanos};
 
 /// Points of the plot at most.

@@ -1,9 +1,9 @@
 //! The session that did the work, where one session did: its own waits and statistics.
 
 use crate::evidence::Evidence;
-use crate::record::SessionSnapshot;
 use crate::rows::{self, Counted};
 use plumb_events::{Period, SessionKind, SessionTotals};
+use plumb_record::SessionSnapshot;
 use plumb_units::Nanos;
 
 /// Its figures; none of work that several sessions share.

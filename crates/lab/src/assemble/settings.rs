@@ -1,8 +1,9 @@
 //! The settings as the run had them.
 
 use super::Evidence;
-use crate::{record, settings};
+use crate::settings;
 use plumb_engine::Setting;
+use plumb_record as record;
 
 pub(super) fn settings(seen: &Evidence) -> Vec<record::SettingRow> {
     let (set, log) = (&seen.inside.settings, seen.measured.outcome.log.as_ref());

@@ -1,10 +1,10 @@
 //! What the sort did.
 
 use super::Evidence;
-use crate::record::Sort;
 use plumb_engine::Setting;
-use plumb_engine::sort::summary::SortServerSummary;
+use plumb_events::SortServerSummary;
 use plumb_events::Statistic;
+use plumb_record::Sort;
 
 pub(super) fn sort(seen: &Evidence) -> Option<Sort> {
     let outcome = seen.measured.outcome.sort.as_ref()?;

@@ -6,9 +6,9 @@ use super::{
 };
 use crate::LabError;
 use crate::hex::hex;
-use crate::outside;
 use plumb_host::owner::MARK;
 use plumb_io::Directory;
+use plumb_record::outside;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,14 +1,14 @@
 //! What a bundle's JSON files hold.
 
-use crate::calendar::Moment;
 use crate::canary::Canary;
 use crate::plan::{Plan, Until};
-use crate::record::{Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use crate::vocabulary::SettingFacts;
 use crate::{LabError, host};
 use plumb_calibrate::Calibration;
 use plumb_events::clock;
 use plumb_proof::design::Order;
+use plumb_record::calendar::Moment;
+use plumb_record::{Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

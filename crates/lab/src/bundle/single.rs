@@ -2,9 +2,9 @@
 
 use super::{CALIBRATION, STUDY, refused, source_of};
 use crate::LabError;
-use crate::outside;
-use crate::record::{FILE, Record};
 use plumb_io::Directory;
+use plumb_record::outside;
+use plumb_record::{FILE, Record};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -115,9 +115,10 @@ mod tests {
         let mut target = fixture::Scripted::new(|run, settings: &[crate::vocabulary::Assignment]| {
             let faster = settings.iter().any(|set| set.name == "sort_direct_writes" && set.value == "true");
             let share = if faster { 0.8 } else { 1.0 };
-            let mut record = fixture::record((1e9 * share * (1.0 + 0.001 * (run % 7) as f64)) as u64, 2);
+            let mut record =
+                plumb_record::fixture::record((1e9 * share * (1.0 + 0.001 * (run % 7) as f64)) as u64, 2);
             record.receipts = ["sort_direct_writes", "sort_area_size"]
-                .map(|name| fixture::receipt(name, crate::record::Held::Held, "seen"))
+                .map(|name| plumb_record::fixture::receipt(name, plumb_record::Held::Held, "seen"))
                 .to_vec();
             Ok(record)
         });

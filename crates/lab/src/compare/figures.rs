@@ -3,8 +3,8 @@
 //! A figure is a number with a name that is the same in both runs. What is named after a place (a device, a file in a
 //! directory of the run's own) is named by what it is for or by its rank, because the place is what often differs.
 
-use crate::record::{HostCpu, IoFunction, IoTally, Record, SessionTime, WaitEvent};
 use plumb_events::SessionKind;
+use plumb_record::{HostCpu, IoFunction, IoTally, Record, SessionTime, WaitEvent};
 use plumb_units::total_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ pub(crate) fn figures(group: Group, run: &Record) -> Vec<(String, f64)> {
         }
         Group::Transaction => {
             let Some(transactions) = run.transactions() else { return Vec::new() };
-            let each = |row: &crate::record::LoadRow| (row.name.clone(), row.total / transactions as f64);
+            let each = |row: &plumb_record::LoadRow| (row.name.clone(), row.total / transactions as f64);
             run.load_profile.iter().map(each).collect()
         }
         Group::Ratio => ratios(run),

@@ -14,7 +14,6 @@
 
 use super::asked::Asked;
 use super::{Difference, ELAPSED, Group, Judged, Outcome, Pairing, Sample, samples};
-use crate::record::Record;
 use crate::vocabulary::{Better, Figure, Measure};
 use plumb_proof::average::{Figures, Means};
 use plumb_proof::change_point::{self, Search};
@@ -26,6 +25,7 @@ use plumb_proof::multiple::{Outcome as Proved, Step, single_step};
 use plumb_proof::order;
 use plumb_proof::randomisation::{fewest_blocks, interval, tails};
 use plumb_proof::verdict::{self, ArmChange, Evidence, Sought};
+use plumb_record::Record;
 
 /// Error allowed to each table, and to the verdict.
 pub const ALPHA: f64 = 0.05;

@@ -21,10 +21,10 @@ pub(crate) use figures::{ELAPSED, figures, is_quotient, tallies};
 
 use crate::analysis::result::Why;
 use crate::analysis::why;
-use crate::record::Record;
 use crate::vocabulary::{Kinds, Measure};
 use crate::{LabError, info};
 use plumb_proof::verdict::Verdict;
+use plumb_record::Record;
 use serde::Serialize;
 
 /// The version of the comparison written by this crate.
@@ -279,13 +279,12 @@ pub(crate) fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
-    use crate::record::{ParameterRow, Period, StatisticRow};
     use plumb_events::Unit;
+    use plumb_record::{ParameterRow, Period, StatisticRow};
 
     /// A run that took so long and did so many operations, asked for with these parameters.
     fn run(elapsed_ns: u64, operations: u64, parameters: &[(&str, &str)]) -> Record {
-        let mut run = fixture::record(elapsed_ns, 2);
+        let mut run = plumb_record::fixture::record(elapsed_ns, 2);
         let statement =
             StatisticRow { name: "execute count".to_string(), total: operations, unit: Unit::Count };
         run.statistics.extend((operations > 0).then_some(statement));

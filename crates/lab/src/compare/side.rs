@@ -7,8 +7,8 @@ use super::{Pairing, Period};
 use crate::LabError;
 use crate::bundle::{CALIBRATION, Contents, RUNS, run_period, run_record};
 use crate::plan::Plan;
-use crate::record::Record;
 use crate::vocabulary::Kinds;
+use plumb_record::Record;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

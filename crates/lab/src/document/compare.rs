@@ -15,8 +15,8 @@ use crate::compare::{
     Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, figures as figures_of,
     is_quotient, samples,
 };
-use crate::record::{Record, RunState};
 use crate::vocabulary::Figure;
+use plumb_record::{Record, RunState};
 use plumb_report::format::{Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
 use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
 use plumb_report::{Block, Document, Section, State, Summary, cells, text};
@@ -251,7 +251,7 @@ fn sets(comparison: &Comparison) -> Section {
             period.arm.as_deref().unwrap_or(""),
             Count(period.runs.len() as u64),
             period.runs.first().map_or("", |run| run.header.begin_time.as_str()),
-            Cell::from(state.word()).with_tone(state.tone()),
+            Cell::from(state.word()).with_tone(super::tone_of_run(state)),
             Reading(elapsed)
         ];
         cells.extend(cells![Reading(db_time), Decimal(active)].into_iter().filter(|_| database));
@@ -479,7 +479,7 @@ fn memory(comparison: &Comparison) -> Section {
     );
     let mut table = Table::default().text(["Area"]).numbers(["First (1st)", "Second (2nd)", "%Diff"]);
     for name in names {
-        let of = |areas: &[crate::record::MemoryArea]| {
+        let of = |areas: &[plumb_record::MemoryArea]| {
             areas.iter().find(|area| area.name == name).map(|area| area.bytes)
         };
         let values = [of(&first), of(&second)];

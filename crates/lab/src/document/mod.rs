@@ -10,6 +10,7 @@ pub mod run;
 pub mod study;
 
 use plumb_proof::verdict::{Standing, Verdict};
+use plumb_record::{RunState, Validity};
 use plumb_report::table::Tone;
 
 /// The colour of a verdict.
@@ -23,6 +24,23 @@ fn tone_of(verdict: &Verdict) -> Tone {
         | Verdict::NotProved { .. }
         | Verdict::NoFigure { .. } => Tone::Open,
         Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. } => Tone::Bad,
+    }
+}
+
+/// The colour of a run's state.
+const fn tone_of_run(state: RunState) -> Tone {
+    match state {
+        RunState::Valid => Tone::Good,
+        RunState::Unverified => Tone::Open,
+        RunState::Invalid => Tone::Bad,
+    }
+}
+
+/// The colour of the words of a run's headline: valid figures may be doubtful all the same.
+fn tone_of_validity(validity: &Validity) -> Tone {
+    match validity.state {
+        RunState::Valid if !validity.doubtful.is_empty() => Tone::Open,
+        state => tone_of_run(state),
     }
 }
 

@@ -12,13 +12,13 @@
 //! started is an error: snapshots were asked for.
 
 use super::{Reading, Transfers, difference, grown};
-use crate::record::{self, Interval, ProcessUse};
 use crate::rows::{self, Counted};
 use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{SessionKind, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::{self, DiskStats};
 use plumb_io::IoError;
+use plumb_record::{self as record, Interval, ProcessUse};
 use plumb_units::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -13,11 +13,11 @@
 use super::command::Job;
 use super::embedded::{self, EngineRun};
 use super::{Failure, RunError};
-use crate::record::Record;
 use crate::{LabError, archiving};
 use plumb_engine::EngineError;
 use plumb_engine::instance::Cancel;
 use plumb_io::IoError;
+use plumb_record::Record;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};

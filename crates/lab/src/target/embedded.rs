@@ -12,7 +12,6 @@ use crate::canary::Canary;
 use crate::device_probe::{self, Calibrated};
 use crate::observer::{Observer, Stage};
 use crate::place::{Placed, Placement, Places, Room};
-use crate::record::Record;
 use crate::study::Study;
 use crate::vocabulary::{
     Assignment, Figure, Join, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,
@@ -27,6 +26,7 @@ use plumb_engine::settings::Group;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Event, IoStream, Statistic, Unit};
 use plumb_host::device::DeviceDescription;
+use plumb_record::Record;
 use plumb_units::{RowCount, path_of_text, path_text};
 use plumb_workload::{Decides, Parameter, WORKLOADS, Work, Workload};
 use serde::{Deserialize, Serialize};

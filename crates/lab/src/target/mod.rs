@@ -20,10 +20,10 @@ use crate::LabError;
 use crate::bundle::{Environment, Settled};
 use crate::canary::Canary;
 use crate::observer::Observer;
-use crate::record::Record;
 use crate::vocabulary::{Assignment, TakesEffect, Vocabulary};
 use plumb_calibrate::Calibration;
 use plumb_engine::instance::Cancel;
+use plumb_record::Record;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

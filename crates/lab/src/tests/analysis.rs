@@ -7,12 +7,12 @@ use crate::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, S
 use crate::canary::Canary;
 use crate::fixture;
 use crate::plan::{Plan, PlanOptions, Until};
-use crate::record::{
-    Circumstance, Fact, Held, HostCpu, IoFunction, IoTally, Phase, Receipt, Record, SettingRow, StatisticRow,
-};
 use crate::study::parse;
 use crate::target::embedded::Engine;
 use plumb_events::Unit;
+use plumb_record::{
+    Circumstance, Fact, Held, HostCpu, IoFunction, IoTally, Phase, Receipt, Record, SettingRow, StatisticRow,
+};
 
 /// How a made-up machine answers to the settings.
 struct Machine {
@@ -29,7 +29,9 @@ struct Machine {
 }
 
 fn held() -> Vec<Receipt> {
-    ["sort_direct_writes", "sort_area_size"].map(|name| fixture::receipt(name, Held::Held, "seen")).to_vec()
+    ["sort_direct_writes", "sort_area_size"]
+        .map(|name| plumb_record::fixture::receipt(name, Held::Held, "seen"))
+        .to_vec()
 }
 
 const SECOND: u64 = 1_000_000_000;
@@ -74,7 +76,7 @@ fn contents(plan: &Plan, settled: Settled, mut record: impl FnMut(usize, &[Strin
 
 /// A record of so many seconds with receipts that hold.
 fn lasting(seconds: f64) -> Record {
-    let mut record = fixture::record((seconds * 1e9) as u64, 2);
+    let mut record = plumb_record::fixture::record((seconds * 1e9) as u64, 2);
     record.receipts = held();
     record
 }
@@ -176,7 +178,7 @@ fn a_claim_of_much_is_refuted_by_little() {
 fn a_contradicted_receipt_makes_the_claims_of_its_arms_invalid() {
     let receipts = || {
         let mut receipts = held();
-        receipts.push(fixture::receipt(
+        receipts.push(plumb_record::fixture::receipt(
             "filesystemio_options",
             Held::Contradicted,
             "0 of 6 files are direct",
@@ -198,12 +200,12 @@ fn a_contradicted_receipt_makes_the_claims_of_its_arms_invalid() {
 fn a_treatment_without_a_receipt_is_never_proved() {
     let receipts = || {
         vec![
-            fixture::receipt(
+            plumb_record::fixture::receipt(
                 "sort_direct_writes",
                 Held::NotChecked,
                 "the sort fitted in memory: this setting had no effect",
             ),
-            fixture::receipt("sort_area_size", Held::Held, "seen"),
+            plumb_record::fixture::receipt("sort_area_size", Held::Held, "seen"),
         ]
     };
     let context = study(&Machine { direct: 0.5, receipts, ..flat() }, 5);
@@ -257,7 +259,7 @@ fn figures_that_cannot_be_are_impossible() {
 #[test]
 fn more_processor_time_than_processors_is_impossible() {
     // Twenty servers on eight processors, each half of its time on one.
-    let context = analyse(&contents(&plan(1), COLD, |_, _| fixture::record(1_000_000_000, 20)));
+    let context = analyse(&contents(&plan(1), COLD, |_, _| plumb_record::fixture::record(1_000_000_000, 20)));
     let line = context.claims[0].verdict.to_string();
     assert!(
         line.starts_with("IMPOSSIBLE: run ") && line.ends_with("10.00 s of CPU in 1.00 s on 8 processors"),
@@ -298,7 +300,7 @@ fn a_rate_beyond_the_calibration_is_impossible() {
         let mut record = lasting(1.0);
         record.receipts.push(Receipt {
             asked: "setall".to_string(),
-            ..fixture::receipt("filesystemio_options", Held::Held, "direct")
+            ..plumb_record::fixture::receipt("filesystemio_options", Held::Held, "direct")
         });
         record
     });

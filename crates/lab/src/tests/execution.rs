@@ -2,13 +2,13 @@
 
 use super::{bundle, plan, run, run_within};
 use crate::bundle::{Bundle, EndFile, Ended, MANIFEST, Reservation, Stop, record_name};
-use crate::fixture::{self, Scripted};
-use crate::record::{Held, Receipt};
+use crate::fixture::Scripted;
 use crate::report::publish;
 use crate::target::RunError;
 use crate::target::embedded::Engine;
 use crate::verify::verify;
 use crate::vocabulary::Assignment;
+use plumb_record::{Held, Receipt};
 use plumb_units::Nanos;
 use std::fs;
 use std::path::Path;
@@ -17,12 +17,14 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Receipts that hold for what is varied.
 fn receipts() -> Vec<Receipt> {
-    ["sort_direct_writes", "sort_area_size"].map(|name| fixture::receipt(name, Held::Held, "seen")).to_vec()
+    ["sort_direct_writes", "sort_area_size"]
+        .map(|name| plumb_record::fixture::receipt(name, Held::Held, "seen"))
+        .to_vec()
 }
 
 fn steady() -> Scripted {
     Scripted::new(|run, _: &[Assignment]| {
-        let mut record = fixture::record(SECOND + run as u64 * 1_000, 2);
+        let mut record = plumb_record::fixture::record(SECOND + run as u64 * 1_000, 2);
         record.receipts = receipts();
         Ok(record)
     })
@@ -70,7 +72,7 @@ fn a_failing_run_marks_its_block_and_three_failed_blocks_end_the_study() {
         let failing = failures.clone();
         let mut target = Scripted::new(move |run, _: &[Assignment]| match failing.contains(&run) {
             true => Err(RunError::Failed("signal 11".to_string().into())),
-            false => Ok(fixture::record(SECOND, 2)),
+            false => Ok(plumb_record::fixture::record(SECOND, 2)),
         });
         assert_eq!(run(&mut bundle, &mut target).expect("it runs"), stop, "{failures:?}");
         let context = publish(&mut bundle).expect("it is written");
@@ -95,7 +97,7 @@ fn a_wrong_result_marks_its_block_and_makes_its_claims_invalid() {
         .position(|cell| plan.arm_name(cell.arm) == "direct=TRUE area=2M")
         .expect("an arm");
     let mut target = Scripted::new(move |run, _: &[Assignment]| {
-        let mut record = fixture::record(SECOND, 2);
+        let mut record = plumb_record::fixture::record(SECOND, 2);
         record.receipts = receipts();
         record.checks[0].passed = run != wrong + place;
         Ok(record)
@@ -120,7 +122,7 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     let mut first = bundle(directory.path(), &plan(9));
     let mut stopped = Scripted::new(|run, _: &[Assignment]| match run {
         18 => Err(RunError::Interrupted),
-        _ => Ok(fixture::record(SECOND, 2)),
+        _ => Ok(plumb_record::fixture::record(SECOND, 2)),
     });
     assert_eq!(run(&mut first, &mut stopped).expect("it stops"), Stop::Interrupted);
     publish(&mut first).expect("it is written");
@@ -163,7 +165,7 @@ fn a_study_that_may_go_on_shows_no_figure_and_one_that_was_ended_cannot_go_on() 
     let mut first = bundle(directory.path(), &plan(9));
     let mut stopped = Scripted::new(|run, _: &[Assignment]| match run {
         48 => Err(RunError::Interrupted),
-        _ => Ok(fixture::record(SECOND, 2)),
+        _ => Ok(plumb_record::fixture::record(SECOND, 2)),
     });
     assert_eq!(run(&mut first, &mut stopped).expect("it stops"), Stop::Interrupted);
     let said = publish(&mut first).expect("it is written");
@@ -187,7 +189,7 @@ fn a_budget_ends_a_study_for_good() {
     let mut bundle = bundle(directory.path(), &plan(9));
     let mut stopped = Scripted::new(|run, _: &[Assignment]| match run {
         48 => Err(RunError::Interrupted),
-        _ => Ok(fixture::record(SECOND, 2)),
+        _ => Ok(plumb_record::fixture::record(SECOND, 2)),
     });
     run(&mut bundle, &mut stopped).expect("it stops");
     bundle.end(EndFile { stop: Stop::Budget, end_ns: 1 }).expect("it is written");

@@ -1,8 +1,8 @@
 //! What runs are compared by: a figure of their record.
 
-use crate::record::Record;
 use plumb_events::Unit;
 use plumb_proof::verdict::Better;
+use plumb_record::Record;
 use serde::Serialize;
 
 /// Where in a record a figure stands.
@@ -218,12 +218,11 @@ impl Measure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
-    use crate::record::StatisticRow;
+    use plumb_record::StatisticRow;
 
     #[test]
     fn a_figure_may_be_taken_by_another_or_without_it() {
-        let mut record = fixture::record(1_000_000_000, 1);
+        let mut record = plumb_record::fixture::record(1_000_000_000, 1);
         let row = |name: &str, unit, total| StatisticRow { name: name.to_string(), unit, total };
         record.statistics = vec![
             row("physical writes from cache", Unit::Count, 30),

@@ -12,10 +12,10 @@
 
 mod measure;
 
-pub use crate::record::Seen;
 pub use measure::{Figure, Join, Measure};
 pub use plumb_engine::settings::TakesEffect;
 pub use plumb_proof::verdict::Better;
+pub use plumb_record::Seen;
 
 use plumb_workload::{Work, Workload};
 use serde::{Deserialize, Serialize, Serializer};

@@ -6,8 +6,8 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
 use plumb_lab::compare::compare;
-use plumb_lab::record::RunState;
 use plumb_lab::{bundle, document};
+use plumb_record::RunState;
 use plumb_report::html;
 
 /// Compares them.

@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use plumb_lab::bundle::STUDY;
 use plumb_lab::loops::{self, FILE_SYSTEMS, FileSystem, LoopMount};
-use plumb_lab::outside;
 use plumb_lab::study::catalog;
+use plumb_record::outside;
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
 

@@ -14,8 +14,8 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
 use plumb_lab::evidence::{Asked, Evidence};
-use plumb_lab::record::Record;
 use plumb_lab::{Stage, assemble, device_probe, document, stored, workload};
+use plumb_record::Record;
 
 /// Builds the index.
 ///

@@ -4,7 +4,7 @@ use crate::arguments::Trace;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
-use plumb_lab::trace::{self, Options};
+use plumb_record::trace::{self, Options};
 
 /// Prints them.
 ///

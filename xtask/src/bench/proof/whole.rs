@@ -15,12 +15,12 @@ use plumb_lab::analysis::analyse;
 use plumb_lab::analysis::result::{Analysis, ClaimOutcome};
 use plumb_lab::bundle::{Contents, EndFile, Ended, Environment, RunRecord, Settled, Stop};
 use plumb_lab::plan::{Plan, PlanOptions, Until};
-use plumb_lab::record::{Header, Held, Host, Phase as PhaseSpan, Receipt, Record, Seen};
 use plumb_lab::study;
 use plumb_lab::target::embedded::Engine;
 use plumb_proof::calibration::{Scale, Share, each};
 use plumb_proof::random::Generator;
 use plumb_proof::synthetic::{Noise, Study};
+use plumb_record::{Header, Held, Host, Phase as PhaseSpan, Receipt, Record, Seen};
 use std::fmt::Write as _;
 
 /// s_d: deviation of the log-ratio of two runs.

@@ -3,11 +3,11 @@
 use super::super::Evidence;
 use super::{Finding, counted};
 use crate::evidence::CtasDone;
-use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
 use plumb_engine::transaction::Logging;
 use plumb_events::Statistic;
+use plumb_record::Receipt;
 use plumb_units::{Bytes, RowCount};
 
 /// How far the mean length of rows may be from that of their shape.

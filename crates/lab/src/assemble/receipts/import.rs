@@ -3,9 +3,9 @@
 use super::super::Evidence;
 use super::{Finding, counted};
 use crate::evidence::ImportDone;
-use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_events::Statistic;
+use plumb_record::Receipt;
 use plumb_units::{Bytes, RowCount};
 
 /// A receipt for each.

@@ -3,12 +3,12 @@
 use super::super::Evidence;
 use super::{Finding, counted, pages_untold};
 use crate::evidence::{FileEvidence, FileRole, LogDone};
-use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_host::priority;
 use plumb_io::{DirectIo, Durability};
+use plumb_record::Receipt;
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::path::{Path, PathBuf};
 

@@ -29,12 +29,12 @@ pub(super) use sort::given_cost;
 
 use super::{Evidence, memory};
 use crate::evidence::FileEvidence;
-use crate::record::{Held, Receipt};
 use crate::settings;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
 use plumb_engine::settings::Group;
 use plumb_host::limits;
+use plumb_record::{Held, Receipt};
 use plumb_units::{Bytes, RowCount};
 
 /// What a rule found.

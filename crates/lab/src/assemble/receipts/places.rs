@@ -5,9 +5,9 @@ use super::super::Evidence;
 use super::{Finding, counted};
 use crate::evidence::{FileEvidence, FileRole, PlaceAsked};
 use crate::place::Placed;
-use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::storage::tablespace::Purpose;
+use plumb_record::Receipt;
 use std::collections::BTreeSet;
 
 /// A receipt for each word that placed something.

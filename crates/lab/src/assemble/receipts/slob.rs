@@ -6,10 +6,10 @@
 use super::super::Evidence;
 use super::{Finding, counted};
 use crate::evidence::SlobDone;
-use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::Setting;
 use plumb_events::{Event, Role, SessionKind, Statistic};
+use plumb_record::Receipt;
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::slob::{Hotspot, Kind, SLOB};
 
@@ -235,7 +235,7 @@ fn work_loop(done: &SlobDone) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Held;
+    use plumb_record::Held;
     use plumb_units::Nanos;
     use plumb_workload::Work;
     use plumb_workload::slob::SlobSpec;

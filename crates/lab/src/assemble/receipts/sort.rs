@@ -6,8 +6,9 @@ use super::{BEYOND_MEMORY, Finding, beyond_memory, counted};
 use plumb_engine::Setting;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
-use plumb_engine::sort::summary::{Divided, SortServerSummary};
+use plumb_engine::sort::summary::Divided;
 use plumb_engine::storage::tablespace::Purpose;
+use plumb_events::SortServerSummary;
 use plumb_events::{IoStream, Role, Statistic};
 use plumb_units::{Bytes, RowCount};
 

@@ -3,10 +3,10 @@
 use super::super::Evidence;
 use super::{Finding, pages_untold};
 use crate::evidence::{FileRole, LogStart};
-use crate::record::Receipt;
 use crate::vocabulary::Seen;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_host::readings::Residency;
+use plumb_record::Receipt;
 use plumb_units::{Bytes, RowCount};
 
 /// What a log file may have at the start of a run: the record of a checkpoint, the ends of what it waited for, each a log block or
@@ -74,7 +74,7 @@ fn cold(cached: Option<&Residency>, untold: Option<String>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Held;
+    use plumb_record::Held;
 
     fn start() -> LogStart {
         LogStart {

@@ -2,7 +2,6 @@
 
 use super::Provenance;
 use crate::document::run;
-use crate::record::Host;
 use plumb_calibrate::{
     Answer, AnswerSource, Buffers, Calibration, DeviceEnvironment, DeviceEvidence, DurableMethod,
     DurablePoint, Estimate, FigureKind, Load, LoadMeasurement, LogSpace, MainFigure, Measurement, Mode,
@@ -11,6 +10,7 @@ use plumb_calibrate::{
 };
 use plumb_events::LatencyHistogram;
 use plumb_io::{DirectIo, MethodKind};
+use plumb_record::Host;
 use plumb_units::{Bytes, Nanos};
 
 /// Nine repeats within half a per cent.

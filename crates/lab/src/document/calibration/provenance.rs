@@ -1,9 +1,9 @@
 //! The program and the machine that made a calibration: record.json of its bundle.
 
-use crate::record::{Device, Host};
 use crate::{assemble, host};
 use plumb_calibrate::Calibration;
 use plumb_host::device::DeviceDescription;
+use plumb_record::{Device, Host};
 use serde::{Deserialize, Serialize};
 
 /// The program and the machine that made a calibration.

@@ -3,7 +3,7 @@
 use super::{test_cells, test_columns};
 use crate::compare::{Comparison, Group, Period, names};
 use crate::document::run::{TopEvent, top_events};
-use crate::record::{Record, WaitEvent};
+use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Average, Count, Percent, Reading, Seconds, SparsePercent};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, short_micros};
 use plumb_report::table::{Cell, Column, Table};

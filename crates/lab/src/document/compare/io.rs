@@ -2,7 +2,7 @@
 
 use super::{figures, test_cells, test_columns};
 use crate::compare::{Comparison, Group, names, tallies};
-use crate::record::IoTally;
+use plumb_record::IoTally;
 use plumb_report::Section;
 use plumb_report::cells;
 use plumb_report::format::{Average, Decimal, PerSecond, Reading, Size};
@@ -31,7 +31,7 @@ fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
     for name in names(group, &comparison.first.runs, &comparison.second.runs) {
         let side = |of: fn(IoTally) -> u64| {
             comparison.sides().map(|period| {
-                let own = |run: &crate::record::Record| {
+                let own = |run: &plumb_record::Record| {
                     let all = tallies(group, run);
                     all.into_iter().find(|(known, _)| *known == name).map_or(0, |(_, tally)| of(tally)) as f64
                 };

@@ -6,10 +6,10 @@ use crate::compare::{
 };
 use crate::document::browser;
 use crate::document::run::fixture::large_sort;
-use crate::record::{Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
 use crate::vocabulary::Measure;
 use plumb_events::Unit;
 use plumb_proof::verdict::{Change, Verdict};
+use plumb_record::{Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
 use plumb_report::{html, text};
 
 /// The run of the second side: half the CPU, no waits for free buffers, a larger sort area, another host.

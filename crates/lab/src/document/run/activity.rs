@@ -1,7 +1,7 @@
 //! Instance Activity Stats: counters with their rates.
 
-use crate::record::Record;
 use plumb_events::Unit;
+use plumb_record::Record;
 use plumb_report::format::{Count, PerSecond, Total};
 use plumb_report::table::{Cell, Table};
 use plumb_report::{Section, cells};

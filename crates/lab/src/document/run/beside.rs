@@ -3,7 +3,7 @@
 //! The columns are those of collectl and iostat: reads and writes apart, then both together. Queue and wait follow from the
 //! kernel's times: the queue is the weighted time over the elapsed one, the wait the time of requests over their number.
 
-use crate::record::{Beside, DeviceSample, DeviceTally, HostCpu, Record, Sample};
+use plumb_record::{Beside, DeviceSample, DeviceTally, HostCpu, Record, Sample};
 use plumb_report::format::{Count, Decimal, Duration, Percent, Seconds, Size, grouped};
 use plumb_report::profile::axis_end;
 use plumb_report::strip::{Strip, StripLine};

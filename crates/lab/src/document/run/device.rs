@@ -1,6 +1,6 @@
 //! What lies under each path, and what it can do.
 
-use crate::record::{
+use plumb_record::{
     Device, DeviceLimits, DirectIoAnswer, IoUringAnswer, LimitShare, MeasuredLimits, MixLimit, Record,
     StoredCalibration,
 };

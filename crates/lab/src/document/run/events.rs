@@ -1,6 +1,6 @@
 //! Wait events: the top ones, by class, and in full.
 
-use crate::record::{Record, WaitEvent};
+use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Average, Count, Figure, Percent, Seconds};
 use plumb_report::table::{Cell, Row, RowKind, Table};
 use plumb_report::{Section, cells};

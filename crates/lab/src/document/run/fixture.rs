@@ -3,9 +3,9 @@
 //! Its parts agree with each other as a measured run's would: CPU and waits of
 //! the foreground sessions sum to the DB time, and events to the waits.
 
-use crate::record::*;
-use plumb_engine::sort::summary::SortServerSummary;
+use plumb_events::SortServerSummary;
 use plumb_events::{Direction, SessionKind, Unit};
+use plumb_record::*;
 use plumb_units::Bytes;
 
 const MB: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! The first lines: the run's state, its provenance, and the figures to read first.
 
-use crate::record::Record;
+use plumb_record::Record;
 use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Headline, Section, cells};

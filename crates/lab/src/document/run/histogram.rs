@@ -7,7 +7,7 @@
 //! sums to 100; a later part shows only events that reach into it.
 
 use super::events::ordered;
-use crate::record::{Record, WaitEvent};
+use plumb_record::{Record, WaitEvent};
 use plumb_report::Section;
 use plumb_report::format::{Count, Percent, SparsePercent};
 use plumb_report::table::{Cell, Column, RowKind, Table};

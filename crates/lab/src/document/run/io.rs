@@ -1,8 +1,8 @@
 //! I/O over time, by function and by file.
 
 use super::beside;
-use crate::record::{Completion, IoFunction, IoTally, Phase, ProfileSeries, Record};
 use plumb_events::Direction;
+use plumb_record::{Completion, IoFunction, IoTally, Phase, ProfileSeries, Record};
 use plumb_report::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 use plumb_report::profile::{Band, Chart, Limit, Stream, axis_end};
 use plumb_report::table::{Cell, RowKind, Table};

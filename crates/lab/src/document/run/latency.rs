@@ -1,8 +1,8 @@
 //! How long responses and waits took, as quantiles with the count behind each.
 
 use super::events::ordered;
-use crate::record::Record;
 use plumb_events::LatencyHistogram;
+use plumb_record::Record;
 use plumb_report::Section;
 use plumb_report::format::{Count, Duration, PerSecond, Total};
 use plumb_report::table::{Cell, RowKind, Table};

@@ -1,6 +1,6 @@
 //! Memory, load and the host's CPU: the first page of an AWR report.
 
-use crate::record::{HostCpu, Record};
+use plumb_record::{HostCpu, Record};
 use plumb_report::format::{Count, Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
 use plumb_report::table::{Cell, RowKind, Table, Tone};
 use plumb_report::{Section, cells};

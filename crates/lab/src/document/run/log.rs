@@ -1,10 +1,8 @@
 //! The log's requests, and what reached its device; the requests of a trace.
 
 use super::beside::busy_devices;
-use crate::record::{
-    Beside, DeviceSample, DeviceTally, LogIo, Record, TraceBucket, TracePoint, TraceSummary,
-};
 use plumb_events::Direction;
+use plumb_record::{Beside, DeviceSample, DeviceTally, LogIo, Record, TraceBucket, TracePoint, TraceSummary};
 use plumb_report::format::{Average, Count, Decimal, Duration, Figure, Size, grouped};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, duration, short_micros};
 use plumb_report::table::{Facts, Table};
@@ -186,7 +184,7 @@ fn seconds(trace: &TraceSummary) -> Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Sample;
+    use plumb_record::Sample;
 
     #[test]
     fn devices_are_drawn_on_the_clock_of_the_trace() {

@@ -33,7 +33,7 @@ pub(super) use io::moved;
 pub(super) use result::findings_table;
 pub(super) use settings::settings as settings_section;
 
-use crate::record::{Record, Validity};
+use plumb_record::{Record, Validity};
 use plumb_report::{Document, Section, State, text};
 
 /// What a run's report says.
@@ -41,7 +41,8 @@ use plumb_report::{Document, Section, State, text};
 pub fn document(record: &Record) -> Document {
     let header = &record.header;
     let validity = record.validity();
-    let state = State { of: "Run".to_string(), word: validity.words(), tone: validity.tone() };
+    let state =
+        State { of: "Run".to_string(), word: validity.words(), tone: super::tone_of_validity(&validity) };
     let Validity { basis, reasons, .. } = validity;
     Document {
         title: header.title.clone(),

@@ -1,6 +1,6 @@
 //! Whether to believe the run: checks, receipts, and what the figures mean.
 
-use crate::record::{Finding, Held, Record};
+use plumb_record::{Finding, Held, Record};
 use plumb_report::format::Seconds;
 use plumb_report::table::{Cell, Table, Tone};
 use plumb_report::{Section, cells};

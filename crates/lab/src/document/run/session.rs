@@ -1,7 +1,7 @@
 //! One session's snapshot: its time, event by event, down to what no instrument accounts for; and what it counted.
 
-use crate::record::{Record, SessionSnapshot};
 use plumb_events::Unit;
+use plumb_record::{Record, SessionSnapshot};
 use plumb_report::format::{Average, Count, Percent, Seconds, SignedSeconds};
 use plumb_report::table::{RowKind, Table};
 use plumb_report::{Section, cells};
@@ -62,7 +62,7 @@ mod tests {
     use super::super::document;
     use super::super::fixture::large_sort;
     use super::*;
-    use crate::record::{SessionTime, WaitEvent};
+    use plumb_record::{SessionTime, WaitEvent};
     use plumb_report::text;
 
     fn event(name: &str, waits: u64, time_ns: u64) -> WaitEvent {

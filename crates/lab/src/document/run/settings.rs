@@ -1,6 +1,6 @@
 //! What was asked of the workload, and the settings as the run had them, those that someone chose first.
 
-use crate::record::{ParameterRow, SettingRow};
+use plumb_record::{ParameterRow, SettingRow};
 use plumb_report::table::{RowKind, Table};
 use plumb_report::{Section, cells};
 

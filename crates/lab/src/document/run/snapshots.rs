@@ -1,6 +1,6 @@
 //! The snapshots within a run: one row between each and the next.
 
-use crate::record::{Interval, Record, WaitEvent};
+use plumb_record::{Interval, Record, WaitEvent};
 use plumb_report::format::{Decimal, PerSecond, Percent, Seconds, Throughput};
 use plumb_report::table::Table;
 use plumb_report::{Section, cells};

@@ -1,7 +1,7 @@
 //! What the sort did: work areas, runs, merges and how they were decided.
 
-use crate::record::{Record, Sort};
-use plumb_engine::sort::summary::SortServerSummary;
+use plumb_events::SortServerSummary;
+use plumb_record::{Record, Sort};
 use plumb_report::format::{Count, Figure, Percent, Size};
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Section, cells};

@@ -5,8 +5,8 @@
 //! characters; it says nothing that the report does not.
 
 use super::{device, events, head, io, time};
-use crate::record::{LimitShare, MixLimit, Phase, Record};
 use plumb_events::Direction;
+use plumb_record::{LimitShare, MixLimit, Phase, Record};
 use plumb_report::Summary;
 use plumb_report::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 

@@ -3,11 +3,11 @@
 use super::fixture::{empty, large_sort};
 use super::{document, sections};
 use crate::document::browser;
-use crate::record::{
+use plumb_events::LatencyHistogram;
+use plumb_record::{
     Beside, Circumstance, DeviceLimits, DeviceSample, DeviceTally, Fact, Held, Phase, Receipt, Record,
     RecordError, Response, RunState, Sample,
 };
-use plumb_events::LatencyHistogram;
 use plumb_report::{html, summary, text};
 use plumb_units::Nanos;
 
@@ -28,7 +28,7 @@ fn invalid() -> Record {
     record.checks[1].passed = false;
     record.checks[1].detail = "rowid file 1 block 17 slot 3 is missing".to_string();
     record.receipts[0] = Receipt {
-        seen: crate::record::Seen::Outside,
+        seen: plumb_record::Seen::Outside,
         setting: "filesystemio_options".to_string(),
         asked: "directio".to_string(),
         evidence: "no O_DIRECT in the open flags of users01.dbf".to_string(),

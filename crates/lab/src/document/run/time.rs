@@ -5,8 +5,8 @@
 //! used inside waits is a part of them and stands beside them.
 
 use super::events;
-use crate::record::{Record, SessionTime};
 use plumb_events::SessionKind;
+use plumb_record::{Record, SessionTime};
 use plumb_report::format::{Figure, Percent, Seconds, SignedSeconds};
 use plumb_report::table::{Cell, Column, RowKind, Table, Tone};
 use plumb_report::{Block, Part, Parts, Section, cells};

@@ -7,8 +7,6 @@ use crate::analysis::result::*;
 use crate::bundle::Environment;
 use crate::document::run::fixture::large_sort;
 use crate::fixture;
-use crate::record::RunState;
-use crate::record::{Finding, IoProfile, ProfileSeries};
 use crate::study::{Study, parse};
 use crate::target::embedded::Engine;
 use crate::vocabulary::Assignment;
@@ -17,6 +15,8 @@ use plumb_proof::equivalence::Equivalence;
 use plumb_proof::noise::Floor;
 use plumb_proof::order::{After, Group, OrderReport};
 use plumb_proof::verdict::{Aim, Change, More, Verdict};
+use plumb_record::RunState;
+use plumb_record::{Finding, IoProfile, ProfileSeries};
 
 const MS: u64 = 1_000_000;
 const BLOCKS: u64 = 9;

@@ -2,7 +2,7 @@
 
 use super::order;
 use crate::analysis::result::{Analysis, Counted, StudyRun};
-use crate::record::RunState;
+use plumb_record::RunState;
 use plumb_report::format::{Change, Count, Reading, Seconds};
 use plumb_report::table::{Cell, Column, RowKind, Table, Tone};
 use plumb_report::{Block, Section};
@@ -60,10 +60,10 @@ fn cells(analysis: &Analysis, run: &StudyRun, references: &BTreeMap<u64, f64>) -
         Counted::No { reason } => ("NO", reason.as_str()),
     };
     let state = match run.validity {
-        Some(state) => Cell::from(state.word()).with_tone(state.tone()),
+        Some(state) => Cell::from(state.word()).with_tone(crate::document::tone_of_run(state)),
         None => Cell::from("unfinished").with_tone(Tone::Bad),
     };
-    let doubts = crate::record::headline(&run.doubtful).join(", ");
+    let doubts = plumb_record::headline(&run.doubtful).join(", ");
     // Which receipts held is worth a line only where not all did.
     let remark = match (reason, run.validity) {
         // A study that verifies nothing says so where its claims are, and not run by run.

@@ -111,7 +111,7 @@ impl Declared {
         }
         let text = match &self.from {
             Some(name) => {
-                crate::outside::text(&fresh(name)?.0).map_err(|error| format!("{name}: {error}"))?
+                plumb_record::outside::text(&fresh(name)?.0).map_err(|error| format!("{name}: {error}"))?
             }
             None => printed.to_string(),
         };

@@ -9,14 +9,9 @@
 
 use super::secret::HIDDEN;
 use super::{figure, receipt};
-use crate::calendar::Moment;
 use crate::disturbance::{self, Moved, Stretch, Watched};
 use crate::hex::hex;
 use crate::host::{self, CpuTimes};
-use crate::record::{
-    Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
-    SessionTime, SettingRow,
-};
 use crate::sampler::lost;
 use crate::target::Failure;
 use crate::vocabulary::Assignment;
@@ -24,6 +19,11 @@ use crate::written::{self, Written};
 use plumb_events::{SessionKind, clock};
 use plumb_host::process::{self, Ended, Looks};
 use plumb_host::readings::DiskStats;
+use plumb_record::calendar::Moment;
+use plumb_record::{
+    Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
+    SessionTime, SettingRow,
+};
 use plumb_units::{Bytes, Nanos, path_of_text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -36,7 +36,6 @@ use super::child::{self, Request};
 use super::{Opening, Preparation, RunError, Target};
 use crate::bundle::{Environment, Settled};
 use crate::place::Places;
-use crate::record::Record;
 use crate::study::Study;
 use crate::vocabulary::{
     Assignment, Better, Figure, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,
@@ -46,6 +45,7 @@ use crate::{LabError, assemble, settle};
 use plumb_engine::instance::Cancel;
 use plumb_host::device::DeviceDescription;
 use plumb_host::process;
+use plumb_record::Record;
 use plumb_units::path_text;
 use plumb_workload::{Work, Workload};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Receipts that a study declares of a command: what must be seen of its processes in the arms where a level says so,
 //! and must not be seen in the others.
 
-use crate::record::{CommandRun, Held, Receipt, Seen};
 use glob::Pattern;
+use plumb_record::{CommandRun, Held, Receipt, Seen};
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -190,7 +190,7 @@ fn has_flag(octal: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::OpenedFile;
+    use plumb_record::OpenedFile;
 
     fn declared(text: &str) -> Declared {
         toml::from_str(text).expect("well formed")

@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn what_is_known_of_the_whole_run_alone_is_left_out_of_a_period_and_named() {
-        use crate::record::{LogIo, Response, SessionSnapshot, TraceSummary};
+        use crate::{LogIo, Response, SessionSnapshot, TraceSummary};
         let mut record = fixture::record(200_000, 1);
         record.intervals = (0..4).map(interval).collect();
         let mut latency = plumb_events::LatencyHistogram::default();

@@ -108,7 +108,8 @@ impl Record {
 }
 
 /// The sentence with a capital.
-pub(crate) fn capital(sentence: &str) -> String {
+#[must_use]
+pub fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -10,9 +10,9 @@ use std::path::Path;
 /// Bytes of a file of text at most: some ten times the record of a day with a snapshot a second.
 pub const TEXT_MOST: u64 = 256 << 20;
 /// Bytes of a trace at most: some 400 million requests.
-pub(crate) const TRACE_MOST: u64 = 4 << 30;
+pub const TRACE_MOST: u64 = 4 << 30;
 /// Bytes at most of a file that a study writes over and puts back.
-pub(crate) const WRITTEN_MOST: u64 = 1 << 30;
+pub const WRITTEN_MOST: u64 = 1 << 30;
 
 /// Reads a file of text.
 ///

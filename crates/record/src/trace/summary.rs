@@ -1,7 +1,7 @@
 //! What of a trace goes into the record: sums by session, histograms, and a sample to draw.
 
 use super::{Request, RunTrace};
-use crate::record::{TraceBucket, TracePoint, TraceSession, TraceSummary};
+use crate::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 use plumb_events::Direction;
 
 /// Requests that are drawn, spread over the run, and the slowest besides.
@@ -86,12 +86,12 @@ fn points(trace: &RunTrace) -> Vec<TracePoint> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::run;
     use super::*;
+    use crate::fixture;
 
     #[test]
     fn sums_and_histograms_are_by_direction() {
-        let found = summary(&run(), 0);
+        let found = summary(&fixture::trace(), 0);
         assert_eq!((found.requests, found.dropped), (11, 3));
         let sums: Vec<_> = found
             .sessions
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn of_many_requests_some_are_drawn_and_the_slowest_always() {
-        let mut trace = run();
+        let mut trace = fixture::trace();
         let one = trace.sessions[0].requests[0];
         let many = (0..100_000).map(|number| Request { begin_ns: number, latency_ns: 5, ..one });
         trace.sessions[0].requests = many.collect();

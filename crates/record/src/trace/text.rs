@@ -2,7 +2,7 @@
 
 use super::summary::{histogram, tally};
 use super::{Request, RunTrace};
-use crate::record::{TraceBucket, TraceSession};
+use crate::{TraceBucket, TraceSession};
 use plumb_events::Direction;
 use plumb_units::{Bytes, COLUMN_MOST, Nanos, RowCount};
 use std::fmt::Write as _;
@@ -143,18 +143,18 @@ fn write_sums(text: &mut String, sums: &[TraceSession]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::run;
     use super::*;
+    use crate::fixture;
 
     #[test]
     fn requests_print_one_a_line_with_histograms_and_averages() {
         let options = Options { lines: true, ..Options::default() };
-        insta::assert_snapshot!("trace", render(&run(), &options).expect("all sessions"));
+        insta::assert_snapshot!("trace", render(&fixture::trace(), &options).expect("all sessions"));
     }
 
     #[test]
     fn names_of_any_length_are_printed() {
-        let mut trace = run();
+        let mut trace = fixture::trace();
         let long = "n".repeat(70_000);
         trace.sessions[0].name = long.clone();
         trace.kinds.iter_mut().for_each(|kind| kind.event = long.clone());
@@ -164,8 +164,9 @@ mod tests {
 
     #[test]
     fn one_session_may_be_asked_for_and_only_one_that_is_there() {
-        let of =
-            |session: &str| render(&run(), &Options { session: session.to_string(), ..Options::default() });
+        let of = |session: &str| {
+            render(&fixture::trace(), &Options { session: session.to_string(), ..Options::default() })
+        };
         let text = of("dbw").expect("there is one");
         assert!(text.contains("DBW0") && !text.contains("session p000"), "{text}");
         let refused = of("LGWR").expect_err("there is none");

@@ -6,7 +6,6 @@
 //! run invalid, but its headline says so behind the state.
 
 use super::{Fact, Held, Record, circumstance};
-use plumb_report::table::Tone;
 use serde::{Deserialize, Serialize};
 
 /// The state that heads every report.
@@ -31,14 +30,6 @@ impl RunState {
             RunState::Invalid => "INVALID",
         }
     }
-
-    pub(crate) const fn tone(self) -> Tone {
-        match self {
-            RunState::Valid => Tone::Good,
-            RunState::Unverified => Tone::Open,
-            RunState::Invalid => Tone::Bad,
-        }
-    }
 }
 
 /// The state with what it rests on.
@@ -61,14 +52,6 @@ impl Validity {
         let mut words = vec![self.state.word().to_string()];
         words.extend(circumstance::headline(&self.doubtful));
         words.join(", ")
-    }
-
-    /// The colour of these words.
-    pub(crate) fn tone(&self) -> Tone {
-        match self.state {
-            RunState::Valid if !self.doubtful.is_empty() => Tone::Open,
-            state => state.tone(),
-        }
     }
 }
 

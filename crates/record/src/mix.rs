@@ -1,6 +1,5 @@
-//! What the device does of a workload's own mix of reads and writes, beside what the workload reached of it.
+//! The device's rate for a workload's own mix of reads and writes, and the rate that it reached.
 
-use crate::device_mix;
 use serde::{Deserialize, Serialize};
 
 /// The mix of a workload on its device.
@@ -55,7 +54,7 @@ impl MixLimit {
     #[must_use]
     pub fn share(&self) -> Option<[f64; 3]> {
         let of_its_mix = |(percent, rate): (u8, Option<MixRate>)| {
-            rate.filter(|_| device_mix::is_near(percent, self.reached_write_percent))
+            rate.filter(|_| is_near_mix(percent, self.reached_write_percent))
         };
         let known: Vec<MixRate> = self.points().into_iter().filter_map(of_its_mix).collect();
         let mean = known.iter().map(|rate| rate.median).sum::<f64>() / known.len() as f64;
@@ -88,6 +87,13 @@ impl MixLimit {
             self.outstanding
         )
     }
+}
+
+/// True if a point measured with `point` writes in a hundred requests stands for work that made
+/// `own`. Two measurements of one point differ by more than 2.
+#[must_use]
+pub fn is_near_mix(point: u8, own: f64) -> bool {
+    (f64::from(point) - own).abs() <= 2.0
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ pub use summary::{summary, tally};
 pub use text::{Options, render};
 
 use plumb_events::{Direction, Trace};
-use plumb_io::path_of_number;
 use plumb_units::{Bytes, path_text};
+use std::path::PathBuf;
 
 /// The requests of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct Request {
 impl RunTrace {
     /// Those that a recorder kept.
     #[must_use]
-    pub fn of_run(trace: &Trace) -> RunTrace {
+    pub fn of_run(trace: &Trace, path_of: fn(u32) -> Option<PathBuf>) -> RunTrace {
         let mut run = RunTrace { elapsed_ns: trace.elapsed.0, dropped: trace.dropped, ..RunTrace::default() };
         let mut numbers: Vec<u32> = Vec::new();
         for session in &trace.sessions {
@@ -103,9 +103,8 @@ impl RunTrace {
             let requests = session.requests.iter().map(request).collect();
             run.sessions.push(SessionTrace { name: session.name.clone(), requests });
         }
-        let named = |number: &u32| {
-            path_of_number(*number).map_or_else(|| format!("file {number}"), |path| path_text(&path))
-        };
+        let named =
+            |number: &u32| path_of(*number).map_or_else(|| format!("file {number}"), |path| path_text(&path));
         run.files = numbers.iter().map(named).collect();
         run
     }
@@ -136,51 +135,4 @@ fn place<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
         list.push(value);
         list.len() - 1
     })
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// Two sessions: one that appends to a log, and one that writes blocks in no order.
-    pub(crate) fn run() -> RunTrace {
-        let kind = |stream: &str, event: &str, direction| Kind {
-            stream: stream.to_string(),
-            event: event.to_string(),
-            direction,
-        };
-        let append = |number: u64| Request {
-            begin_ns: 4_000_000 * number,
-            latency_ns: 3_900_000 + 1000 * number,
-            kind: 0,
-            file: 0,
-            offset: 4096 + 512 * number,
-            bytes: 512 * (1 + number % 2),
-        };
-        let block = |number: u64| Request {
-            begin_ns: 1_000_000 * number,
-            latency_ns: 200_000,
-            kind: 1 + (number % 2) as usize,
-            file: 1,
-            offset: 8192 * (number * 7 % 5),
-            bytes: 8192,
-        };
-        RunTrace {
-            elapsed_ns: 20_000_000,
-            dropped: 3,
-            files: vec![
-                "/data/plumb-run-1/redo01.log".to_string(),
-                "/data/plumb-run-1/users01.dbf".to_string(),
-            ],
-            kinds: vec![
-                kind("log writes", "log file parallel write", Direction::Write),
-                kind("data writes", "db file parallel write", Direction::Write),
-                kind("cache reads", "db file sequential read", Direction::Read),
-            ],
-            sessions: vec![
-                SessionTrace { name: "session p000".to_string(), requests: (0..5).map(append).collect() },
-                SessionTrace { name: "DBW0".to_string(), requests: (0..6).map(block).collect() },
-            ],
-        }
-    }
 }

@@ -232,12 +232,12 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::run;
     use super::*;
+    use crate::fixture;
 
     #[test]
     fn a_trace_reads_back_as_it_was_written() {
-        let trace = run();
+        let trace = fixture::trace();
         let bytes = trace.to_bytes();
         assert_eq!(RunTrace::of_bytes(&bytes), Ok(trace.clone()));
         assert!(bytes.len() < 400, "{} bytes for 11 requests", bytes.len());
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_is_no_trace_or_a_damaged_one_is_refused_in_one_line() {
         let refused = |bytes: &[u8]| RunTrace::of_bytes(bytes).expect_err("refused");
-        let whole = run().to_bytes();
+        let whole = fixture::trace().to_bytes();
         assert_eq!(refused(b"{}"), "it does not begin as a trace does, with \"plumbtrc\"");
         let mut other = whole.clone();
         other[8] = 9;

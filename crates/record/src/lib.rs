@@ -10,28 +10,31 @@
 //! as missing and are never guessed.
 
 mod beside;
+pub mod calendar;
 mod circumstance;
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
 mod interval;
 mod json;
 mod log_io;
 mod mix;
+pub mod outside;
 mod session_snapshot;
-mod trace;
+pub mod trace;
+mod trace_summary;
 mod validity;
 
 pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
-pub(crate) use circumstance::capital;
-pub use circumstance::{Circumstance, Fact, headline};
+pub use circumstance::{Circumstance, Fact, capital, headline};
 pub use interval::{Interval, Period, ProcessUse};
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
-pub use mix::{MixLimit, MixRate};
+pub use mix::{MixLimit, MixRate, is_near_mix};
 pub use session_snapshot::SessionSnapshot;
-pub use trace::{TraceBucket, TracePoint, TraceSession, TraceSummary};
+pub use trace_summary::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
 
-use plumb_engine::sort::summary::SortServerSummary;
-use plumb_events::{Direction, LatencyHistogram, SessionKind, Unit};
+use plumb_events::{Direction, LatencyHistogram, SessionKind, SortServerSummary, Unit};
 use plumb_units::total_of;
 use serde::{Deserialize, Serialize};
 
@@ -822,7 +825,8 @@ pub struct IoTally {
 
 impl IoTally {
     /// Adds requests of the same kind.
-    pub(crate) fn add(&mut self, next: &IoTally) {
+    /// Adds another tally of the same kind.
+    pub fn add(&mut self, next: &IoTally) {
         self.requests += next.requests;
         self.bytes += next.bytes;
         self.time_ns += next.time_ns;
