@@ -6,11 +6,12 @@
 use plumb_engine::cache::CacheReader;
 use plumb_engine::index::btree::BTree;
 use plumb_engine::index::build::{IndexSpec, create_index};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::fetch::RowFetcher;
 use plumb_engine::table::load::load;
 use plumb_engine::{Instance, Layout, Settings, check};
+use plumb_events::Cancel;
 use plumb_events::Role;
 use plumb_types::{Column, ColumnType, RowBatch, RowSource, Schema, SourceError};
 use std::cell::RefCell;

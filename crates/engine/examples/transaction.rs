@@ -2,9 +2,10 @@
 //!
 //!     cargo run --example transaction -- DIRECTORY
 
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_events::Role;
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use std::error::Error;

@@ -40,7 +40,6 @@ mod manifest;
 pub use filling::is_left_over;
 pub use manifest::{CopiedFile, MANIFEST, Manifest, manifest};
 
-use crate::cancel::Cancel;
 use crate::redo::recovery;
 use crate::storage::block::LsnRange;
 use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
@@ -49,6 +48,7 @@ use crate::transaction::Transactions;
 use crate::{EngineError, Instance};
 use blocks::Owned;
 use filling::Filling;
+use plumb_events::Cancel;
 use plumb_events::{Event, IoStream, Session, clock};
 use plumb_io::{
     Arena, Channel, DirectIo, Directory, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation,

@@ -466,8 +466,14 @@ pub enum EngineError {
     #[error("stopped because another server failed")]
     Stopped,
     /// The user asked to stop.
-    #[error("interrupted: what was under way has been removed")]
+    #[error("{}", plumb_events::Interrupted)]
     Interrupted,
+}
+
+impl From<plumb_events::Interrupted> for EngineError {
+    fn from(_: plumb_events::Interrupted) -> EngineError {
+        EngineError::Interrupted
+    }
 }
 
 impl From<plumb_io::Failed> for EngineError {

@@ -15,7 +15,8 @@
 //! | sort a file of records or lines | [`file_sort`], [`line_sort`] |
 //!
 //! ```
-//! use plumb_engine::instance::{Cancel, InitialSizes};
+//! use plumb_engine::instance::InitialSizes;
+//! use plumb_events::Cancel;
 //! use plumb_engine::transaction::{IndexDefinition, Transactions};
 //! use plumb_engine::{Instance, Layout, Settings};
 //! use plumb_events::Role;
@@ -61,7 +62,6 @@
 //! Nothing waits without naming an event.
 
 pub mod access;
-mod cancel;
 pub mod check;
 mod database_id;
 pub mod drop;

@@ -8,8 +8,7 @@
 //! record has them only where they were set.
 
 use crate::EngineError;
-use plumb_units::{BlockSize, Bytes, nearest, parse_count, parse_size};
-use serde::{Deserialize, Serialize};
+use plumb_units::{BlockSize, Bytes, TakesEffect, nearest, parse_count, parse_size};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -55,26 +54,6 @@ impl Group {
     pub const fn is_about_files(self) -> bool {
         matches!(self, Group::Storage | Group::Cache | Group::Io)
     }
-}
-
-/// What has to happen before another value of a setting takes effect, the dearest first. This engine knows the second
-/// and the fourth; servers that are studied know them all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TakesEffect {
-    /// The program is built.
-    Build,
-    /// The database is made.
-    Creation,
-    /// Its files are changed while it is closed.
-    Offline,
-    /// It is started. Written as `run` in bundles of before there were targets to be started.
-    #[serde(alias = "run")]
-    Start,
-    /// It reads its configuration again.
-    Reload,
-    /// A session sets it.
-    Session,
 }
 
 /// How a setting's value is written, and which values it takes.

@@ -26,6 +26,7 @@
 //! The I/O profile keeps 4,096 time buckets per stream and doubles their width
 //! when they are full.
 
+mod cancel;
 pub mod clock;
 mod histogram;
 mod latency;
@@ -38,6 +39,7 @@ mod sort_server;
 mod table;
 mod trace;
 
+pub use cancel::{Cancel, Interrupted};
 pub use clock::now;
 pub use histogram::{BUCKETS, Histogram};
 pub use latency::LatencyHistogram;

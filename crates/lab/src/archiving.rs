@@ -4,6 +4,7 @@
 //! terminal nobody would see that. So a thread beside the work looks twice a second whether a copy has failed, and, only
 //! if so, whether sessions have waited for it since. Where no copies are kept there is no thread.
 
+use crate::observer::WAITS;
 use plumb_engine::Setting;
 use plumb_engine::transaction::Transactions;
 use plumb_events::{Event, locked};
@@ -13,8 +14,6 @@ use std::time::Duration;
 
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// What each line begins with: a study knows those of its runs by it.
-pub const PREFIX: &str = "sessions wait for the archiver: ";
 
 /// Does some work, and has each reason said for which sessions wait for a copy meanwhile, once until it changes.
 pub fn watched<T>(
@@ -67,7 +66,7 @@ fn look(transactions: &Transactions<'_>, say: &(dyn Fn(&str) + Sync), over: &Ove
         };
         let before = std::mem::replace(&mut waits, self::waits(transactions));
         if waits > before && said.as_ref() != Some(&why) {
-            say(&format!("{PREFIX}{why}; they go on when it can be copied"));
+            say(&format!("{WAITS}the archiver: {why}; they go on when it can be copied"));
             said = Some(why);
         }
     }

@@ -2,7 +2,9 @@
 
 use crate::study::StudyError;
 use plumb_engine::EngineError;
+use plumb_events::Interrupted;
 use plumb_host::device::DeviceError;
+use plumb_io::IoError;
 use plumb_record::RecordError;
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::io;
@@ -288,6 +290,15 @@ pub enum LabError {
         /// What the serialiser says.
         source: serde_json::Error,
     },
+    /// A thread could not be started, or a file not reached.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// A run that nothing makes: the parent is another version of this program.
+    #[error("there is no runner {name:?} in this program: start the study with this program itself")]
+    Runner {
+        /// The runner that was asked for.
+        name: String,
+    },
     /// The program cannot be run again for a run of its own.
     #[error("cannot start {} for a run: {source}", program.display())]
     Child {
@@ -296,6 +307,12 @@ pub enum LabError {
         /// What the kernel answered.
         source: io::Error,
     },
+}
+
+impl From<Interrupted> for LabError {
+    fn from(_: Interrupted) -> LabError {
+        EngineError::Interrupted.into()
+    }
 }
 
 /// A cure that only data of ours have.

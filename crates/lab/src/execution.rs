@@ -17,7 +17,7 @@ use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Settled, Stop, errors_nam
 use crate::observer::{Observer, Stage};
 use crate::plan::{Cell, Plan, Until};
 use crate::target::{Failure, Preparation, RunError, Target};
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_events::clock;
 use plumb_units::Nanos;
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use crate::bundle::{Environment, Settled};
 use crate::canary::Canary;
 use crate::target::{Preparation, RunError, Target};
 use crate::vocabulary::Assignment;
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_record::Record;
 
 /// Where nothing ran.

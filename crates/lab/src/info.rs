@@ -8,6 +8,7 @@
 //! process, background sessions too: CPU in user and kernel mode, context switches of both kinds, and kilobytes that were
 //! read from and written to files. What a record does not have is left blank.
 
+use plumb_record::operation::{operations, total};
 use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Figure, Percent};
 
@@ -16,15 +17,6 @@ pub const HEAD: &str = "FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|R
                         DFSR_LAT|DPR_LAT|DFPR_LAT|DFPW_LAT|LFPW_LAT|TOP WAIT|OP|CPU_US/OP|CS/OP|RKB/OP|WKB/OP|";
 
 const MB: f64 = 1024.0 * 1024.0;
-
-/// What counts as an operation: the statistic, and its name; the first that counted something is meant.
-const OPERATIONS: [(&str, &str); 5] = [
-    ("execute count", "statement"),
-    ("rows inserted", "row inserted"),
-    ("sorts (rows)", "row sorted"),
-    ("direct load rows", "row loaded"),
-    ("user commits", "commit"),
-];
 
 /// The columns of a run, under the name of its bundle.
 #[must_use]
@@ -70,11 +62,6 @@ fn short(value: f64) -> String {
     }
 }
 
-/// The growth of a statistic; none where it did not move.
-fn total(run: &Record, name: &str) -> Option<u64> {
-    run.statistics.iter().find(|row| row.name == name).map(|row| row.total).filter(|total| *total > 0)
-}
-
 /// The sessions that were asked for, or else the foreground sessions there were.
 fn sessions(run: &Record) -> usize {
     let asked = run.receipts.iter().find(|receipt| receipt.setting == "sessions");
@@ -102,11 +89,6 @@ fn top_wait(run: &Record) -> String {
         _ => ("DB CPU", run.header.db_cpu_ns),
     };
     format!("{name} {}", Percent::of(time_ns, run.header.db_time_ns).figure()).trim_end().to_string()
-}
-
-/// What the workload's operations are, and how many there were; none where nothing counts them.
-pub(crate) fn operations(run: &Record) -> Option<(&'static str, u64)> {
-    OPERATIONS.iter().find_map(|(statistic, name)| Some((*name, total(run, statistic)?)))
 }
 
 /// What an operation is, and its CPU in microseconds, context switches, kilobytes read and written.

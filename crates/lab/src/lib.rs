@@ -28,7 +28,6 @@ pub mod document;
 mod error;
 pub mod evidence;
 pub mod execution;
-mod hex;
 pub mod host;
 pub mod info;
 pub mod loops;

@@ -16,7 +16,7 @@
 
 use crate::LabError;
 use crate::place;
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_host::owner::Owner;
 use plumb_io::{Directory, EntryKind, Found};
 use plumb_units::Bytes;

@@ -1,6 +1,6 @@
 //! How the laboratory tells its caller about progress. It prints nothing itself.
 
-use plumb_engine::Instance;
+use plumb_events::Recorder;
 use plumb_units::Nanos;
 use std::path::{Path, PathBuf};
 
@@ -16,36 +16,36 @@ pub enum Stage<'a> {
     },
     /// A table is loaded.
     Load {
-        /// The database, whose statistics count the rows.
-        instance: &'a Instance,
+        /// Counts the rows.
+        recorder: &'a Recorder,
         /// Rows to come; 0 where that is not known.
         rows: u64,
     },
     /// An index is built.
     Build {
-        /// The database.
-        instance: &'a Instance,
+        /// Counts the work of the database.
+        recorder: &'a Recorder,
         /// Rows of the table.
         rows: u64,
     },
     /// Rows are imported by transactions.
     Import {
-        /// The database.
-        instance: &'a Instance,
+        /// Counts the work of the database.
+        recorder: &'a Recorder,
         /// Rows to come; 0 where that is not known.
         rows: u64,
     },
     /// Sessions read and update at random.
     RandomIo {
-        /// The database.
-        instance: &'a Instance,
+        /// Counts the work of the database.
+        recorder: &'a Recorder,
         /// How long they will; 0 where that is not known.
         time: Nanos,
     },
     /// Tables and indexes are checked.
     Verify {
-        /// The database.
-        instance: &'a Instance,
+        /// Counts the work of the database.
+        recorder: &'a Recorder,
         /// Blocks to be read.
         blocks: u64,
     },
@@ -65,6 +65,9 @@ pub enum Stage<'a> {
         left: Option<Nanos>,
     },
 }
+
+/// Start of a line on standard error that says why sessions of a run wait: it is no error.
+pub const WAITS: &str = "sessions wait for ";
 
 /// Follows a run, and remembers what must be removed if the program is killed.
 pub trait Observer: Sync {

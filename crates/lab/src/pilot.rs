@@ -15,7 +15,7 @@ use crate::observer::{Observer, Stage};
 use crate::plan::Plan;
 use crate::study::Expectation;
 use crate::target::{Preparation, RunError, Target};
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_events::clock;
 use plumb_proof::effect::{Observations, log_ratio};
 use plumb_proof::noise::{Floor, Goal, blocks_for, blocks_for_equality};

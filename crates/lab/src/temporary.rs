@@ -10,8 +10,9 @@
 use crate::LabError;
 use crate::observer::{Observer, Stage};
 use crate::place::{self, Places, Room};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::{Instance, Setting, Settings};
+use plumb_events::Cancel;
 use plumb_host::limits;
 use plumb_host::owner::Owner;
 use plumb_units::Bytes;

@@ -13,7 +13,7 @@ use crate::plan::{Plan, PlanOptions, Until};
 use crate::study::{Study, parse};
 use crate::target::Target;
 use crate::target::embedded::Engine;
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_units::Nanos;
 use std::path::Path;
 

@@ -22,11 +22,11 @@
 //! process's user, of root or of the owner of the file is not acted on; and nothing here follows a
 //! link.
 
-use crate::hex::hex;
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_host::rights;
 use plumb_io::{Directory, EntryKind, Found, IoError};
 use plumb_record::outside::WRITTEN_MOST;
+use plumb_units::hex;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::fs::FileTimes;

@@ -14,7 +14,7 @@
 use crate::failure::Failure;
 use crate::{history, output};
 use plumb_engine::EngineError;
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_events::{locked, now};
 use plumb_io::IoError;
 use plumb_lab::bundle::Reservation;

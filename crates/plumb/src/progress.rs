@@ -9,7 +9,6 @@
 use crate::interrupt::Interrupt;
 use crate::output;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plumb_engine::Instance;
 use plumb_events::{Event, Recorder, Snapshot, Statistic, clock, locked};
 use plumb_lab::{Observer, Stage};
 use plumb_units::{Bytes, Nanos, RowCount, visible};
@@ -126,24 +125,22 @@ impl Watch {
 
     /// Draws a stage.
     pub fn stage(&self, stage: &Stage<'_>) {
-        let goal = |instance: &Instance, statistic, total| {
-            Goal::Counted(instance.recorder.clone(), statistic, total)
-        };
+        let goal = |recorder: &Recorder, statistic, total| Goal::Counted(recorder.clone(), statistic, total);
         self.stages(match *stage {
             Stage::Files { directories, bytes } => {
                 vec![("make files", Goal::FileBytes(directories.to_vec(), bytes))]
             }
-            Stage::Load { instance, rows } => vec![("load rows", goal(instance, Statistic::LoadRows, rows))],
-            Stage::Build { instance, rows } => vec![
-                ("scan rows", goal(instance, Statistic::TableScanRows, rows)),
-                ("merge rows", Goal::Merged(instance.recorder.clone(), rows)),
+            Stage::Load { recorder, rows } => vec![("load rows", goal(recorder, Statistic::LoadRows, rows))],
+            Stage::Build { recorder, rows } => vec![
+                ("scan rows", goal(recorder, Statistic::TableScanRows, rows)),
+                ("merge rows", Goal::Merged(recorder.clone(), rows)),
             ],
-            Stage::Import { instance, rows } => {
-                vec![("insert rows", goal(instance, Statistic::RowsInserted, rows))]
+            Stage::Import { recorder, rows } => {
+                vec![("insert rows", goal(recorder, Statistic::RowsInserted, rows))]
             }
-            Stage::RandomIo { instance, time } => vec![
+            Stage::RandomIo { recorder, time } => vec![
                 ("random I/O", Goal::Elapsed(clock::now(), time)),
-                ("read rows", goal(instance, Statistic::RowsFetchedByRowId, 0)),
+                ("read rows", goal(recorder, Statistic::RowsFetchedByRowId, 0)),
             ],
             Stage::Study { done, runs, block, blocks, arm, left } => {
                 let block =
@@ -152,8 +149,8 @@ impl Watch {
                 let left = left.map_or(String::new(), |left| format!("at most {} left  ", rounded(left)));
                 vec![("study", Goal::Stated(done, runs, format!("{left}{block}  {}", visible(arm))))]
             }
-            Stage::Verify { instance, blocks } => {
-                vec![("verify blocks", goal(instance, Statistic::BlocksVerified, blocks))]
+            Stage::Verify { recorder, blocks } => {
+                vec![("verify blocks", goal(recorder, Statistic::BlocksVerified, blocks))]
             }
         });
     }

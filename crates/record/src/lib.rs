@@ -18,6 +18,7 @@ mod interval;
 mod json;
 mod log_io;
 mod mix;
+pub mod operation;
 pub mod outside;
 mod session_snapshot;
 pub mod trace;

@@ -2,24 +2,28 @@
 //!
 //! Sizes parse as a database administrator writes them (`64K`, `5T`, binary
 //! multiples) and print as one reads them (`1.24 GB/s`). Counts parse with
-//! decimal multiples (`10M` rows is ten million). This crate has no
-//! dependencies and does no I/O.
+//! decimal multiples (`10M` rows is ten million). This crate depends on
+//! serde alone and does no I/O.
 
 mod count;
+mod hex;
 mod nearest;
 mod parse;
 mod path;
 mod place;
 mod size;
+mod takes_effect;
 mod time;
 mod visible;
 
 pub use count::{RowCount, total_of};
+pub use hex::hex;
 pub use nearest::nearest;
 pub use parse::{ParseUnitError, parse_count, parse_duration, parse_size};
 pub use path::{path_of_text, path_text};
 pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};
 pub use size::{Bytes, Rate};
+pub use takes_effect::TakesEffect;
 pub use time::Nanos;
 pub use visible::{COLUMN_MOST, changes_direction, cut, visible, visible_lines};
 

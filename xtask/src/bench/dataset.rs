@@ -10,9 +10,10 @@
 
 use clap::ValueEnum;
 use plumb_engine::index::build::IndexSpec;
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::table::load::load;
 use plumb_engine::{Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_types::{RowError, RowSource, column_at, decode_number};
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::{PAGE_BYTES_MAX, PagesSpec, PagesTable, SalesSpec, SalesTable};

@@ -3,7 +3,7 @@
 
 use anyhow::Context;
 use plumb_calibrate::ProgressObserver;
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -3,10 +3,11 @@
 use super::memory::judge;
 use super::refusal_of;
 use crate::index::build::{IndexSpec, create_index};
-use crate::instance::{Cancel, InitialSizes};
+use crate::instance::InitialSizes;
 use crate::settings::Settings;
 use crate::table::load::load;
 use crate::{EngineError, Instance, Layout};
+use plumb_events::Cancel;
 use plumb_host::device::{AlignmentSource, DirectIoSupport};
 use plumb_host::limits::MemoryBounds;
 use plumb_units::{BlockSize, Bytes};

@@ -7,12 +7,13 @@ mod frames;
 
 use super::latches::Claim;
 use super::{BufferCache, CacheReader, CacheWriter, CacheWriterOptions, PinnedBlock};
-use crate::instance::{Cancel, InitialSizes};
+use crate::instance::InitialSizes;
 use crate::settings::Settings;
 use crate::storage::block::{self, BlockKind, Content, Expected, HEADER_BYTES, LsnRange};
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::{EngineError, Instance, Layout};
+use plumb_events::Cancel;
 use plumb_events::{Event, IoStream, Period, Role, Session, SessionKind, Snapshot, Statistic, now};
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{Arena, Disk, IoBuffer, Method, MethodKind, Operation, Request};

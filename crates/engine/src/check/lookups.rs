@@ -172,7 +172,7 @@ pub(super) fn explain_difference(
             table: (rows.rows.tablespace, rows.rows.expected),
         };
         let mut comparer = Comparer { checked, fetch, what, suspect, key: Vec::new() };
-        let cancel = || checked.instance.cancel.check();
+        let cancel = || Ok(checked.instance.cancel.check()?);
         leaves::segment(checked.index).read(
             (checked.instance, session),
             &AtomicUsize::new(0),

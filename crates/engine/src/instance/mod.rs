@@ -13,7 +13,6 @@ mod lock;
 mod open;
 
 pub use crate::access::Access;
-pub use crate::cancel::Cancel;
 pub use create::{InitialSizes, Layout, extent_bytes, stands};
 
 use crate::EngineError;
@@ -28,7 +27,7 @@ use crate::storage::log_places::LogPlaces;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
 use lock::{HomeLock, LOCK_FILE};
-use plumb_events::{Event, Recorder, Session, locked};
+use plumb_events::{Cancel, Event, Recorder, Session, locked};
 use plumb_io::{Disk, OpenMode};
 use plumb_units::{BlockSize, Bytes, Lsn};
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@
 //! one that came first, not its consequences.
 
 use crate::EngineError;
-use crate::cancel::Cancel;
+use plumb_events::Cancel;
 use plumb_events::{Event, Recorder, Role, Session, locked};
 use plumb_host::limits::Quota;
 use plumb_io::{Arena, File, IoError, Method, carry};

@@ -1,8 +1,9 @@
 //! The fit of the read cost, and the measurement on files in memory.
 
 use super::*;
-use crate::instance::{Cancel, InitialSizes, Layout};
+use crate::instance::{InitialSizes, Layout};
 use crate::settings::Settings;
+use plumb_events::Cancel;
 use plumb_events::Role;
 use std::path::PathBuf;
 

@@ -5,9 +5,10 @@ use super::plan::SortPlan;
 use super::run::{Run, RunWriter};
 use super::word::WordKey;
 use super::{RecordSink, SortServer};
-use crate::instance::{Cancel, InitialSizes};
+use crate::instance::InitialSizes;
 use crate::sort::format::Unpacked;
 use crate::{Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Phase, Role};
 use plumb_units::{Bytes, Lsn};
 

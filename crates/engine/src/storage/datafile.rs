@@ -6,9 +6,9 @@
 
 use crate::EngineError;
 use crate::access::Access;
-use crate::cancel::Cancel;
 use crate::storage::header::{self, FileHeader, Found};
 use crate::storage::tablespace::Purpose;
+use plumb_events::Cancel;
 use plumb_events::{Event, IoStream, Session, Statistic, locked};
 use plumb_io::{Arena, Channel, File, IoBuffer, IoError, Lock, Method, Operation, Request};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, Lsn};

@@ -13,9 +13,9 @@
 
 use crate::EngineError;
 use crate::access::Access;
-use crate::cancel::Cancel;
 use crate::storage::control::SegmentExtent;
 use crate::storage::datafile::DataFile;
+use plumb_events::Cancel;
 use plumb_events::{Event, Session, locked};
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, Bytes, FileId};
 use serde::{Deserialize, Serialize};

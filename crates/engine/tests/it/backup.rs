@@ -2,9 +2,10 @@
 
 use crate::support::{Rows, assert_green, create_in, load, open_in, scan_rows};
 use plumb_engine::backup::{self, MANIFEST, Verification};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Recorder, Role};
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use plumb_units::Bytes;

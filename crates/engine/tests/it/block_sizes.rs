@@ -4,13 +4,14 @@ use crate::support::{
     Rows, assert_green, assert_no_space_leaks, build_on, images, keyed_schema, number, scan_rows,
 };
 use plumb_engine::backup::{self, Verification};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::control::Table;
 use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadTarget};
 use plumb_engine::transaction::{IndexDefinition, Logging, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Role, Session};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;

@@ -4,9 +4,9 @@ use crate::support::{
     Rows, assert_green, assert_no_space_leaks, build, in_memory, keyed_schema, load, within,
 };
 use plumb_engine::drop::drop_named;
-use plumb_engine::instance::Cancel;
 use plumb_engine::table::load as table_load;
 use plumb_engine::{EngineError, Instance};
+use plumb_events::Cancel;
 use plumb_events::{Statistic, now};
 use plumb_types::{RowBatch, RowSource, Schema, SourceError};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -5,10 +5,10 @@ use crate::support::{
     load, open_in, scan_rows, settings, try_create_in,
 };
 use plumb_engine::drop::drop_named;
-use plumb_engine::instance::Cancel;
 use plumb_engine::storage::control::Dropped;
 use plumb_engine::storage::tablespace::{Purpose, Tablespace};
 use plumb_engine::{EngineError, Instance, Layout};
+use plumb_events::Cancel;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,9 +3,9 @@
 use crate::support::{Rows, SMALLEST, assert_green, create_in, load, number, open_in, settings};
 use plumb_engine::check::check_table;
 use plumb_engine::drop::drop_named;
-use plumb_engine::instance::Cancel;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout};
+use plumb_events::Cancel;
 use plumb_events::Role;
 use plumb_types::{Column, ColumnType, Schema};
 use std::fs;

@@ -1,8 +1,9 @@
 //! What is durable before it counts, and creations that are killed.
 
 use crate::support::{Rows, assert_green, build, create_in, load, open_in, settings, try_create_in};
-use plumb_engine::instance::{Cancel, stands};
+use plumb_engine::instance::stands;
 use plumb_engine::{EngineError, Instance, Layout};
+use plumb_events::Cancel;
 use plumb_io::sim::{DurableCall, record_durable_calls};
 use plumb_units::Bytes;
 use std::fs;

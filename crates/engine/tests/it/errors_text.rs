@@ -6,9 +6,9 @@ use crate::support::{
 };
 use plumb_engine::drop::drop_named;
 use plumb_engine::index::block::key_bytes_max;
-use plumb_engine::instance::Cancel;
 use plumb_engine::table::load as table_load;
 use plumb_engine::{EngineError, Instance, Layout, Settings, check::check_table};
+use plumb_events::Cancel;
 use plumb_types::{RowBatch, RowSource, Schema, SourceError, Value};
 use std::fmt::Debug;
 use std::path::Path;

@@ -12,8 +12,9 @@ use crate::support::{
 use plumb_engine::file_sort::create::create;
 use plumb_engine::file_sort::validate::{RecordSummary, validate};
 use plumb_engine::file_sort::{FileSortOutcome, FileSortSpec, sort_file};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::{EngineError, Instance, Layout};
+use plumb_events::Cancel;
 use plumb_events::Statistic;
 use plumb_io::sim::Faults;
 use plumb_types::RecordSource;

@@ -3,9 +3,9 @@
 
 use crate::support::{create_in, open_in, settings};
 use plumb_engine::backup::{self, Verification};
-use plumb_engine::instance::Cancel;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance};
+use plumb_events::Cancel;
 use plumb_events::Role;
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use std::fs;

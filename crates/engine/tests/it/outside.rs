@@ -3,9 +3,10 @@
 
 use crate::support::{Rows, SMALLEST, assert_green, create_in, load, open_in, settings};
 use plumb_engine::check::check_table;
-use plumb_engine::instance::{Cancel, stands};
+use plumb_engine::instance::stands;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout};
+use plumb_events::Cancel;
 use plumb_events::Role;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

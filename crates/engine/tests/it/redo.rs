@@ -1,11 +1,12 @@
 //! The log as settings shape it: how its writes become durable, what checkpoints leave to do again.
 
 use crate::support::{Rows, memory_disk};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::redo::SyncMethod;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::transaction::import::{ImportSpec, import};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Event, Role, Session, SessionTotals, Statistic};
 use plumb_host::priority;
 use plumb_io::sim::power::Survivors;

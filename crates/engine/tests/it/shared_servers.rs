@@ -3,10 +3,10 @@
 use crate::slob;
 use crate::support::{self, SMALLEST, number, within};
 use crate::transactions as changes;
-use plumb_engine::instance::Cancel;
 use plumb_engine::parallel::servers::{self, Operation};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout};
+use plumb_events::Cancel;
 use plumb_events::{Event, Role, Session, SessionKind, Statistic, locked, sharing};
 use plumb_types::Value;
 use std::collections::BTreeMap;

@@ -7,9 +7,10 @@
 use crate::crash_cycle::{HOME, LogKind, Seeded, survivors};
 use crate::support::within;
 use crate::transactions::number;
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Event, Role, Session, SessionKind, Statistic};
 use plumb_io::Disk;
 use plumb_io::sim::power::Survivors;

@@ -7,8 +7,8 @@ use crate::support::{
     Rows, SMALLEST, SplitMix, assert_green, assert_no_space_leaks, build_on, images, index_rows, load,
     scan_rows,
 };
-use plumb_engine::instance::Cancel;
 use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
+use plumb_events::Cancel;
 use plumb_io::IoError;
 use plumb_types::{Column, ColumnType, DateTime, Number, Schema, Value, decode_number};
 use plumb_units::{Bytes, RowId};

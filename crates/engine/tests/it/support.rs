@@ -3,12 +3,13 @@
 use plumb_engine::cache::CacheReader;
 use plumb_engine::index::btree::BTree;
 use plumb_engine::index::build::{self, BuildOutcome, IndexSpec};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::control::SegmentExtent;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadOutcome};
 use plumb_engine::table::scan::{self, Granules};
 use plumb_engine::{EngineError, Instance, Layout, Settings, check};
+use plumb_events::Cancel;
 use plumb_events::{Event, IoStream, Role};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{Arena, DirectIo, Disk, OpenMode, Operation, Request};

@@ -2,10 +2,11 @@
 
 use crate::crash_cycle::{Base, HOME, LogKind, Seeded};
 use crate::support::within;
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::redo::LogOptions;
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Row, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Event, Role, Session, SessionKind, Statistic};
 use plumb_io::sim::Faults;
 use plumb_io::sim::power::Survivors;

@@ -30,12 +30,12 @@ use crate::analysis::result::{
     ArmPair, Covered, EndsNanos, PhasePart, ProfilePair, RunProfile, Why, WhyPart,
 };
 use crate::bundle::RunRecord;
-use crate::info;
 use crate::study::{Claim, Sides};
 use plumb_events::SessionKind;
 use plumb_proof::average::{RatioOfMeans, ratio_of_means};
 use plumb_proof::student;
 use plumb_record::Record;
+use plumb_record::operation::operations;
 use std::collections::BTreeMap;
 
 /// The name of the time on a processor in a database's runs.
@@ -102,7 +102,7 @@ const SAME: f64 = 0.02;
 
 /// The operations of a run, a count; 0 where nothing counts them.
 fn done(record: &Record) -> f64 {
-    info::operations(record).map_or(0.0, |(_, count)| count as f64)
+    operations(record).map_or(0.0, |(_, count)| count as f64)
 }
 
 /// The operation that runs of both sides did more or less often in the same time; none where they
@@ -115,7 +115,7 @@ fn of_same_time(from: &[(&RunRecord, &Record)], to: &[(&RunRecord, &Record)]) ->
         let (one, two) = (mean(from, of), mean(to, of));
         (one - two).abs() <= SAME * one.max(two)
     };
-    let (name, _) = info::operations(from.first()?.1)?;
+    let (name, _) = operations(from.first()?.1)?;
     let counted = from.iter().chain(to).all(|(_, record)| done(record) > 0.0);
     let same_time = near(&|record| record.header.elapsed_ns as f64);
     (counted && same_time && !near(&done)).then_some(name)

@@ -2,11 +2,11 @@
 
 use super::record::{self, EndFile, Environment, OrderFile, RunRecord, Stop};
 use super::{END, ENVIRONMENT, Manifest, ORDER, RECORD, RUNS, STUDY};
-use crate::hex::hex;
 use crate::plan::{Plan, PlanOptions};
 use crate::vocabulary::Kinds;
 use crate::{LabError, study};
 use plumb_units::Nanos;
+use plumb_units::hex;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::path::Path;

@@ -5,10 +5,10 @@ use super::{
     ANALYSIS, END, ENVIRONMENT, ERRORS, FRESH, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED, source_of,
 };
 use crate::LabError;
-use crate::hex::hex;
 use plumb_host::owner::MARK;
 use plumb_io::Directory;
 use plumb_record::outside;
+use plumb_units::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;

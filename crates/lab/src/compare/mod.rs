@@ -19,12 +19,13 @@ mod side;
 pub use figures::Group;
 pub(crate) use figures::{ELAPSED, figures, is_quotient, tallies};
 
+use crate::LabError;
 use crate::analysis::result::Why;
 use crate::analysis::why;
 use crate::vocabulary::{Kinds, Measure};
-use crate::{LabError, info};
 use plumb_proof::verdict::Verdict;
 use plumb_record::Record;
+use plumb_record::operation::operations;
 use serde::Serialize;
 
 /// The version of the comparison written by this crate.
@@ -112,8 +113,8 @@ pub(crate) fn explanation(first: &[Record], second: &[Record], pairing: Pairing)
     }
     let is_paired = pairing == Pairing::Blocks;
     let runs = [("1st", first), ("2nd", second)];
-    let done = |run: &Record| info::operations(run).map_or(0.0, |(_, count)| count as f64);
-    let name = first.iter().chain(second).find_map(|run| Some(info::operations(run)?.0));
+    let done = |run: &Record| operations(run).map_or(0.0, |(_, count)| count as f64);
+    let name = first.iter().chain(second).find_map(|run| Some(operations(run)?.0));
     match name.zip(clock_of(first, second, done)) {
         Some((name, clock)) => {
             let of = format!("elapsed time per {name}, as {clock}");

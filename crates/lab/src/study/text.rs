@@ -4,10 +4,10 @@
 //! the same study has the same bytes, which name it by their hash.
 
 use super::{Claim, Factor, Published, Study};
-use crate::hex::hex;
 use crate::vocabulary::Assignment;
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
+use plumb_units::hex;
 use plumb_workload::Shown;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;

@@ -10,20 +10,18 @@
 //! The input stays open as long as the study lives. A run whose input ends has lost its study and
 //! stops at once, with all that it started.
 
-use super::command::Job;
-use super::embedded::{self, EngineRun};
 use super::{Failure, RunError};
-use crate::{LabError, archiving};
-use plumb_engine::EngineError;
-use plumb_engine::instance::Cancel;
+use crate::LabError;
+use crate::observer::WAITS;
+use plumb_events::Cancel;
 use plumb_io::IoError;
 use plumb_record::Record;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -39,13 +37,37 @@ const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
 
 /// What a run is asked to do.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a process has one")]
-pub enum Request {
-    /// A workload in a database.
-    Engine(EngineRun),
-    /// A command.
-    Command(Box<Job>),
+pub struct Request {
+    /// Name of the [`Runner`] that makes it.
+    runner: String,
+    /// The run, in the runner's own form.
+    run: Value,
+}
+
+impl Request {
+    /// Asks the runner of this name for a run.
+    ///
+    /// # Errors
+    /// When the run is no JSON.
+    pub(super) fn to(runner: &str, run: &impl Serialize) -> Result<Request, RunError> {
+        let run = serde_json::to_value(run).map_err(|error| RunError::Failed(error.to_string().into()))?;
+        Ok(Request { runner: runner.to_string(), run })
+    }
+}
+
+/// Makes runs in a process of their own. The program registers one for each kind of target.
+pub trait Runner: Sync {
+    /// Returns the name that requests have for it.
+    fn runner(&self) -> &'static str;
+
+    /// Makes the run; `say` prints a line to standard error.
+    ///
+    /// # Errors
+    /// When it does not come to its end.
+    fn make(&self, run: Value, say: fn(&str)) -> Result<Record, Failure>;
+
+    /// Undoes what a run has begun, because nobody waits for it any more.
+    fn abandon(&self, _: &Value) {}
 }
 
 /// What a run that came to its end answers.
@@ -176,7 +198,7 @@ fn reading_lines(
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
             let said = String::from_utf8_lossy(&line);
-            if said.starts_with(archiving::PREFIX) {
+            if said.starts_with(WAITS) {
                 // Nobody listens any more when the run has ended.
                 let _ = reasons.send(said.trim_end().to_string());
             } else {
@@ -188,34 +210,35 @@ fn reading_lines(
     })
 }
 
-/// The run's side: reads a request from standard input, makes the run, and gives its record, or why there is none, as JSON.
-/// Ends the process when the input ends. `say` prints a line to standard error.
+/// The run's side: reads a request from standard input, has its runner make the run, and returns the
+/// record, or why there is none, as JSON. Ends the process when the input ends. `say` prints a line
+/// to standard error.
 ///
 /// # Errors
-/// When the request cannot be read.
-pub fn serve(input: impl Read + Send + 'static, say: fn(&str)) -> Result<String, LabError> {
+/// When the request cannot be read or names no runner.
+pub fn serve(
+    input: impl Read + Send + 'static,
+    runners: &'static [&'static dyn Runner],
+    say: fn(&str),
+) -> Result<String, LabError> {
     let mut input = BufReader::new(input);
     let mut line = String::new();
     input.read_line(&mut line).map_err(|source| LabError::Json { source: serde_json::Error::io(source) })?;
     let request: Request = serde_json::from_str(&line).map_err(|source| LabError::Json { source })?;
-    let request = Arc::new(request);
-    let theirs = Arc::clone(&request);
+    let Request { runner: name, run } = request;
+    let runner = runners.iter().find(|runner| runner.runner() == name);
+    let runner = *runner.ok_or(LabError::Runner { name })?;
+    let theirs = run.clone();
     let watch = move || {
         let mut rest = Vec::new();
         let _ = input.read_to_end(&mut rest);
         // What is half made owns no space and goes with the study's directory.
-        if let Request::Command(job) = &*theirs {
-            job.abandon();
-        }
+        runner.abandon(&theirs);
         std::process::exit(1);
     };
     let watching = thread::Builder::new().spawn(watch);
-    watching.map_err(|source| EngineError::from(IoError::thread("the watch over the study", source)))?;
-    let made = match &*request {
-        Request::Engine(run) => embedded::execute(run, say).map_err(|error| Failure::from(error.to_string())),
-        Request::Command(job) => job.execute(),
-    };
-    let answer = made.map_or_else(Answer::Failed, |record| Answer::Made(Box::new(record)));
+    watching.map_err(|source| LabError::from(IoError::thread("the watch over the study", source)))?;
+    let answer = runner.make(run, say).map_or_else(Answer::Failed, |record| Answer::Made(Box::new(record)));
     serde_json::to_string(&answer).map_err(|source| LabError::Json { source })
 }
 
@@ -225,7 +248,7 @@ mod tests {
 
     #[test]
     fn why_sessions_of_a_run_wait_is_handed_on_and_is_no_error_of_it() {
-        let why = format!("{}no directory", archiving::PREFIX);
+        let why = format!("{WAITS}the archiver: no directory");
         let (sender, reasons) = mpsc::channel();
         let said = format!("thread panicked\n{why}\nplumb: the end");
         let read = reading_lines(Some(io::Cursor::new(said)), sender).expect("a thread");

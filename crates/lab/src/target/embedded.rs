@@ -5,8 +5,8 @@
 //! fixed when a database is made, each run has a database of its own, made before it is timed and removed before the next is made: so
 //! there is room for one at a time, and what lay where is drawn anew for each run.
 
-use super::child::{self, Request};
-use super::{Opening, Preparation, RunError, Target, creation_settings_of};
+use super::child::{self, Request, Runner};
+use super::{Failure, Opening, Preparation, RunError, Target, creation_settings_of};
 use crate::bundle::{Environment, Settled};
 use crate::canary::Canary;
 use crate::device_probe::{self, Calibrated};
@@ -21,15 +21,16 @@ use crate::workload::{self, Place};
 use crate::{LabError, Temporary, assemble, settings, settle};
 use plumb_calibrate::Calibration;
 use plumb_engine::access::memory;
-use plumb_engine::instance::Cancel;
 use plumb_engine::settings::Group;
 use plumb_engine::{EngineError, Instance, Setting, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Event, IoStream, Statistic, Unit};
 use plumb_host::device::DeviceDescription;
 use plumb_record::Record;
 use plumb_units::{RowCount, path_of_text, path_text};
 use plumb_workload::{Decides, Parameter, WORKLOADS, Work, Workload};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use toml::de::Deserializer;
@@ -280,7 +281,7 @@ fn work_with(work: &Work, assignments: &[Assignment]) -> Result<Work, LabError> 
 
 /// What a run is asked to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct EngineRun {
+struct EngineRun {
     /// Paths as [`path_text`] has them.
     home: String,
     path: String,
@@ -559,15 +560,23 @@ impl Target for Embedded<'_> {
         let request =
             self.request(database, settings).map_err(|error| RunError::Failed(error.to_string().into()))?;
         let waits = |why: &str| self.observer.waits(why);
-        child::run(&self.program, &Request::Engine(request), cancel, &waits)
+        child::run(&self.program, &Request::to(Engine.target(), &request)?, cancel, &waits)
     }
 }
 
-/// Makes a run, in a process of its own; `say` is given why sessions wait, if they do.
-///
-/// # Errors
-/// When it does not come to its end.
-pub(super) fn execute(request: &EngineRun, say: fn(&str)) -> Result<Record, LabError> {
+impl Runner for Engine {
+    fn runner(&self) -> &'static str {
+        self.target()
+    }
+
+    fn make(&self, run: Value, say: fn(&str)) -> Result<Record, Failure> {
+        let run: EngineRun = serde_json::from_value(run).map_err(|error| error.to_string())?;
+        execute(&run, say).map_err(|error| error.to_string().into())
+    }
+}
+
+/// Makes a run; `say` is given why sessions wait, if they do.
+fn execute(request: &EngineRun, say: fn(&str)) -> Result<Record, LabError> {
     let (home, path) = (path_of_text(&request.home), path_of_text(&request.path));
     let placement = placement(&path, &request.placed);
     let devices = placement.places().describe()?;

@@ -22,7 +22,7 @@ use crate::canary::Canary;
 use crate::observer::Observer;
 use crate::vocabulary::{Assignment, TakesEffect, Vocabulary};
 use plumb_calibrate::Calibration;
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_record::Record;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

@@ -13,9 +13,9 @@
 mod measure;
 
 pub use measure::{Figure, Join, Measure};
-pub use plumb_engine::settings::TakesEffect;
 pub use plumb_proof::verdict::Better;
 pub use plumb_record::Seen;
+pub use plumb_units::TakesEffect;
 
 use plumb_workload::{Work, Workload};
 use serde::{Deserialize, Serialize, Serializer};

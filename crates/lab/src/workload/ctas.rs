@@ -86,7 +86,7 @@ impl Execution for Ctas {
         let (instance, work) = (place.instance, place.work);
         target(place)?;
         for shape in TextShape::ALL {
-            place.observer.stage(&Stage::Load { instance, rows: work.rows() });
+            place.observer.stage(&Stage::Load { recorder: &instance.recorder, rows: work.rows() });
             load::load(instance, source_name(shape), &rows(work, shape))?;
         }
         place.transactions().map(|_| ())
@@ -110,7 +110,7 @@ impl Execution for Ctas {
                     .to_string(),
             });
         }
-        place.observer.stage(&Stage::Load { instance, rows: work.rows() });
+        place.observer.stage(&Stage::Load { recorder: &instance.recorder, rows: work.rows() });
         let start = start::reach(place, &session)?;
         let before = evidence::before_log(transactions.log());
         evidence::around(instance, place.devices, || {
@@ -135,7 +135,7 @@ impl Execution for Ctas {
 
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError> {
         let instance = place.instance;
-        place.observer.stage(&Stage::Verify { instance, blocks: 0 });
+        place.observer.stage(&Stage::Verify { recorder: &instance.recorder, blocks: 0 });
         let begin = clock::now();
         let session = instance.recorder.session(Role::Check);
         let found = sum_of(instance, &session, &table(instance, TABLE)?)?;

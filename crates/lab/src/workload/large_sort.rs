@@ -42,12 +42,12 @@ impl Execution for LargeSort {
 
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
         let spec = SalesSpec { rows: place.work.rows(), seed: place.work.seed() };
-        place.observer.stage(&Stage::Load { instance: place.instance, rows: spec.rows });
+        place.observer.stage(&Stage::Load { recorder: &place.instance.recorder, rows: spec.rows });
         load::load(place.instance, LARGE_SORT.data, &SalesTable::new(spec)).map(|_| ())
     }
 
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
-        place.observer.stage(&Stage::Build { instance: place.instance, rows: place.work.rows() });
+        place.observer.stage(&Stage::Build { recorder: &place.instance.recorder, rows: place.work.rows() });
         let columns = KEY.map(|name| (name.to_string(), false)).to_vec();
         let spec = IndexSpec { name: INDEX.to_string(), table: LARGE_SORT.data.to_string(), columns };
         build(place.instance, &spec, place.devices)
@@ -55,7 +55,9 @@ impl Execution for LargeSort {
 
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError> {
         let instance = place.instance;
-        place.observer.stage(&Stage::Verify { instance, blocks: blocks_in_use(instance) });
+        place
+            .observer
+            .stage(&Stage::Verify { recorder: &instance.recorder, blocks: blocks_in_use(instance) });
         check::check_table(instance, LARGE_SORT.data)
     }
 

@@ -15,12 +15,13 @@ use crate::place::{self, Places, Room};
 use crate::{LabError, Temporary, assemble, stored};
 use plumb_engine::check::CheckLine;
 use plumb_engine::file_sort::{FileSortSpec, sort_file};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::line_sort::judge::judge;
 use plumb_engine::line_sort::{
     Compared, LineSortSpec, Part, Shape, SortKey, SortOrder, Summed, Ties, sort_lines,
 };
 use plumb_engine::{EngineError, Instance, Setting, Settings};
+use plumb_events::Cancel;
 use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::Residency;
@@ -74,9 +75,9 @@ pub fn sort(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Re
         begin: clock::now(),
         placed: Vec::new(),
     };
-    observer.stage(&Stage::Build { instance, rows: bytes / line });
+    observer.stage(&Stage::Build { recorder: &instance.recorder, rows: bytes / line });
     let (measured, read) = carry_out(instance, spec, devices)?;
-    observer.stage(&Stage::Verify { instance, blocks: 0 });
+    observer.stage(&Stage::Verify { recorder: &instance.recorder, blocks: 0 });
     let checks = match verify(instance, spec, read) {
         Err(error) if !error.is_damage() => return Err(error.into()),
         found => evidence::checks(found, "the sorted file"),

@@ -57,14 +57,14 @@ impl Execution for RecordSort {
 
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
         let count = place.work.rows();
-        place.observer.stage(&Stage::Load { instance: place.instance, rows: count });
+        place.observer.stage(&Stage::Load { recorder: &place.instance.recorder, rows: count });
         let form = if place.work.value("form") == Some(1) { RecordForm::Random } else { RecordForm::Binary };
         create(place.instance, &files(place).input, &GensortRecords { count, form })
     }
 
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
         let (instance, spec) = (place.instance, files(place));
-        place.observer.stage(&Stage::Build { instance, rows: place.work.rows() });
+        place.observer.stage(&Stage::Build { recorder: &instance.recorder, rows: place.work.rows() });
         let input =
             instance.access.disk.open(&spec.input, plumb_io::OpenMode::Read, instance.access.direct)?;
         if let Some(descriptor) = input.descriptor() {
@@ -85,7 +85,7 @@ impl Execution for RecordSort {
     }
 
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError> {
-        place.observer.stage(&Stage::Verify { instance: place.instance, blocks: 0 });
+        place.observer.stage(&Stage::Verify { recorder: &place.instance.recorder, blocks: 0 });
         judge(place.instance, &files(place))
     }
 

@@ -85,7 +85,7 @@ impl Execution for Redo {
             sessions: sessions(work) as usize,
             committed: &AtomicU64::new(0),
         };
-        place.observer.stage(&Stage::Import { instance, rows: work.rows() });
+        place.observer.stage(&Stage::Import { recorder: &instance.recorder, rows: work.rows() });
         let start = start::reach(place, &session)?;
         let log = transactions.log();
         let before = evidence::before_log(log);
@@ -107,7 +107,7 @@ impl Execution for Redo {
     }
 
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError> {
-        place.observer.stage(&Stage::Verify { instance: place.instance, blocks: 0 });
+        place.observer.stage(&Stage::Verify { recorder: &place.instance.recorder, blocks: 0 });
         judge(place.transactions()?, REDO.data, sum_of(&rows(place.work))?)
     }
 

@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Audience;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plumb_calibrate::{Progress, ProgressObserver, leftovers};
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_events::clock;
 use plumb_units::Nanos;
 use std::fmt::{self, Write};

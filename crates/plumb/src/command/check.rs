@@ -43,7 +43,7 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
         wrong.note(&error);
     }
     let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
-    watch.stage(&Stage::Verify { instance: &instance, blocks: blocks_in_use(&instance) });
+    watch.stage(&Stage::Verify { recorder: &instance.recorder, blocks: blocks_in_use(&instance) });
     for table in &tables {
         let found = check::examine_table(&instance, table).map_err(|error| match error {
             EngineError::Interrupted => Failure::run(interrupt.message()),

@@ -311,7 +311,7 @@ impl Rows<'_> {
         // No more rows are fetched than are wanted.
         let at_a_time = FETCHED_ROWS.min(usize::try_from(self.limit).unwrap_or(usize::MAX).max(1));
         while !done.get() {
-            instance.cancel.check()?;
+            instance.cancel.check().map_err(EngineError::from)?;
             let mut rows: Vec<RowId> = Vec::with_capacity(at_a_time);
             while rows.len() < at_a_time {
                 let Some(entry) = entries.next_entry()? else {

@@ -45,7 +45,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let watch = Watch::start(Audience::Terminal);
     let begin = clock::now();
     device_probe::make_cold(&instance);
-    watch.stage(&Stage::Build { instance: &instance, rows });
+    watch.stage(&Stage::Build { recorder: &instance.recorder, rows });
     let spec = IndexSpec { name, table: arguments.table.clone(), columns };
     let measured = workload::large_sort::build(&instance, &spec, &devices)?;
     drop(watch);

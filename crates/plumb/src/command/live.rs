@@ -78,7 +78,7 @@ pub fn import(
         committed: &committed,
     };
     let watch = Watch::start(audience(arguments));
-    watch.stage(&Stage::Import { instance, rows: source.row_count().unwrap_or(0) });
+    watch.stage(&Stage::Import { recorder: &instance.recorder, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
     let (imported, measured) = measured(&transactions, (&session, source, &spec), &devices, &watch);
     let measured = measured.map_err(|error| ended_early(&error, &imported, &table))?;

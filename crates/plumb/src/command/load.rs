@@ -55,7 +55,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     target.make()?;
     let instance = target.instance();
     let watch = Watch::start(audience(arguments));
-    watch.stage(&Stage::Load { instance, rows: source.row_count().unwrap_or(0) });
+    watch.stage(&Stage::Load { recorder: &instance.recorder, rows: source.row_count().unwrap_or(0) });
     let tablespace = tablespace(instance, arguments.block_size)?;
     let session = instance.recorder.session(Role::LoadCoordinator);
     let is_on = |setting| instance.settings.word(setting) == "on";

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
+use crate::targets::RUNNERS;
 use plumb_lab::target::child;
 
 /// Makes the run that standard input asks for, and prints its record.
@@ -10,6 +11,6 @@ use plumb_lab::target::child;
 /// # Errors
 /// When it does not come to its end.
 pub fn run() -> Result<Outcome, Failure> {
-    output::print(&child::serve(std::io::stdin(), |why| output::remark(&format!("{why}\n")))?)?;
+    output::print(&child::serve(std::io::stdin(), RUNNERS, |why| output::remark(&format!("{why}\n")))?)?;
     Ok(Outcome::Fine)
 }

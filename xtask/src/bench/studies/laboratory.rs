@@ -2,7 +2,7 @@
 
 use crate::bench::stop::Room;
 use anyhow::Context;
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_lab::analysis::result::Analysis;
 use plumb_lab::bundle::{Bundle, Reservation, Stop};
 use plumb_lab::plan::{Plan, PlanOptions, Until};

@@ -3,11 +3,12 @@
 use super::*;
 use crate::Instance;
 use crate::index::block::{BranchBuilder, LeafBuilder};
-use crate::instance::{Cancel, InitialSizes, Layout};
+use crate::instance::{InitialSizes, Layout};
 use crate::settings::Settings;
 use crate::storage::block::LsnRange;
 use crate::storage::control::{IndexColumn, SegmentExtent};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
+use plumb_events::Cancel;
 use plumb_events::{Event, IoStream, Role, Session};
 use plumb_units::{BlockNumber, Bytes, FileId, Lsn};
 use std::path::PathBuf;

@@ -2,9 +2,10 @@
 
 use super::super::Transactions;
 use super::ROOM_PATIENCE;
-use crate::instance::{Cancel, InitialSizes};
+use crate::instance::InitialSizes;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Event, Role, Session, SessionKind};
 use plumb_io::Disk;
 use plumb_types::{Column, ColumnType, Number, Schema, Value};

@@ -12,9 +12,10 @@
 
 use super::world::number;
 use super::{Seeded, TABLE, index, schema, unique_index};
-use plumb_engine::instance::{Cancel, InitialSizes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::transaction::{Transaction, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Role, Session};
 use plumb_types::Value;
 use plumb_units::{Bytes, RowId};

@@ -6,12 +6,12 @@ use crate::evidence::{CacheFacts, CtasDone, Evidence, FileRole, LogDone, SlobDon
 use crate::observer::{Observer, Stage};
 use crate::place::Places;
 use crate::workload::{Request, observe};
-use plumb_engine::instance::Cancel;
 use plumb_engine::redo::{SyncChoice, SyncMethod};
 use plumb_engine::sort::summary::SortSummary;
 use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
 use plumb_engine::{Setting, Settings};
+use plumb_events::Cancel;
 use plumb_events::{Direction, Event, IoStream, Role, SessionKind, SessionTotals, Statistic};
 use plumb_host::priority;
 use plumb_io::{DirectIo, MethodKind};

@@ -10,7 +10,6 @@
 use super::secret::HIDDEN;
 use super::{figure, receipt};
 use crate::disturbance::{self, Moved, Stretch, Watched};
-use crate::hex::hex;
 use crate::host::{self, CpuTimes};
 use crate::sampler::lost;
 use crate::target::Failure;
@@ -24,6 +23,7 @@ use plumb_record::{
     Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
     SessionTime, SettingRow,
 };
+use plumb_units::hex;
 use plumb_units::{Bytes, Nanos, path_of_text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

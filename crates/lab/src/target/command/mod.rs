@@ -30,10 +30,10 @@ mod secret;
 mod shell;
 mod template;
 
-pub use job::Job;
+use job::Job;
 
-use super::child::{self, Request};
-use super::{Opening, Preparation, RunError, Target};
+use super::child::{self, Request, Runner};
+use super::{Failure, Opening, Preparation, RunError, Target};
 use crate::bundle::{Environment, Settled};
 use crate::place::Places;
 use crate::study::Study;
@@ -42,13 +42,14 @@ use crate::vocabulary::{
     Vocabulary, Words,
 };
 use crate::{LabError, assemble, settle};
-use plumb_engine::instance::Cancel;
+use plumb_events::Cancel;
 use plumb_host::device::DeviceDescription;
 use plumb_host::process;
 use plumb_record::Record;
 use plumb_units::path_text;
 use plumb_workload::{Work, Workload};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -66,9 +67,12 @@ const SPAWNS: usize = 15;
 #[derive(Debug, Clone, Copy)]
 pub struct Commands;
 
+/// Name of commands as a kind of target and as a runner.
+const RUNNER: &str = "command";
+
 impl TargetKind for Commands {
     fn name(&self) -> &'static str {
-        "command"
+        RUNNER
     }
 
     fn sections(&self) -> &'static [&'static str] {
@@ -545,7 +549,9 @@ impl<'a> CommandTarget<'a> {
     fn once(&self, what: &str, command: Option<&Spanned<String>>, cancel: &Cancel) -> Result<(), LabError> {
         let Some(command) = command.map(Spanned::get_ref) else { return Ok(()) };
         let job = self.job_of_all(what, command)?;
-        match child::run(&self.opening.program, &Request::Command(Box::new(job)), cancel, &|_| {}) {
+        let made = Request::to(RUNNER, &job)
+            .and_then(|request| child::run(&self.opening.program, &request, cancel, &|_| {}));
+        match made {
             Ok(_) | Err(RunError::Interrupted) => Ok(()),
             Err(RunError::Failed(failure)) => Err(self.wrong(format!("{what}: {}", failure.whole()))),
         }
@@ -645,6 +651,23 @@ impl Target for CommandTarget<'_> {
             .job(settings, self.path.as_deref())
             .map_err(|why| RunError::Failed(why.into()))?;
         job.disks = self.disks();
-        child::run(&self.opening.program, &Request::Command(Box::new(job)), cancel, &|_| {})
+        child::run(&self.opening.program, &Request::to(RUNNER, &job)?, cancel, &|_| {})
+    }
+}
+
+impl Runner for Commands {
+    fn runner(&self) -> &'static str {
+        RUNNER
+    }
+
+    fn make(&self, run: Value, _: fn(&str)) -> Result<Record, Failure> {
+        let job: Job = serde_json::from_value(run).map_err(|error| error.to_string())?;
+        job.execute()
+    }
+
+    fn abandon(&self, run: &Value) {
+        if let Ok(job) = serde_json::from_value::<Job>(run.clone()) {
+            job.abandon();
+        }
     }
 }

@@ -89,7 +89,7 @@ impl Execution for Slob {
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
         let spec = spec(place.work, &place.instance.settings)?;
         let rows = spec.schemas * spec.scale;
-        place.observer.stage(&Stage::Import { instance: place.instance, rows });
+        place.observer.stage(&Stage::Import { recorder: &place.instance.recorder, rows });
         let transactions = place.transactions()?;
         place.watched(transactions, || load::load(transactions, &spec))
     }
@@ -102,13 +102,13 @@ impl Execution for Slob {
         load::warm(transactions, &coordinator, &spec)?;
         transactions.checkpoint(&coordinator)?;
         let time = if spec.work_loop == 0 { spec.run_time } else { Nanos(0) };
-        place.observer.stage(&Stage::RandomIo { instance, time });
+        place.observer.stage(&Stage::RandomIo { recorder: &instance.recorder, time });
         let run = Run { transactions, spec: &spec, rows: rows(&spec, transactions), gate: Gate::default() };
         place.watched(transactions, || run_sessions(place, &coordinator, &run))
     }
 
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError> {
-        place.observer.stage(&Stage::Verify { instance: place.instance, blocks: 0 });
+        place.observer.stage(&Stage::Verify { recorder: &place.instance.recorder, blocks: 0 });
         judge::judge(place.transactions()?, &spec(place.work, &place.instance.settings)?)
     }
 
