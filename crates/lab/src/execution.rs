@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_budget_has_to_hold_what_was_prepared_too() {
-        let plan = crate::tests::plan(1);
+        let plan = crate::fixture::plan(1);
         let runs = 2 * plan.schedule.slots() as u64;
         let asked = |budget, prepared| require_time(&plan, Some(Nanos(budget)), Nanos(prepared), Nanos(10));
         assert!(asked(10 * runs, 0).is_ok());

@@ -1,14 +1,21 @@
 //! Records, environments and a target of made-up figures, for tests of everything behind a run.
 
 use crate::LabError;
-use crate::bundle::{Environment, Settled};
+use crate::bundle::{Bundle, Environment, Reservation, Settled, Stop};
 use crate::canary::Canary;
+use crate::execution::execute;
+use crate::observer::{Observer, Stage};
+use crate::plan::{Plan, PlanOptions, Until};
+use crate::study::{Study, parse};
+use crate::target::embedded::Engine;
 use crate::target::{Preparation, RunError, Target};
 use crate::vocabulary::Assignment;
 use plumb_events::Cancel;
 use plumb_record::Record;
+use plumb_units::Nanos;
+use std::path::Path;
 
-/// Where nothing ran.
+/// The environment of a study of which nothing ran.
 pub fn environment() -> Environment {
     Environment {
         plumb_version: env!("CARGO_PKG_VERSION").to_string(),
@@ -27,16 +34,16 @@ pub fn environment() -> Environment {
     }
 }
 
-/// What a made-up run gives, by the number of runs before it and its settings.
+/// Record or failure of a made-up run, by the number of runs before it and its settings.
 pub type Script = Box<dyn FnMut(usize, &[Assignment]) -> Result<Record, RunError>>;
 
 /// A target that does no work.
 pub struct Scripted {
-    /// What its runs give.
+    /// Record or failure of each run.
     pub script: Script,
-    /// Runs made.
+    /// Runs that were made so far.
     pub runs: usize,
-    /// What lies before each run.
+    /// Waits and canary before each run.
     pub settled: Settled,
 }
 
@@ -70,5 +77,118 @@ impl Target for Scripted {
     fn run(&mut self, settings: &[Assignment], _: &Cancel) -> Result<Record, RunError> {
         self.runs += 1;
         (self.script)(self.runs - 1, settings)
+    }
+}
+
+/// Two factors, a claim of each kind.
+pub const STUDY: &str = r#"
+name = "made-up"
+title = "A study of made-up runs"
+question = "What follows from figures whose truth is known?"
+workload = "large-sort"
+rows = 1000
+blocks = 10
+
+[[factor]]
+name = "direct"
+setting = "sort_direct_writes"
+levels = ["FALSE", "TRUE"]
+
+[[factor]]
+name = "area"
+setting = "sort_area_size"
+levels = ["1M", "2M"]
+
+[[claim]]
+name = "direct"
+text = "Direct writes make it faster."
+factor = "direct"
+from = "FALSE"
+to = "TRUE"
+at = { area = "1M" }
+expect = "faster by at least 10%"
+
+[[claim]]
+name = "area"
+text = "The area does not matter."
+factor = "area"
+from = "1M"
+to = "2M"
+expect = "equal within 5%"
+
+[[claim]]
+name = "both"
+text = "The effects simply multiply."
+factor = "direct"
+from = "FALSE"
+to = "TRUE"
+with = { factor = "area", from = "1M", to = "2M" }
+expect = "equal within 5%"
+"#;
+
+/// An observer of nothing: it ignores every stage.
+#[derive(Debug)]
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn stage(&self, _: &Stage<'_>) {}
+    fn begins(&self) {}
+    fn made(&self, _: &Path) {}
+}
+
+/// The study of made-up runs.
+pub fn study() -> Study {
+    parse("made-up.toml", STUDY, &[&Engine]).expect("a study that is well formed")
+}
+
+/// The plan of that study by a seed.
+pub fn plan(seed: u64) -> Plan {
+    Plan::new(study(), PlanOptions::default(), Until::Blocks, seed).expect("a design")
+}
+
+/// A new bundle of a plan.
+pub fn bundle(directory: &Path, plan: &Plan) -> Bundle {
+    let mut environment = environment();
+    environment.settings = plan.setting_facts();
+    let reserved = Reservation::named(directory).expect("an empty directory");
+    Bundle::create(reserved, plan, environment).expect("a bundle can be written")
+}
+
+/// Runs a plan to its end.
+pub fn run(bundle: &mut Bundle, target: &mut Scripted) -> Result<Stop, LabError> {
+    run_within(bundle, target, None)
+}
+
+/// Runs a plan to its end, or as long as the budget lasts.
+pub fn run_within(
+    bundle: &mut Bundle,
+    target: &mut Scripted,
+    budget: Option<Nanos>,
+) -> Result<Stop, LabError> {
+    execute(bundle, target as &mut dyn Target, budget, &Cancel::default(), &Nobody)
+}
+
+/// Numbers between 0 and 1 from a seed (splitmix64), for noise.
+#[derive(Debug)]
+pub struct Noise(u64);
+
+impl Noise {
+    /// Returns the numbers that follow from a seed.
+    pub fn new(seed: u64) -> Noise {
+        Noise(seed)
+    }
+
+    /// Draws the next number, from 0 to below 1.
+    pub fn draw(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// About a normal number: the sum of twelve.
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.draw()).sum::<f64>() - 6.0
     }
 }

@@ -1,7 +1,7 @@
 //! The laboratory: runs of a workload with what was seen of them from outside, and studies made of runs.
 //!
 //! ```text
-//! study ──> plan ──> execution ──> bundle ──> analysis ──> report
+//! study ──> plan ──> execution ──> bundle ──> analysis ──> report ──> (pages)
 //!                      │  ^                      ^
 //!                    target                    verify
 //! ```
@@ -11,7 +11,7 @@
 //! [`analysis`] turns these into verdicts, again and again the same ones.
 //!
 //! A single run is made in a temporary database of its own ([`workload::run`]): load, calibrate, work, verify. What is
-//! seen of it is [`evidence`], a value, and [`assemble`] makes it into a [`record`], receipts and findings
+//! seen of it is [`evidence`], a value, and [`assemble`] makes it into a [record](plumb_record::Record), receipts and findings
 //! included. The laboratory prints nothing; progress goes to an
 //! [`Observer`].
 
@@ -24,18 +24,17 @@ pub mod compare;
 pub mod device_mix;
 pub mod device_probe;
 mod disturbance;
-pub mod document;
 mod error;
 pub mod evidence;
 pub mod execution;
 pub mod host;
-pub mod info;
 pub mod loops;
 mod observer;
 pub mod orphans;
 pub mod pilot;
 pub mod place;
 pub mod plan;
+pub mod provenance;
 pub mod report;
 pub mod rows;
 pub mod sampler;
@@ -55,7 +54,5 @@ pub use error::LabError;
 pub use observer::{Observer, Stage};
 pub use temporary::{Temporary, left};
 
-#[cfg(test)]
-mod fixture;
-#[cfg(test)]
-mod tests;
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;

@@ -1,10 +1,17 @@
-//! What a bundle says when its study has ended: the analysis and the reports that show it.
+//! Files that follow from a bundle: the analysis of its study and the reports that show it.
+//!
+//! The pages are made above this crate, so each function here is given what renders one.
 
+use crate::LabError;
 use crate::analysis::analyse;
 use crate::analysis::result::Analysis;
 use crate::bundle::{ANALYSIS, Bundle, Contents, REPORTS, json};
-use crate::{LabError, document};
-use plumb_report::{Document, html, text};
+
+/// Renders the page of a study.
+pub type RenderPage = fn(&Analysis) -> Rendered;
+
+/// A report as text and as HTML, in the order of [`REPORTS`].
+pub type Rendered = [String; 2];
 
 /// What follows from a bundle's contents.
 #[derive(Debug)]
@@ -19,26 +26,19 @@ pub struct Derived {
 ///
 /// # Errors
 /// When the analysis is no JSON.
-pub fn derive(contents: &Contents, evidence: String) -> Result<Derived, LabError> {
+pub fn derive(contents: &Contents, evidence: String, page: RenderPage) -> Result<Derived, LabError> {
     let analysis = Analysis { evidence_hash: Some(evidence), ..analyse(contents) };
-    let document = document::study::document(&analysis);
-    let files = [(ANALYSIS, json(&analysis)?)].into_iter().chain(rendered(&document)).collect();
+    let reports = REPORTS.into_iter().zip(page(&analysis));
+    let files = [(ANALYSIS, json(&analysis)?)].into_iter().chain(reports).collect();
     Ok(Derived { analysis, files })
-}
-
-/// A report of any kind as the files of a bundle: name and text.
-#[must_use]
-pub fn rendered(document: &Document) -> [(&'static str, String); 2] {
-    let [text_name, html_name] = REPORTS;
-    [(text_name, text::render(document)), (html_name, html::render(document))]
 }
 
 /// Analyses a bundle and writes what follows into it.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn publish(bundle: &mut Bundle) -> Result<Analysis, LabError> {
-    let Derived { analysis, files } = derive(bundle.contents(), bundle.evidence())?;
+pub fn publish(bundle: &mut Bundle, page: RenderPage) -> Result<Analysis, LabError> {
+    let Derived { analysis, files } = derive(bundle.contents(), bundle.evidence(), page)?;
     files.iter().try_for_each(|(name, text)| bundle.write(name, text))?;
     Ok(analysis)
 }

@@ -7,7 +7,7 @@
 use crate::LabError;
 use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
 use crate::bundle::{ANALYSIS, Contents, Manifest, is_made, unlisted};
-use crate::report::{self, Derived};
+use crate::report::{self, Derived, RenderPage};
 use crate::vocabulary::Kinds;
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub struct Verified {
 ///
 /// # Errors
 /// The first file that is not as it was written, or does not follow from the raw records.
-pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
+pub fn verify(directory: &Path, kinds: &Kinds, page: RenderPage) -> Result<Verified, LabError> {
     let manifest = Manifest::read(directory)?;
     for name in manifest.names() {
         manifest.text(directory, name)?;
@@ -47,7 +47,7 @@ pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
     }
     let (_, contents) = Contents::read(directory, kinds)?;
     let analysis =
-        manifest.lists(ANALYSIS).then(|| recompute(directory, &manifest, &contents)).transpose()?;
+        manifest.lists(ANALYSIS).then(|| recompute(directory, &manifest, &contents, page)).transpose()?;
     let evidence = manifest.evidence();
     Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), evidence, analysis })
 }
@@ -56,8 +56,13 @@ pub fn verify(directory: &Path, kinds: &Kinds) -> Result<Verified, LabError> {
 ///
 /// # Errors
 /// As [`verify`], or when the hash is another.
-pub fn verify_published(directory: &Path, kinds: &Kinds, published: &str) -> Result<Verified, LabError> {
-    let verified = verify(directory, kinds)?;
+pub fn verify_published(
+    directory: &Path,
+    kinds: &Kinds,
+    page: RenderPage,
+    published: &str,
+) -> Result<Verified, LabError> {
+    let verified = verify(directory, kinds, page)?;
     if verified.evidence.eq_ignore_ascii_case(published.trim()) {
         return Ok(verified);
     }
@@ -66,7 +71,12 @@ pub fn verify_published(directory: &Path, kinds: &Kinds, published: &str) -> Res
     Err(LabError::Tampered { path: directory.to_path_buf(), why })
 }
 
-fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Result<Analysis, LabError> {
+fn recompute(
+    directory: &Path,
+    manifest: &Manifest,
+    contents: &Contents,
+    page: RenderPage,
+) -> Result<Analysis, LabError> {
     let stored: serde_json::Value =
         serde_json::from_str(&manifest.text(directory, ANALYSIS)?).unwrap_or_default();
     if let Some(found) = stored["schema_version"].as_u64()
@@ -75,7 +85,7 @@ fn recompute(directory: &Path, manifest: &Manifest, contents: &Contents) -> Resu
         let (path, bundle) = (directory.join(ANALYSIS), directory.to_path_buf());
         return Err(LabError::AnalysisVersion { path, found, expected: ANALYSIS_SCHEMA_VERSION, bundle });
     }
-    let Derived { analysis, files } = report::derive(contents, manifest.evidence())?;
+    let Derived { analysis, files } = report::derive(contents, manifest.evidence(), page)?;
     for (name, expected) in files {
         if manifest.text(directory, name)? != expected {
             let theirs = &contents.environment.plumb_version;

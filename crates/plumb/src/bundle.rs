@@ -10,7 +10,7 @@ use crate::output;
 use plumb_events::clock;
 use plumb_lab::bundle::{Reservation, write_over};
 use plumb_lab::orphans::REPORTS;
-use plumb_lab::report::rendered;
+use plumb_pages::rendered;
 use plumb_record::calendar::Moment;
 use plumb_record::trace::{self, RunTrace};
 use plumb_record::{BESIDE, FILE, FIO_JOB, Record};

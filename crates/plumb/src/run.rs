@@ -9,7 +9,6 @@ use crate::{bundle, command_line, output, settings};
 use plumb_engine::{EngineError, Setting};
 use plumb_lab::LabError;
 use plumb_lab::bundle::Reservation;
-use plumb_lab::document;
 use plumb_lab::place::Places;
 use plumb_lab::workload::{self, Ran, Request};
 use plumb_record::{Record, RunState};
@@ -182,7 +181,7 @@ fn or_rest<'a>(named: &'a [PathBuf], rest: &'a [PathBuf]) -> &'a [PathBuf] {
 }
 
 fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Result<(), Failure> {
-    let document = document::run::document(record);
+    let document = plumb_pages::run::document(record);
     if arguments.json {
         output::print(&(record.to_json()? + "\n"))?;
         return bundle::keep(bundle, record, &document).map(|_| ());

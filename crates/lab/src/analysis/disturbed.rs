@@ -72,7 +72,8 @@ impl DoubtfulRuns {
     }
 
     /// What is to be said of an arm that read from memory, next to the verdict of its claim.
-    pub(crate) fn of_arm(&self, arm: usize, name: &str, arms: usize) -> Option<String> {
+    #[must_use]
+    pub fn of_arm(&self, arm: usize, name: &str, arms: usize) -> Option<String> {
         let cached = self.cached.iter().find(|cached| cached.arm == arm)?;
         let what = match self.compares_memory_with_a_device(arms) {
             true => "this compares memory with a device",

@@ -167,7 +167,7 @@ pub struct Effect {
 
 impl Effect {
     /// The ratio between the ends of its interval.
-    pub(crate) fn ends(&self) -> plumb_report::axis::Effect {
+    pub fn ends(&self) -> plumb_report::axis::Effect {
         (self.low, self.ratio, self.high)
     }
 }

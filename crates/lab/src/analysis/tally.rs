@@ -56,7 +56,7 @@ impl Analysis {
     }
 
     /// The smallest effects that the blocks find: of the claim that finds the smallest, and of the one that finds the largest.
-    pub(crate) fn floors(&self) -> Option<[(&str, f64); 2]> {
+    pub fn floors(&self) -> Option<[(&str, f64); 2]> {
         let floors =
             self.claims.iter().filter_map(|claim| Some((claim.name.as_str(), claim.smallest_effect?)));
         let least = floors.clone().min_by(|one, two| one.1.total_cmp(&two.1))?;
@@ -65,12 +65,12 @@ impl Analysis {
     }
 
     /// An arm's name; its number where the context has no such arm.
-    pub(crate) fn arm_name(&self, arm: usize) -> String {
+    pub fn arm_name(&self, arm: usize) -> String {
         self.arms.get(arm).map_or_else(|| format!("arm {arm}"), |arm| arm.name.clone())
     }
 
     /// The name of a slot: its arm's, or that of the reference with a mark.
-    pub(crate) fn slot_name(&self, slot: usize) -> String {
+    pub fn slot_name(&self, slot: usize) -> String {
         match self.arms.get(slot) {
             Some(arm) => arm.name.clone(),
             None => format!("{} (again)", self.arm_name(self.design.reference_arm)),
@@ -93,7 +93,7 @@ impl JudgedClaim {
     }
 
     /// The words of the verdict before its first figure.
-    pub(crate) fn label(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         if self.refuting().is_some() { Standing::Refuted.word() } else { self.verdict.label() }
     }
 

@@ -107,7 +107,7 @@ fn percent(ratio: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::fixture;
-    use crate::tests::{bundle, plan, run};
+    use crate::fixture::{bundle, plan, run};
 
     /// A study whose second level of the factor `direct` takes 80% of the time.
     fn study(directory: &std::path::Path) -> Contents {

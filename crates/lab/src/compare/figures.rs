@@ -67,7 +67,7 @@ impl Group {
 }
 
 /// Whether a figure is divided by a count that a run may not have: a run without it then lacks the figure, and has not 0.
-pub(crate) fn is_quotient(group: Group, name: &str) -> bool {
+pub fn is_quotient(group: Group, name: &str) -> bool {
     match group {
         Group::Transaction | Group::Ratio => true,
         Group::Device => name.ends_with(EACH),
@@ -78,12 +78,12 @@ pub(crate) fn is_quotient(group: Group, name: &str) -> bool {
 /// How the names of figures of a device's request end.
 const EACH: &str = " each";
 /// The elapsed time.
-pub(crate) const ELAPSED: &str = "Elapsed";
+pub const ELAPSED: &str = "Elapsed";
 /// CPU among the wait classes.
 const DB_CPU: &str = "DB CPU";
 
 /// The figures of a table in a run, in the order of printing; names are unique.
-pub(crate) fn figures(group: Group, run: &Record) -> Vec<(String, f64)> {
+pub fn figures(group: Group, run: &Record) -> Vec<(String, f64)> {
     match group {
         Group::Time => times(run),
         Group::Measure => run.measures.iter().map(|row| (row.name.clone(), row.value)).collect(),
@@ -243,7 +243,7 @@ fn waited(events: &[WaitEvent]) -> Vec<(String, f64)> {
 }
 
 /// Requests in a direction, by function, by type of file or by file.
-pub(crate) fn tallies(group: Group, run: &Record) -> Vec<(String, IoTally)> {
+pub fn tallies(group: Group, run: &Record) -> Vec<(String, IoTally)> {
     let mut sums: Vec<(String, IoTally)> = Vec::new();
     let mut add = |name: String, tally: IoTally| match sums.iter_mut().find(|(known, _)| *known == name) {
         Some((_, sum)) => sum.add(&tally),

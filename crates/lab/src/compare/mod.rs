@@ -17,7 +17,7 @@ mod judge;
 mod side;
 
 pub use figures::Group;
-pub(crate) use figures::{ELAPSED, figures, is_quotient, tallies};
+pub use figures::{ELAPSED, figures, is_quotient, tallies};
 
 use crate::LabError;
 use crate::analysis::result::Why;
@@ -25,6 +25,7 @@ use crate::analysis::why;
 use crate::vocabulary::{Kinds, Measure};
 use plumb_proof::verdict::Verdict;
 use plumb_record::Record;
+use plumb_record::RunState;
 use plumb_record::operation::operations;
 use serde::Serialize;
 
@@ -106,7 +107,7 @@ fn clock_of(first: &[Record], second: &[Record], done: impl Fn(&Record) -> f64) 
 }
 
 /// The difference of two sets of runs as a sum.
-pub(crate) fn explanation(first: &[Record], second: &[Record], pairing: Pairing) -> Option<Explanation> {
+pub fn explanation(first: &[Record], second: &[Record], pairing: Pairing) -> Option<Explanation> {
     // Of the processes of a command no waits are known.
     if first.iter().chain(second).any(|run| run.command.is_some()) {
         return None;
@@ -267,7 +268,7 @@ pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
 }
 
 /// The names of a table's rows, those of the first set before those that only the second has.
-pub(crate) fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<String> {
+pub fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in first.iter().chain(second).flat_map(|run| figures(group, run)) {
         if !names.contains(&name) {
@@ -275,6 +276,72 @@ pub(crate) fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<St
         }
     }
     names
+}
+
+impl Period {
+    /// Returns the run with the median elapsed time, the earlier of two.
+    #[must_use]
+    pub fn typical(&self) -> Option<&Record> {
+        let mut by_time = self.runs.iter().collect::<Vec<_>>();
+        by_time.sort_by_key(|run| run.header.elapsed_ns);
+        by_time.get(by_time.len().saturating_sub(1) / 2).copied()
+    }
+
+    /// Returns the median of a figure of its runs.
+    #[must_use]
+    pub fn median(&self, of: impl Fn(&Record) -> f64) -> f64 {
+        median(self.runs.iter().map(of).collect())
+    }
+
+    /// True if any of its runs has a figure.
+    #[must_use]
+    pub fn has(&self, group: Group, name: &str) -> bool {
+        self.runs.iter().any(|run| figures(group, run).iter().any(|(own, _)| own == name))
+    }
+
+    /// Returns the median of a figure; a run that does not have it counts as 0.
+    #[must_use]
+    pub fn figure(&self, group: Group, name: &str) -> f64 {
+        self.median(|run| {
+            figures(group, run).iter().find(|(own, _)| own == name).map_or(0.0, |(_, value)| *value)
+        })
+    }
+
+    /// Returns the worst state of its runs.
+    #[must_use]
+    pub fn state(&self) -> RunState {
+        let states = || self.runs.iter().map(|run| run.validity().state);
+        match () {
+            () if states().any(|state| state == RunState::Invalid) => RunState::Invalid,
+            () if states().any(|state| state == RunState::Unverified) => RunState::Unverified,
+            () => RunState::Valid,
+        }
+    }
+}
+
+impl Comparison {
+    /// Returns both sets, the first one first.
+    #[must_use]
+    pub fn sides(&self) -> [&Period; 2] {
+        [&self.first, &self.second]
+    }
+
+    /// Returns the difference of a figure; none where it was not tested.
+    #[must_use]
+    pub fn difference(&self, group: Group, name: &str) -> Option<&Difference> {
+        self.differences.iter().find(|found| found.group == group && found.name == name)
+    }
+}
+
+/// Returns the middle of some values; 0 of none.
+#[must_use]
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
+    match (values.get(low), values.get(high)) {
+        (Some(low), Some(high)) => (low + high) / 2.0,
+        _ => 0.0,
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 use flate2::read::GzDecoder;
 use plumb_lab::analysis::analyse;
 use plumb_lab::bundle::{ANALYSIS, Bundle, Contents, MANIFEST};
-use plumb_lab::document;
 use plumb_lab::report::publish;
 use plumb_lab::target::embedded::Engine;
 use plumb_lab::verify::verify;
@@ -207,13 +206,16 @@ fn the_records_of_kept_bundles_give_the_same_numbers_and_verdicts_to_the_last_bi
 fn a_bundle_of_an_older_schema_is_refused_in_one_line_and_can_be_worked_out_again() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     unpack("sort-area", directory.path());
-    let refused = verify(directory.path(), &[&Engine]).expect_err("of schema 1").to_string();
+    let refused = verify(directory.path(), &[&Engine], plumb_pages::study::rendered)
+        .expect_err("of schema 1")
+        .to_string();
     let expected = "analysis.json: its schema version is 1, and this program writes version 6; `plumb report";
     assert!(refused.contains(expected) && refused.lines().count() == 1, "{refused}");
     let mut bundle = Bundle::open(directory.path(), &[&Engine]).expect("it is whole");
-    publish(&mut bundle).expect("it is written");
+    publish(&mut bundle, plumb_pages::study::rendered).expect("it is written");
     drop(bundle);
-    let verified = verify(directory.path(), &[&Engine]).expect("it is as it was written");
+    let verified =
+        verify(directory.path(), &[&Engine], plumb_pages::study::rendered).expect("it is as it was written");
     assert_eq!(verified.analysis.expect("an analysis").claims.len(), 3);
 }
 
@@ -224,7 +226,7 @@ fn the_published_table_stands_beside_the_medians_that_were_kept_with_it() {
     let (manifest, contents) = Contents::read(directory.path(), &[&Engine]).expect("it is read");
     let then = manifest.text(directory.path(), ANALYSIS).expect("an analysis");
     let then: Value = serde_json::from_str(&then).expect("JSON");
-    let report = text::render(&document::study::document(&analyse(&contents)));
+    let report = text::render(&plumb_pages::study::document(&analyse(&contents)));
     let rows = then["published"]["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 6);
     for row in rows {

@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
+use plumb_lab::bundle;
 use plumb_lab::compare::compare;
-use plumb_lab::{bundle, document};
 use plumb_record::RunState;
 use plumb_report::html;
 
@@ -16,7 +16,7 @@ use plumb_report::html;
 /// When a side is no bundle or no arm of one, when the two ran different workloads, or when a report cannot be written.
 pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
     let comparison = compare(&arguments.first, &arguments.second, KINDS)?;
-    let document = document::compare::document(&comparison);
+    let document = plumb_pages::compare::document(&comparison);
     if let Some(path) = &arguments.html {
         bundle::write_new(path, &html::render(&document))?;
     }

@@ -14,7 +14,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
 use plumb_lab::evidence::{Asked, Evidence};
-use plumb_lab::{Stage, assemble, device_probe, document, stored, workload};
+use plumb_lab::{Stage, assemble, device_probe, stored, workload};
 use plumb_record::Record;
 
 /// Builds the index.
@@ -63,7 +63,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     };
     let seen = Evidence::of(&instance, asked, measured, &devices, Vec::new()).with_limits(None, limits);
     let record = assemble::record(&seen);
-    let document = document::run::document(&record);
+    let document = plumb_pages::run::document(&record);
     let report = if arguments.report { output::report(&document) + "\n" } else { String::new() };
     let shown = report + &output::summary(&document);
     bundle::show(&shown, bundle.as_ref(), &record, &document)?;

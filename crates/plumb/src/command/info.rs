@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
 use plumb_lab::bundle::{CALIBRATION, Contents, RUNS, run_record};
-use plumb_lab::info::{HEAD, line};
+use plumb_pages::info::{HEAD, line};
 use std::path::Path;
 
 /// Prints them: a bundle of a run has one line, that of a study one for each run that ended. A

@@ -20,7 +20,7 @@ use plumb_host::device::DeviceDescription;
 use plumb_lab::bundle::Reservation;
 use plumb_lab::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_lab::workload::redo;
-use plumb_lab::{Stage, archiving, assemble, document, stored};
+use plumb_lab::{Stage, archiving, assemble, stored};
 use plumb_types::RowSource;
 use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::CsvFile;
@@ -101,7 +101,7 @@ pub fn import(
     let elapsed = measured.period.elapsed;
     let seen = Evidence::of(instance, asked, measured, &devices, checks).with_limits(None, limits);
     let record = assemble::record(&seen);
-    let document = document::run::document(&record);
+    let document = plumb_pages::run::document(&record);
     if arguments.json {
         let own = json!({ "transactions": imported.commit_count, "checks": record.checks });
         let facts = (imported.row_count, imported.row_bytes, elapsed);

@@ -6,8 +6,7 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{bundle, calibrate, output, run};
 use plumb_lab::bundle::{run_period, run_record};
-use plumb_lab::document;
-use plumb_lab::report::rendered;
+use plumb_pages::rendered;
 use std::path::Path;
 
 /// Renders them.
@@ -37,7 +36,7 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
         return calibrate::rebuild(&bundle);
     }
     let (directory, record) = run_record(&bundle)?;
-    let document = document::run::document(&record);
+    let document = plumb_pages::run::document(&record);
     let files = bundle::write(&directory, &rendered(&document))?;
     output::print(&(output::summary(&document) + &bundle::listed(&files)))?;
     Ok(run::outcome(&record))
@@ -46,7 +45,7 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
 /// The whole report of a period, printed, and kept beside that of the run under names of its own.
 fn of_period(bundle: &Path, (first, last): (usize, usize)) -> Result<Outcome, Failure> {
     let (directory, record) = run_period(bundle, (first, last))?;
-    let document = document::run::document(&record);
+    let document = plumb_pages::run::document(&record);
     let named = rendered(&document).map(|(name, text)| {
         let (stem, end) = name.split_once('.').unwrap_or((name, "txt"));
         (format!("{stem}-{first}-{last}.{end}"), text)

@@ -9,7 +9,6 @@ use crate::{bundle, command_line, output, run, settings};
 use plumb_engine::EngineError;
 use plumb_engine::line_sort::{Compared, LineSortSpec, Part, Shape, SortKey, SortOrder, Ties};
 use plumb_host::device::DeviceDescription;
-use plumb_lab::document;
 use plumb_lab::place::{Places, require_directory};
 use plumb_lab::workload::named_file::{self, directory_of};
 use std::fs;
@@ -44,7 +43,7 @@ pub fn run(arguments: &Sort) -> Result<Outcome, Failure> {
     };
     let record = named_file::sort(request, interrupt.cancel(), &progress)?;
     drop(watch);
-    let document = document::run::document(&record);
+    let document = plumb_pages::run::document(&record);
     if arguments.json {
         output::print(&(record.to_json()? + "\n"))?;
         if let Some(reservation) = &bundle {

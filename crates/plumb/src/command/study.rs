@@ -13,7 +13,6 @@ use plumb_events::clock;
 use plumb_lab::LabError;
 use plumb_lab::analysis::result::Analysis;
 use plumb_lab::bundle::{Bundle, Environment, REPORTS, Reservation, Stop, write_new};
-use plumb_lab::document;
 use plumb_lab::pilot::{self, Sought};
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study::{self, catalog};
@@ -101,7 +100,7 @@ pub(super) fn one(
         Ok(stop) => stop,
         Err(error) => return Err(given_up(bundle, error, interrupt)),
     };
-    let context = report::publish(&mut bundle)?;
+    let context = report::publish(&mut bundle, plumb_pages::study::rendered)?;
     drop(bundle);
     match stop {
         Stop::Interrupted => Err(Failure::run(interrupt.message())),
@@ -347,7 +346,7 @@ pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> R
     if arguments.conduct.json {
         return output::print(&plumb_lab::bundle::json(context)?);
     }
-    let document = document::study::document(context);
+    let document = plumb_pages::study::document(context);
     output::print(&(output::report(&document) + "\n" + &output::summary(&document) + &paths(directory)))
 }
 
@@ -382,9 +381,9 @@ pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outco
     if end == End::Here {
         bundle.end_here()?;
     }
-    let context = report::publish(&mut bundle)?;
+    let context = report::publish(&mut bundle, plumb_pages::study::rendered)?;
     drop(bundle);
-    let document = document::study::document(&context);
+    let document = plumb_pages::study::document(&context);
     if let Some(file) = drawn {
         draw(&document, file)?;
     }

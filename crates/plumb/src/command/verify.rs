@@ -6,6 +6,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
 use plumb_lab::verify;
+use plumb_pages::study;
 
 /// Verifies a study's bundle.
 ///
@@ -13,8 +14,8 @@ use plumb_lab::verify;
 /// The first file that is not as it was written, or does not follow from the raw records: exit code 5.
 pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
     let verified = match &arguments.expect {
-        Some(hash) => verify::verify_published(&arguments.bundle, KINDS, hash)?,
-        None => verify::verify(&arguments.bundle, KINDS)?,
+        Some(hash) => verify::verify_published(&arguments.bundle, KINDS, study::rendered, hash)?,
+        None => verify::verify(&arguments.bundle, KINDS, study::rendered)?,
     };
     let claims = verified.analysis.as_ref().map(|analysis| analysis.claims.len());
     let follows = claims.map_or("it has not come to an analysis yet".to_string(), |claims| {

@@ -10,11 +10,12 @@ use plumb_engine::instance::InitialSizes;
 use plumb_engine::{Instance, Layout};
 use plumb_events::Cancel;
 use plumb_events::Role;
-use plumb_lab::document::{self, calibration::Provenance};
 use plumb_lab::place::Places;
-use plumb_lab::report::rendered;
+use plumb_lab::provenance::Provenance;
 use plumb_lab::workload::{self, Request};
-use plumb_lab::{Observer, Stage, info};
+use plumb_lab::{Observer, Stage};
+use plumb_pages::info;
+use plumb_pages::rendered;
 use plumb_proof::random::Generator;
 use plumb_record::Record;
 use plumb_record::trace::{self, RunTrace};
@@ -139,10 +140,10 @@ fn record(text: &str) -> Vec<String> {
         Ok(record) => record,
         Err(error) => return vec![error.to_string()],
     };
-    shown(&document::run::document(&record));
+    shown(&plumb_pages::run::document(&record));
     drop(info::line("fuzz", &record));
     if let Some(period) = record.last_snapshot().and_then(|last| record.period(1, last)) {
-        shown(&document::run::document(&period));
+        shown(&plumb_pages::run::document(&period));
     }
     Vec::new()
 }
@@ -163,7 +164,7 @@ fn calibration(directory: &Path, text: &str) -> anyhow::Result<Vec<String>> {
     };
     let device = plumb_io::describe_device(directory)?;
     let provenance = Provenance::of(&calibration, &device, "bench fuzz".to_string());
-    shown(&document::calibration::document(&calibration, &provenance));
+    shown(&plumb_pages::calibration::document(&calibration, &provenance));
     drop(calibration.agreement(&calibration));
     Ok(Vec::new())
 }

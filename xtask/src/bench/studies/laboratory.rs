@@ -64,7 +64,7 @@ impl Laboratory {
         let mut bundle = Bundle::create(Reservation::named(&directory)?, &plan, environment)?;
         let stop = execution::execute(&mut bundle, &mut target, None, &self.cancel, &progress)?;
         anyhow::ensure!(stop != Stop::Interrupted, "interrupted: nothing remains");
-        let analysis = report::publish(&mut bundle)?;
+        let analysis = report::publish(&mut bundle, plumb_pages::study::rendered)?;
         drop(bundle);
         fs::remove_dir_all(&directory).with_context(|| format!("removing {}", directory.display()))?;
         anyhow::ensure!(

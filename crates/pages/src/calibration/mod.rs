@@ -1,0 +1,119 @@
+//! The report of a calibration: what a storage can do.
+//!
+//! A [`Calibration`] has the data, and every section reads it from there; the machine and the device stand in the
+//! [`Provenance`] beside it. Order: whether it has settled, the main figures, then what they come from (curves, large
+//! requests, the matrix, durable writes, methods, read cost), and last what casts doubt on them (what did not settle,
+//! what answered each point, the environment).
+//!
+//! Why nothing stands between: a copy of the record in the words of a report was as long as both.
+//!
+//! Limits: nothing is measured or estimated here. The page carries the record without its repeats.
+
+mod circumstances;
+mod comparison;
+mod curves;
+mod doubt;
+mod durable_writes;
+mod main_figures;
+mod methods;
+mod read_times;
+mod small_and_large;
+mod state;
+mod summary;
+mod transfers;
+
+pub use comparison::against;
+
+use plumb_calibrate::{Calibration, Estimate, Interval, TaskResult};
+use plumb_lab::provenance::Provenance;
+use plumb_report::format::grouped;
+use plumb_report::table::{Cell, Tone};
+use plumb_report::{Document, Section, text};
+
+/// What a calibration's report says.
+#[must_use]
+pub fn document(calibration: &Calibration, provenance: &Provenance) -> Document {
+    let environment = &calibration.environment;
+    let reasons = calibration.doubts();
+    // Without its JSON the page still shows everything.
+    let kept = Calibration { tasks: Vec::new(), ..calibration.clone() };
+    Document {
+        title: format!("PLUMB CALIBRATION  {} on {}", environment.path, environment.device),
+        question: String::new(),
+        running_head: format!("Calibration: {}  Host: {}", calibration.mode, provenance.host.name),
+        width: text::WIDTH,
+        state: state::state(&reasons),
+        basis: state::basis(calibration),
+        reasons,
+        headline: main_figures::headline(calibration),
+        sections: sections(calibration, provenance),
+        summary: summary::summary(calibration),
+        footer: format!(
+            "plumb {}. The main figures are embedded in this page as JSON; calibration.json beside it has every repeat.",
+            provenance.plumb_version
+        ),
+        data: serde_json::to_string(&kept).unwrap_or_else(|_| "null".to_string()),
+    }
+}
+
+/// All sections; what was not measured has none.
+fn sections(calibration: &Calibration, provenance: &Provenance) -> Vec<Section> {
+    let mut sections = vec![main_figures::figures(calibration)];
+    sections.extend(curves::curves(calibration));
+    sections.extend(transfers::transfers(calibration));
+    sections.extend(small_and_large::matrix(calibration));
+    sections.extend(durable_writes::durable(calibration));
+    sections.extend(methods::ladders(calibration));
+    sections.extend(read_times::read_cost(calibration));
+    sections.push(doubt::unsettled(calibration));
+    sections.extend(doubt::refused(calibration));
+    sections.extend(doubt::warnings(calibration));
+    sections.push(circumstances::environment(calibration, provenance));
+    sections.push(doubt::points(calibration));
+    sections
+}
+
+/// The tasks of which a request completed while it was measured.
+fn measured(calibration: &Calibration) -> impl Iterator<Item = &TaskResult> {
+    calibration.measured()
+}
+
+/// Three figures of small numbers, thousands grouped in large ones.
+fn number(value: f64) -> String {
+    match value {
+        value if value < 9.995 => grouped(value, 2),
+        value if value < 99.95 => grouped(value, 1),
+        value => grouped(value, 0),
+    }
+}
+
+/// The median; one that has not settled carries a question mark.
+fn median(estimate: &Estimate) -> Cell {
+    let (mark, tone) = if estimate.settled { ("", Tone::Plain) } else { (" ?", Tone::Open) };
+    Cell::from(number(estimate.median) + mark).with_tone(tone)
+}
+
+/// The median of what was measured; otherwise blank.
+fn median_of(estimate: Option<Estimate>) -> Cell {
+    estimate.as_ref().map_or_else(Cell::default, median)
+}
+
+fn range(estimate: &Estimate) -> String {
+    format!("[{}, {}]", number(estimate.low), number(estimate.high))
+}
+
+/// The interval, with its confidence where it has one.
+fn interval(estimate: &Estimate) -> String {
+    match estimate.interval {
+        Interval::Confidence(confidence) => format!("{} {:.0}%", range(estimate), confidence * 100.0),
+        Interval::Range => range(estimate),
+    }
+}
+
+/// What the question mark and the brackets mean.
+const READING: &str = "medians of repeats; in brackets their interval, with its confidence where there were enough repeats for one, otherwise their range; ? has not settled";
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! The report of fixed calibrations, as snapshots; and what no snapshot shows.
+
+use super::fixture::{least, normal, provenance};
+use super::{Provenance, against, document, sections};
+use crate::browser;
+use plumb_calibrate::{Calibration, Warning};
+use plumb_report::{html, summary, text};
+
+#[test]
+fn sections_are_what_a_reader_sees() {
+    for section in sections(&normal(), &provenance()) {
+        insta::assert_snapshot!(format!("calibration_{}", section.id), html::render_section(&section));
+    }
+}
+
+#[test]
+fn the_text_has_what_the_page_has() {
+    insta::assert_snapshot!(text::render(&document(&normal(), &provenance())));
+}
+
+#[test]
+fn a_summary_fits_a_screen() {
+    let summary = summary::render(&document(&normal(), &provenance()));
+    assert!(summary.lines().count() <= 40);
+    insta::assert_snapshot!(summary);
+}
+
+#[test]
+fn what_was_not_measured_has_no_section() {
+    let ids = |calibration: &Calibration| {
+        sections(calibration, &provenance()).iter().map(|section| section.id).collect::<Vec<&str>>()
+    };
+    assert_eq!(ids(&least()), ["figures", "unsettled", "environment", "points"]);
+    let mut calibration = normal();
+    assert!(ids(&calibration).contains(&"matrix"));
+    calibration.tasks.retain(|result| result.point().is_none_or(|point| point.loads.len() < 2));
+    assert!(!ids(&calibration).contains(&"matrix"), "no two sizes ever met");
+}
+
+#[test]
+fn the_state_follows_from_the_figures() {
+    let settled = document(&least(), &provenance());
+    assert_eq!(settled.state.word, "SETTLED");
+    assert_eq!(settled.basis, "4 of 4 main figures settled, the device answered 1 of 1 points");
+    let mut calibration = normal();
+    calibration.warnings.push(Warning::OtherLoad {
+        busy_rounds: 0,
+        requests_per_second: 0.0,
+        tasks: 1,
+        bytes_per_second: 3e8,
+    });
+    calibration.environment.direct = false;
+    let doubted = document(&calibration, &provenance());
+    assert_eq!(doubted.state.word, "IN DOUBT");
+    insta::assert_snapshot!(format!("{}\n{}", doubted.basis, doubted.reasons.join("\n")));
+    let written = |calibration: &Calibration| serde_json::to_value(calibration.stated()).expect("plain data");
+    assert_eq!(written(&least())["state"], "SETTLED");
+    assert_eq!(written(&calibration)["state"], "IN DOUBT");
+    assert_eq!(written(&calibration)["doubts"][0], "all requests went through the page cache");
+    let read = Calibration::from_json(&written(&calibration).to_string()).expect("its own form");
+    assert_eq!(read.doubts(), doubted.reasons);
+}
+
+#[test]
+fn two_calibrations_are_compared_in_a_few_lines() {
+    let (first, mut second) = (normal(), normal());
+    for figure in &mut second.figures[2..] {
+        figure.estimate.median *= 1.2;
+    }
+    insta::assert_snapshot!(against(&first, &second));
+}
+
+#[test]
+fn records_survive_being_written_and_read() {
+    let rendered = |calibration: &Calibration, by: &Provenance| text::render(&document(calibration, by));
+    let json = serde_json::to_string(&normal()).expect("plain data");
+    let back = Calibration::from_json(&json).expect("its own form");
+    let made = serde_json::to_value(provenance()).expect("plain data");
+    let by = Provenance::from_json(&made.to_string()).expect("its own form");
+    // The last digit of a number may change on the way; what the report shows may not.
+    assert_eq!(rendered(&back, &by), rendered(&normal(), &provenance()));
+
+    // The first version had a header, and all figures of the page.
+    let mut header = made.as_object().expect("an object").clone();
+    let device = header.remove("device").expect("a field");
+    header.insert("mode".to_string(), "normal".into());
+    let first = serde_json::json!({ "schema_version": 1, "header": header, "device": device, "figures": [] });
+    assert_eq!(Provenance::from_json(&first.to_string()).expect("the first version"), provenance());
+}
+
+#[test]
+fn markup_stays_text_and_the_page_asks_the_network_for_nothing() {
+    let mut calibration = normal();
+    let hostile = "</script><script>fail()</script><b>&\"it's\"";
+    calibration.environment.path = hostile.to_string();
+    calibration.figures[0].at = hostile.to_string();
+    calibration.ladder_small[0].name = hostile.to_string();
+    calibration.tasks[0].answer.reason = hostile.to_string();
+    calibration.warnings.push(Warning::NotDirect { why: hostile.to_string() });
+    let page = html::render(&document(&calibration, &provenance()));
+    for breach in ["<script>fail", "<b>", "src=", "href=\"http", "@import", "url("] {
+        assert!(!page.contains(breach), "{breach}");
+    }
+}
+
+#[test]
+fn a_browser_shows_a_calibration_and_no_script_fails() {
+    let Some(browser) = browser::browser() else {
+        println!("skipped: no {:?} in PATH", browser::NAMES);
+        return;
+    };
+    let page = html::render(&document(&normal(), &provenance()));
+    let dom = browser::dom(&browser, "calibration.html", &page);
+    assert_eq!(dom.matches("<svg").count(), 6, "two curves, three groups of bars, the read cost");
+    assert!(dom.contains("</footer>"), "the page ends before its end");
+    assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+}

@@ -1,0 +1,483 @@
+//! The report of a comparison, in the order of an AWR compare-period report.
+//!
+//! Figures of repeated runs are medians. `%Diff` is blank where it would be noise, which is wherever the test of
+//! repeated runs leaves the difference open. After single runs it stands in brackets everywhere, since nothing
+//! says how far two runs of the same would lie apart. What is not measured but configured
+//! (memory, settings) differs or does not, and needs no test.
+
+mod events;
+mod explain;
+mod io;
+
+use super::run::device_facts;
+use super::tone_of;
+use plumb_lab::compare::{
+    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, is_quotient, median, samples,
+};
+use plumb_lab::vocabulary::Figure;
+use plumb_record::Record;
+use plumb_report::format::{Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
+use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
+use plumb_report::{Block, Document, Section, State, Summary, cells, text};
+use std::collections::BTreeMap;
+
+/// What the report of a comparison says.
+#[must_use]
+pub fn document(comparison: &Comparison) -> Document {
+    let header = comparison.second.runs.first().map(|run| &run.header);
+    let workload = header.map_or("", |header| header.workload.as_str());
+    Document {
+        title: format!("PLUMB COMPARE PERIOD REPORT  Workload: {workload}"),
+        question: String::new(),
+        running_head: format!("Compare: {workload}  1st against 2nd"),
+        width: text::WIDTH,
+        state: state(comparison),
+        basis: String::new(),
+        reasons: reasons(comparison),
+        headline: Vec::new(),
+        sections: sections(comparison),
+        summary: Summary::default(),
+        footer: format!(
+            "plumb {}, comparison schema {}. The records of all runs are embedded in this file as JSON.",
+            header.map_or("", |header| header.plumb_version.as_str()),
+            comparison.schema_version
+        ),
+        data: serde_json::to_string(comparison).unwrap_or_else(|_| "null".to_string()),
+    }
+}
+
+/// What is proved of the study's own measure, or why nothing can be.
+fn state(comparison: &Comparison) -> State {
+    match comparison.judged.first() {
+        Some(judged) => State { of: named(judged), word: shown(judged), tone: tone_of(&judged.verdict) },
+        None => State {
+            of: named_elapsed(),
+            word: format!("no verdict: {}", because(comparison.pairing)),
+            tone: Tone::Open,
+        },
+    }
+}
+
+fn named_elapsed() -> String {
+    "Elapsed time".to_string()
+}
+
+/// A measure, as a line begins with it.
+fn named(judged: &Judged) -> String {
+    if judged.measure.figure == Figure::Elapsed { named_elapsed() } else { judged.measure.title() }
+}
+
+fn shown(judged: &Judged) -> String {
+    format!("{}{}", judged.verdict, if judged.asked_only { " (asked only)" } else { "" })
+}
+
+/// Why that verdict; what is proved of other measures; what was left out; and what makes the two hard to compare.
+fn reasons(comparison: &Comparison) -> Vec<String> {
+    let first = comparison.judged.first().into_iter().flat_map(|judged| judged.reasons.iter().cloned());
+    let others = comparison.judged.iter().skip(1).flat_map(|judged| {
+        let line = format!("{}: {}", named(judged), shown(judged));
+        std::iter::once(line).chain(judged.reasons.iter().cloned())
+    });
+    first.chain(others).chain(comparison.remarks.iter().cloned()).chain(warnings(comparison)).collect()
+}
+
+fn because(pairing: Pairing) -> &'static str {
+    match pairing {
+        Pairing::Single => "one run a side",
+        Pairing::Apart => "the two sets were not interleaved",
+        Pairing::Blocks => "its figures are all the same, or 0 on one side",
+    }
+}
+
+/// What makes the two sides hard to compare: a run that must not be believed, other work, other data.
+fn warnings(comparison: &Comparison) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (name, period) in [("1st", &comparison.first), ("2nd", &comparison.second)] {
+        for run in &period.runs {
+            warnings.extend(
+                run.validity().reasons.into_iter().map(|reason| format!("{name} is INVALID: {reason}")),
+            );
+        }
+    }
+    warnings.dedup();
+    let sides = [&comparison.first, &comparison.second].map(|period| period.typical());
+    if let [Some(first), Some(second)] = sides {
+        let rows = |run: &Record| run.sort.as_ref().map(|sort| sort.rows);
+        if rows(first) != rows(second) {
+            let shown = |rows: Option<u64>| rows.map_or("none".to_string(), |rows| rows.to_string());
+            warnings.push(format!(
+                "not the same work: {} rows sorted and {}; only rates compare",
+                shown(rows(first)),
+                shown(rows(second))
+            ));
+        }
+        if first.header.seed != second.header.seed {
+            warnings
+                .push(format!("not the same rows: seed {} and {}", first.header.seed, second.header.seed));
+        }
+        if first.header.host.name != second.header.host.name {
+            warnings.push("not the same host: times compare hosts as well as settings".to_string());
+        }
+    }
+    warnings
+}
+
+/// All sections. What a target has no figures of is left out: a command has no events, and a database measures nothing beside
+/// its times and statistics.
+fn sections(comparison: &Comparison) -> Vec<Section> {
+    let tables = [
+        measures(comparison),
+        hosts(comparison),
+        host_cpu(comparison),
+        memory(comparison),
+        settings(comparison),
+        load_profile(comparison),
+        events::top(comparison),
+        plain(comparison, Group::TimeModel, ("time-model", "Time Model"), "Time of all sessions (s)"),
+        events::classes(comparison),
+        events::events(comparison, Group::Event),
+        events::events(comparison, Group::Background),
+    ];
+    let behind = [
+        io::functions(comparison),
+        io::file_types(comparison),
+        io::files(comparison),
+        io::devices(comparison),
+        statistics(comparison),
+    ];
+    let is_empty = |section: &Section| {
+        let mut blocks = section.blocks.iter();
+        blocks.any(|block| matches!(block, Block::Table(table) if table.rows.is_empty()))
+    };
+    let tables = tables.into_iter().chain(events::histograms(comparison)).chain(behind);
+    let first = [Some(sets(comparison)), explain::section(comparison), Some(times(comparison))];
+    first.into_iter().flatten().chain(tables.filter(|section| !is_empty(section))).collect()
+}
+
+/// What `%Diff` means in this report.
+fn rule(pairing: Pairing) -> &'static str {
+    match pairing {
+        Pairing::Single => {
+            "%Diff in brackets is the raw change of one run each, which may be noise: nothing says how far two runs of the same \
+             lie apart; `plumb study` repeats both in random order"
+        }
+        Pairing::Blocks => {
+            "%Diff stands where an exact test over pairs of runs of the same block proves it, p corrected within each \
+             table, that of a measure of the study as the study has it; `~` may be noise; intervals are those of the corrected \
+             tests, 95% or wider"
+        }
+        Pairing::Apart => {
+            "%Diff stands where no run of one set lies among those of the other, and chance alone would seldom part sets of \
+             this size so; they were not interleaved, so the hour or the machine may have made it: no p"
+        }
+    }
+}
+
+/// The two sets with what AWR puts into its first lines; a command has no database time.
+fn sets(comparison: &Comparison) -> Section {
+    let database =
+        comparison.sides().iter().all(|period| period.runs.iter().all(|run| run.command.is_none()));
+    let mut columns = vec![Column::text("Set"), Column::wrapped("Bundle", 34), Column::wrapped("Arm", 24)];
+    columns.push(Column::number("Runs"));
+    columns.extend(["Begin", "Runs are"].map(Column::text));
+    columns.push(Column::number("Elapsed\nTime (s)"));
+    columns
+        .extend(["DB time\n(s)", "Avg Active\nUsers"].into_iter().filter(|_| database).map(Column::number));
+    let mut table = Table::new(columns);
+    for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(comparison.sides()) {
+        let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
+        let db_time = period.median(|run| run.header.db_time_ns as f64 / 1e9);
+        let active = period.median(|run| run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64);
+        let state = period.state();
+        let mut cells = cells![
+            name,
+            &period.source,
+            period.arm.as_deref().unwrap_or(""),
+            Count(period.runs.len() as u64),
+            period.runs.first().map_or("", |run| run.header.begin_time.as_str()),
+            Cell::from(state.word()).with_tone(super::tone_of_run(state)),
+            Reading(elapsed)
+        ];
+        cells.extend(cells![Reading(db_time), Decimal(active)].into_iter().filter(|_| database));
+        table.row(cells);
+    }
+    let mut total = vec![Cell::default(); if database { 9 } else { 7 }];
+    total[0] = Cell::from("%Diff:");
+    total[6] = percent(comparison.difference(Group::Time, ELAPSED));
+    if database {
+        total[7] = percent(comparison.difference(Group::Time, "DB Time"));
+    }
+    table.push(RowKind::Total, total);
+    Section::front("sets", "Snapshot Sets")
+        .note(rule(comparison.pairing))
+        .note(format!("%Diff is blank where the second is more than {RATIO_MAX:.0} times the first"))
+        .table(table)
+}
+
+/// Times the first that the second may be for `%Diff` to be shown. Beyond it the first is nearly nothing, as a background that
+/// has hardly begun: a percentage of that has digits and no meaning.
+const RATIO_MAX: f64 = 100.0;
+
+/// A difference in per cent; blank where it would be noise, and where the second is more than [`RATIO_MAX`] times the first.
+pub(super) fn percent(difference: Option<&Difference>) -> Cell {
+    let resolved = difference.filter(|found| found.outcome != Outcome::Open);
+    let shown = resolved.and_then(|found| Some((found, found.ratio.filter(|ratio| *ratio <= RATIO_MAX)?)));
+    let Some((found, ratio)) = shown else {
+        return Cell::default();
+    };
+    let change = Change(ratio).coarse().replace('%', "");
+    match found.outcome {
+        Outcome::Raw => Cell::from(format!("({change})")).with_tone(Tone::Open),
+        _ => Cell::from(change),
+    }
+}
+
+/// The columns that a test adds.
+fn test_columns() -> Vec<Column> {
+    vec![
+        Column::number("%Diff"),
+        Column::number("95% CI of\nratio"),
+        Column::number("p"),
+        Column::number("n"),
+        Column::text("Verdict"),
+    ]
+}
+
+/// What they hold; nothing but blanks after single runs.
+fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
+    let Some(found) = difference else {
+        return vec![Cell::default(); 5];
+    };
+    let word = match found.outcome {
+        Outcome::Higher => Cell::from("higher").with_tone(Tone::Open),
+        Outcome::Lower => Cell::from("lower").with_tone(Tone::Open),
+        Outcome::New => Cell::from("new").with_tone(Tone::Open),
+        Outcome::Gone => Cell::from("gone").with_tone(Tone::Open),
+        Outcome::Same => Cell::from("same"),
+        Outcome::Open => Cell::from("~"),
+        Outcome::Raw => Cell::from("one run each").with_tone(Tone::Open),
+    };
+    let bounded = found.low.is_some() || found.high.is_some();
+    let ends = Ends { low: found.low, high: found.high };
+    cells![
+        percent(Some(found)),
+        if bounded { ends.ratios() } else { String::new() },
+        found.p.map(Probability),
+        Count(found.runs),
+        word
+    ]
+}
+
+/// A table whose rows are the figures of a group, printed by `print`. A quotient that no run of a side has, for want of what it
+/// is divided by, is not 0: it is blank there, and so is its difference.
+fn figures(comparison: &Comparison, group: Group, titles: [&str; 3], print: impl Fn(f64) -> Cell) -> Table {
+    let mut columns = vec![Column::text(titles[0]), Column::number(titles[1]), Column::number(titles[2])];
+    columns.extend(test_columns());
+    let mut table = Table::new(columns);
+    for sample in samples(&comparison.first.runs, &comparison.second.runs) {
+        if sample.group == group {
+            let is_quotient = is_quotient(group, &sample.name);
+            let known = comparison.sides().map(|period| !is_quotient || period.has(group, &sample.name));
+            let mut cells = cells![&sample.name];
+            let values = [sample.first, sample.second];
+            cells.extend(values.into_iter().zip(known).map(|(values, is_known)| match is_known {
+                true => print(median(values)),
+                false => Cell::default(),
+            }));
+            let difference = comparison.difference(group, &sample.name);
+            cells.extend(test_cells(difference.filter(|_| known == [true; 2])));
+            table.row(cells);
+        }
+    }
+    table
+}
+
+fn times(comparison: &Comparison) -> Section {
+    let table =
+        figures(comparison, Group::Time, ["Time", "1st (s)", "2nd (s)"], |value| Cell::of(Reading(value)));
+    Section::front("times", "Times").table(table)
+}
+
+/// What the target measures by itself.
+fn measures(comparison: &Comparison) -> Section {
+    let mut table =
+        figures(comparison, Group::Measure, ["Measure", "1st", "2nd"], |value| Cell::of(Reading(value)));
+    let rows = comparison.sides().into_iter().flat_map(|period| &period.runs).flat_map(|run| &run.measures);
+    let units: BTreeMap<&str, &str> = rows.map(|row| (row.name.as_str(), row.unit.as_str())).collect();
+    for name in table.rows.iter_mut().filter_map(|row| row.cells.first_mut()) {
+        let unit = units.get(name.text.as_str()).filter(|unit| !unit.is_empty() && **unit != name.text);
+        name.text.extend(unit.map(|unit| format!(" ({unit})")));
+    }
+    Section::front("measures", "Measures").table(table)
+}
+
+/// Rates, the same by transaction where there were any, and quotients.
+fn load_profile(comparison: &Comparison) -> Section {
+    let titles = ["Load", "1st Per Sec", "2nd Per Sec"];
+    let per_second = figures(comparison, Group::Load, titles, |value| Cell::of(Total(value)));
+    let small = |group, titles| figures(comparison, group, titles, |value| Cell::of(Reading(value)));
+    let per_transaction = small(Group::Transaction, ["Load", "1st Per Txn", "2nd Per Txn"]);
+    let ratios = small(Group::Ratio, ["", "First", "Second"]);
+    let section = Section::front("load-profile", "Load Profile").table(per_second);
+    [per_transaction, ratios]
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .fold(section, |section, table| section.table(table))
+}
+
+/// Load and processors of the hosts, with their tests.
+fn host_cpu(comparison: &Comparison) -> Section {
+    let titles = ["Host", "1st", "2nd"];
+    let table = figures(comparison, Group::Host, titles, |value| Cell::of(Reading(value)));
+    Section::front("host-cpu", "Host CPU").note("of all processors, by all processes").table(table)
+}
+
+fn statistics(comparison: &Comparison) -> Section {
+    let titles = ["Statistic", "1st", "2nd"];
+    let table = figures(comparison, Group::Statistic, titles, amount);
+    Section::detail("statistics", "Instance Activity Stats")
+        .note("totals of a run; times in seconds; statistics that did not move are left out")
+        .table(table)
+}
+
+/// A total; whole unless it is a median between two.
+fn amount(value: f64) -> Cell {
+    if value.fract() == 0.0 { Cell::of(Count(value as u64)) } else { Cell::of(Total(value)) }
+}
+
+/// Facts of both sides in one table, those that differ marked.
+fn side_by_side(rows: [Vec<(String, String)>; 2]) -> Table {
+    let mut table =
+        Table::default().text([""]).wrapped("First (1st)", 48).wrapped("Second (2nd)", 48).text(["Diff"]);
+    let [first, second] = rows;
+    let mut names = Vec::new();
+    for (name, _) in first.iter().chain(&second) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    let all = |side: &[(String, String)], name: &str| {
+        side.iter()
+            .filter(|(found, _)| found == name)
+            .map(|(_, value)| value.clone())
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    for name in names {
+        let values = [all(&first, &name), all(&second, &name)];
+        let differs = values[0] != values[1];
+        let tone = if differs { Tone::Open } else { Tone::Plain };
+        let [one, two] = values;
+        table.row(cells![
+            &name,
+            Cell::from(one).with_tone(tone),
+            Cell::from(two).with_tone(tone),
+            Cell::from(if differs { "*" } else { "" }).with_tone(tone)
+        ]);
+    }
+    table
+}
+
+fn hosts(comparison: &Comparison) -> Section {
+    let facts = |period: &Period| {
+        let Some(run) = period.typical() else { return Vec::new() };
+        let host = &run.header.host;
+        let mut facts = Facts::default();
+        facts.add("Host Name", &host.name);
+        facts.add("Platform", &host.kernel);
+        facts.add("CPUs", host.cpus.to_string());
+        facts.add("CPU Model", &host.cpu_model);
+        facts.add("Memory", Cell::of(Size(host.memory_bytes)));
+        facts.add("Release", &run.header.plumb_version);
+        facts.add("Revision", run.header.git_revision.as_deref().unwrap_or(""));
+        for device in &run.devices {
+            facts.add("Path", &device.path);
+            facts.rows.extend(device_facts(device).rows);
+        }
+        facts.rows.into_iter().map(|(name, cell)| (name, cell.text)).collect()
+    };
+    let [mut first, mut second] = comparison.sides().map(facts);
+    // Notes are long, and a device has many: only those of one side tell the two apart.
+    let is_note = |(name, _): &(String, String)| name == "Note";
+    let common =
+        first.iter().filter(|fact| is_note(fact) && second.contains(fact)).cloned().collect::<Vec<_>>();
+    first.retain(|fact| !common.contains(fact));
+    second.retain(|fact| !common.contains(fact));
+    let section = Section::front("hosts", "Host Configuration Comparison").note("*: they differ");
+    let section = match common.len() {
+        0 => section,
+        count => section.note(format!("notes on the device that hold on both sides are left out: {count}")),
+    };
+    section.table(side_by_side([first, second]))
+}
+
+fn memory(comparison: &Comparison) -> Section {
+    let areas = |period: &Period| period.typical().map(|run| run.memory.areas.clone()).unwrap_or_default();
+    let [first, second] = comparison.sides().map(areas);
+    let mut names = first.iter().map(|area| area.name.clone()).collect::<Vec<_>>();
+    names.extend(
+        second
+            .iter()
+            .map(|area| area.name.clone())
+            .filter(|name| !first.iter().any(|area| area.name == *name)),
+    );
+    let mut table = Table::default().text(["Area"]).numbers(["First (1st)", "Second (2nd)", "%Diff"]);
+    for name in names {
+        let of = |areas: &[plumb_record::MemoryArea]| {
+            areas.iter().find(|area| area.name == name).map(|area| area.bytes)
+        };
+        let values = [of(&first), of(&second)];
+        // What is configured is no measurement: its difference is exact.
+        let ratio = match values {
+            [Some(one), Some(two)] if one > 0 && one != two => {
+                Change(two as f64 / one as f64).coarse().replace('%', "")
+            }
+            _ => String::new(),
+        };
+        table.row(cells![&name, values[0].map(Size), values[1].map(Size), ratio]);
+    }
+    Section::front("memory", "Cache Sizes").table(table)
+}
+
+/// Parameters of the workload that differ, then settings that do. Where a record has no parameters, only settings compare.
+fn settings(comparison: &Comparison) -> Section {
+    let settings = |period: &Period| {
+        let settings = period.typical().map(|run| run.settings.as_slice()).unwrap_or_default();
+        settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect::<Vec<_>>()
+    };
+    let parameters = |period: &Period| {
+        let parameters = period.typical().map(|run| run.parameters.as_slice()).unwrap_or_default();
+        parameters.iter().map(|row| (row.name.clone(), row.value.clone())).collect::<Vec<_>>()
+    };
+    let asked = comparison.sides().map(parameters);
+    let known = [0, 1].map(|side| !asked[side].is_empty());
+    let mut table = side_by_side(comparison.sides().map(settings));
+    if known == [true; 2] {
+        let mut rows = side_by_side(asked).rows;
+        rows.append(&mut table.rows);
+        table.rows = rows;
+    }
+    table.rows.retain(|row| row.cells.last().is_some_and(|cell| cell.text == "*"));
+    let section = Section::front("settings", "Settings That Differ");
+    let section = match known {
+        [true, true] | [false, false] => section,
+        [has_first, _] => section.note(format!(
+            "the record of the {} has no parameters of the workload: they are not compared",
+            if has_first { "2nd" } else { "1st" }
+        )),
+    };
+    match (table.rows.is_empty(), known) {
+        (false, _) => section.table(table),
+        (true, [true, true]) => section.note("none: both sets have the same settings and parameters"),
+        (true, _) => section.note("none: both sets have the same settings"),
+    }
+}
+
+/// Quotients of counters, and what a time model adds up, with their tests.
+fn plain(comparison: &Comparison, group: Group, (id, title): (&'static str, &str), name: &str) -> Section {
+    let table = figures(comparison, group, [name, "1st", "2nd"], |value| Cell::of(Reading(value)));
+    Section::detail(id, title).table(table)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! I/O by function, by type of file, by file and by device.
+
+use super::{figures, test_cells, test_columns};
+use plumb_lab::compare::{Comparison, Group, names, tallies};
+use plumb_record::IoTally;
+use plumb_report::Section;
+use plumb_report::cells;
+use plumb_report::format::{Average, Decimal, PerSecond, Reading, Size};
+use plumb_report::table::{Cell, Column, Table};
+
+/// The requests of a table's rows on both sides, with the test of their mean time.
+fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
+    let mut columns = vec![Column::wrapped(title, 26)];
+    columns.extend(
+        [
+            "Reqs/s\n1st",
+            "Reqs/s\n2nd",
+            "MB/s\n1st",
+            "MB/s\n2nd",
+            "Size\n1st",
+            "Size\n2nd",
+            "Avg Time\n1st",
+            "Avg Time\n2nd",
+        ]
+        .map(Column::number),
+    );
+    columns.extend(test_columns());
+    let mut table = Table::new(columns);
+    let elapsed_ns =
+        comparison.sides().map(|period| period.median(|run| run.header.elapsed_ns as f64) as u64);
+    for name in names(group, &comparison.first.runs, &comparison.second.runs) {
+        let side = |of: fn(IoTally) -> u64| {
+            comparison.sides().map(|period| {
+                let own = |run: &plumb_record::Record| {
+                    let all = tallies(group, run);
+                    all.into_iter().find(|(known, _)| *known == name).map_or(0, |(_, tally)| of(tally)) as f64
+                };
+                period.median(own).round() as u64
+            })
+        };
+        let (requests, bytes, times) =
+            (side(|tally| tally.requests), side(|tally| tally.bytes), side(|tally| tally.time_ns));
+        let rate = |side: usize| {
+            let rate = PerSecond { total: requests[side] as f64, elapsed_ns: elapsed_ns[side] };
+            (requests[side] > 0).then_some(rate)
+        };
+        let megabytes = |side: usize| {
+            let rate =
+                PerSecond { total: bytes[side] as f64 / 1_048_576.0, elapsed_ns: elapsed_ns[side] }.rate();
+            (requests[side] > 0).then_some(Decimal(rate))
+        };
+        let mut cells = cells![&name];
+        cells.extend([0, 1].map(|side| Cell::of(rate(side))));
+        cells.extend([0, 1].map(|side| Cell::of(megabytes(side))));
+        cells.extend([0, 1].map(|side| Cell::of(bytes[side].checked_div(requests[side]).map(Size))));
+        cells.extend([0, 1].map(|side| Cell::of(Average { total_ns: times[side], count: requests[side] })));
+        cells.extend(test_cells(comparison.difference(group, &name)));
+        table.row(cells);
+    }
+    table
+}
+
+/// What %Diff is of in these tables.
+const OF_TIME: &str = "Avg Time ends with a request's completion, with io_uring when that was seen; %Diff, interval and p are those of it";
+
+/// By the function that asked for it.
+pub(super) fn functions(comparison: &Comparison) -> Section {
+    let table = requests(comparison, Group::Io, "Function");
+    Section::detail("io", "IOStat by Function").note(OF_TIME).table(table)
+}
+
+/// By what the files are.
+pub(super) fn file_types(comparison: &Comparison) -> Section {
+    let table = requests(comparison, Group::FileType, "File Type");
+    Section::detail("io-file-types", "IOStat by Filetype").note(OF_TIME).table(table)
+}
+
+/// By tablespace and file.
+pub(super) fn files(comparison: &Comparison) -> Section {
+    let table = requests(comparison, Group::File, "Tablespace, File");
+    Section::detail("io-files", "Tablespace and File IO Stats")
+        .note("files of the same name are taken for each other, whatever directory they lie in")
+        .note(OF_TIME)
+        .table(table)
+}
+
+/// What the devices did, as the kernel counts for all processes.
+pub(super) fn devices(comparison: &Comparison) -> Section {
+    let table =
+        figures(comparison, Group::Device, ["Device", "1st", "2nd"], |value| Cell::of(Reading(value)));
+    let named = |period: &plumb_lab::compare::Period| {
+        let devices = period.typical().map(|run| run.io_devices.as_slice()).unwrap_or_default();
+        devices.iter().map(|device| device.device.clone()).collect::<Vec<_>>().join(", ")
+    };
+    let [first, second] = comparison.sides().map(named);
+    Section::detail("devices", "Device Rates")
+        .note(format!(
+            "device 1, 2 and so on are {first} in the 1st and {second} in the 2nd; by all processes"
+        ))
+        .note("ms each: from submission to completion; queue: requests under way on average; the work alone")
+        .table(table)
+}

@@ -1,0 +1,303 @@
+//! Comparisons of fixed runs, as snapshots; and the rule of the blank.
+
+use super::{document, percent, sections};
+use crate::browser;
+use crate::run::fixture::large_sort;
+use plumb_events::Unit;
+use plumb_lab::compare::{
+    COMPARE_SCHEMA_VERSION, Comparison, Difference, Group, Judged, Outcome, Pairing, Period, samples,
+};
+use plumb_lab::vocabulary::Measure;
+use plumb_proof::verdict::{Change, Verdict};
+use plumb_record::{Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
+use plumb_report::{html, text};
+
+/// The run of the second side: half the CPU, no waits for free buffers, a larger sort area, another host.
+fn changed() -> Record {
+    let mut run = large_sort();
+    run.header.elapsed_ns = 18_400_000_000;
+    run.header.db_time_ns = 41_700_000_000;
+    run.header.host.name = "dblab04".to_string();
+    run.devices[0].filesystem = "ext4".to_string();
+    run.memory.areas[1].bytes *= 2;
+    run.settings[5].value = "128M".to_string();
+    run.foreground_events.retain(|event| event.event != "free buffer waits");
+    run.foreground_events[1].time_ns /= 2;
+    run.io_functions[2].reads.time_ns /= 2;
+    run
+}
+
+fn period(source: &str, arm: Option<&str>, runs: Vec<Record>) -> Period {
+    Period { source: source.to_string(), arm: arm.map(String::from), runs }
+}
+
+fn single() -> Comparison {
+    explained(Comparison {
+        schema_version: COMPARE_SCHEMA_VERSION,
+        first: period("plumb-reports/large-sort-xfs", None, vec![large_sort()]),
+        second: period("plumb-reports/large-sort-ext4", None, vec![changed()]),
+        pairing: Pairing::Single,
+        alpha: 0.05,
+        judged: Vec::new(),
+        remarks: Vec::new(),
+        differences: Vec::new(),
+        explanation: None,
+    })
+}
+
+fn explained(mut comparison: Comparison) -> Comparison {
+    let (first, second) = (&comparison.first.runs, &comparison.second.runs);
+    comparison.explanation = plumb_lab::compare::explanation(first, second, comparison.pairing);
+    comparison
+}
+
+/// Eight pairs; every third figure is left open by its test.
+fn paired() -> Comparison {
+    let run = |base: Record, index: u64| {
+        let mut run = base;
+        run.header.elapsed_ns += index * 37_000_000 % 190_000_000;
+        run
+    };
+    let first = (0..8).map(|index| run(large_sort(), index)).collect::<Vec<_>>();
+    let second = (0..8).map(|index| run(changed(), index)).collect::<Vec<_>>();
+    let differences = samples(&first, &second).into_iter().enumerate().map(|(index, sample)| {
+        let (one, two) = (sample.first[0], sample.second[0]);
+        let ratio = two / one;
+        let outcome = match () {
+            () if two == 0.0 => Outcome::Gone,
+            () if sample.first.iter().chain(&sample.second).all(|value| *value == one) => Outcome::Same,
+            () if index % 3 == 2 => Outcome::Open,
+            () if ratio < 1.0 => Outcome::Lower,
+            () => Outcome::Higher,
+        };
+        let tested = matches!(outcome, Outcome::Open | Outcome::Higher | Outcome::Lower);
+        let (low, high) = (tested.then_some(ratio * 0.98), tested.then_some(ratio * 1.03));
+        let p = tested.then_some(if outcome == Outcome::Open { 0.31 } else { 0.0078 });
+        Difference {
+            group: sample.group,
+            name: sample.name,
+            ratio: Some(ratio),
+            low,
+            high,
+            p,
+            runs: 8,
+            outcome,
+        }
+    });
+    explained(Comparison {
+        differences: differences.collect(),
+        first: period("studies/parallel", Some("async=FALSE direct=FALSE area=1M"), first),
+        second: period("studies/parallel", Some("async=FALSE direct=TRUE area=1M"), second),
+        pairing: Pairing::Blocks,
+        judged: vec![Judged {
+            measure: Measure::elapsed(),
+            claim: None,
+            verdict: Verdict::Faster(Change { percent: 38.7, low: 37.9, high: 39.5 }),
+            asked_only: false,
+            reasons: vec![
+                "adjusted p = 0.0078 over 1 claims and 8 blocks, interval clear of no effect".to_string(),
+            ],
+        }],
+        ..single()
+    })
+}
+
+fn invalid() -> Comparison {
+    let mut comparison = single();
+    comparison.second.runs[0].receipts[0].held = Held::Contradicted;
+    comparison.second.runs[0].header.seed = 7;
+    comparison
+}
+
+#[test]
+fn comparisons_read_like_an_awr_compare_period_report() {
+    insta::assert_snapshot!("compare_text_single", text::render(&document(&single())));
+    insta::assert_snapshot!("compare_text_paired", text::render(&document(&paired())));
+    let head = text::render(&document(&invalid())).lines().take(8).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!("compare_text_invalid", head);
+    let (head, _) = html::body(&document(&paired()))
+        .split_once("<section id=\"hosts\"")
+        .map(|(head, _)| (head.to_string(), ()))
+        .unwrap();
+    insta::assert_snapshot!("compare_html_head", head);
+}
+
+#[test]
+fn text_stays_within_its_columns() {
+    for comparison in [single(), paired(), invalid()] {
+        for line in text::render(&document(&comparison)).lines() {
+            assert!(line.chars().count() <= text::WIDTH, "too long: {line}");
+            assert_eq!(line.trim_end(), line, "trailing blanks");
+        }
+    }
+}
+
+/// The `%Diff` cells of the measured tables, by the row's name.
+fn percents(comparison: &Comparison) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for section in sections(comparison).iter().filter(|section| section.id != "memory") {
+        for block in &section.blocks {
+            let plumb_report::Block::Table(table) = block else { continue };
+            let Some(column) = table.columns.iter().position(|column| column.title == "%Diff") else {
+                continue;
+            };
+            found.extend(
+                table.rows.iter().map(|row| (row.cells[0].text.clone(), row.cells[column].text.clone())),
+            );
+        }
+    }
+    found
+}
+
+#[test]
+fn a_difference_that_may_be_noise_is_blank() {
+    assert!(percents(&single()).len() > 20);
+    assert!(percents(&single()).iter().all(|(_, shown)| shown.is_empty()), "{:?}", percents(&single()));
+    let comparison = paired();
+    let open = |name: &str| {
+        comparison.differences.iter().any(|found| found.name == name && found.outcome != Outcome::Open)
+    };
+    let shown = percents(&comparison);
+    assert!(shown.iter().any(|(_, shown)| !shown.is_empty()));
+    for (name, shown) in shown {
+        assert_eq!(!shown.is_empty(), open(&name), "{name}: {shown}");
+    }
+    for difference in &comparison.differences {
+        let blank = percent(Some(difference)).text.is_empty();
+        assert_eq!(blank, difference.outcome == Outcome::Open, "{difference:?}");
+    }
+}
+
+#[test]
+fn a_difference_from_nearly_nothing_is_blank() {
+    let of = |ratio: f64, outcome| {
+        let difference = Difference {
+            group: Group::Time,
+            name: "Background CPU".to_string(),
+            ratio: Some(ratio),
+            low: None,
+            high: None,
+            p: None,
+            runs: 1,
+            outcome,
+        };
+        percent(Some(&difference)).text
+    };
+    assert_eq!(of(2011.556, Outcome::Raw), "");
+    assert_eq!(of(100.1, Outcome::Higher), "");
+    assert_eq!(of(100.0, Outcome::Raw), "(+9,900.0)");
+    assert_eq!(of(0.0, Outcome::Gone), "-100.0");
+}
+
+#[test]
+fn a_quotient_is_blank_on_a_side_that_has_nothing_to_divide_by() {
+    let mut comparison = single();
+    let commits = StatisticRow { name: "user commits".to_string(), total: 20_000, unit: Unit::Count };
+    comparison.first.runs[0].statistics.push(commits);
+    comparison.second.runs[0].io_devices[0].writes = IoTally::default();
+    let raw = |sample: plumb_lab::compare::Sample| Difference {
+        ratio: Some(sample.second[0] / sample.first[0]).filter(|ratio| ratio.is_finite()),
+        group: sample.group,
+        name: sample.name,
+        low: None,
+        high: None,
+        p: None,
+        runs: 1,
+        outcome: Outcome::Raw,
+    };
+    comparison.differences =
+        samples(&comparison.first.runs, &comparison.second.runs).into_iter().map(raw).collect();
+    let [load, devices] = ["load-profile", "devices"].map(|id| section_text(&comparison, id));
+    insta::assert_snapshot!(format!("{load}\n{devices}"));
+}
+
+#[test]
+fn an_event_of_background_processes_is_told_from_that_of_the_foreground() {
+    let mut comparison = single();
+    for period in [&mut comparison.first, &mut comparison.second] {
+        let run = &mut period.runs[0];
+        let write = WaitEvent { event: "log file parallel write".into(), ..run.foreground_events[0].clone() };
+        run.background_events.retain(|event| event.event != write.event);
+        run.foreground_events.push(write.clone());
+        run.background_events.push(write);
+    }
+    let histograms = sections(&comparison).into_iter().find(|section| section.id == "histograms");
+    let blocks = histograms.expect("there are waits").blocks;
+    let rows = blocks.iter().find_map(|block| match block {
+        plumb_report::Block::Table(table) => Some(&table.rows),
+        _ => None,
+    });
+    let named = rows.expect("a table").iter().map(|row| row.cells[0].text.as_str());
+    let mut named: Vec<&str> = named.filter(|name| name.starts_with("log file parallel write")).collect();
+    named.sort_unstable();
+    assert_eq!(named, ["log file parallel write", "log file parallel write (background)"]);
+}
+
+#[test]
+fn every_figure_of_either_side_is_a_sample() {
+    let samples = samples(&[large_sort()], &[changed()]);
+    let names = |group| {
+        samples
+            .iter()
+            .filter(|sample| sample.group == group)
+            .map(|sample| sample.name.as_str())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(Group::Time), ["Elapsed", "DB Time", "DB CPU", "Background CPU"]);
+    assert!(names(Group::Event).contains(&"free buffer waits"), "an event of one side only");
+    assert!(!names(Group::Event).contains(&"PX Deq: Execute Reply"), "an idle event");
+    let free = samples.iter().find(|sample| sample.name == "free buffer waits").unwrap();
+    assert_eq!((free.first.as_slice(), free.second.as_slice()), (&[0.47][..], &[0.0][..]));
+}
+
+/// A section as text.
+fn section_text(comparison: &Comparison, id: &str) -> String {
+    let section = sections(comparison).into_iter().find(|section| section.id == id).expect("it");
+    let lines = text::render_section(&section, &document(comparison));
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn parameters_of_the_workload_that_differ_stand_before_settings() {
+    let mut comparison = single();
+    comparison.second.runs[0].parameters[0].value = "20000000".to_string();
+    let both = section_text(&comparison, "settings");
+    let mut older = comparison.clone();
+    older.first.runs[0].parameters.clear();
+    let mut same = comparison;
+    same.second.runs = same.first.runs.clone();
+    let mut commands = same.clone();
+    for period in [&mut commands.first, &mut commands.second] {
+        period.runs[0].parameters.clear();
+    }
+    let [older, same, commands] = [older, same, commands].map(|one| section_text(&one, "settings"));
+    insta::assert_snapshot!([both, older, same, commands].join("\n"));
+}
+
+#[test]
+fn runs_that_end_by_the_clock_are_explained_by_an_operations_time() {
+    let mut comparison = single();
+    for (period, statements) in [(&mut comparison.first, 20_000), (&mut comparison.second, 15_000)] {
+        let run = &mut period.runs[0];
+        let row = |name: &str, value: &str| ParameterRow { name: name.into(), value: value.into() };
+        run.parameters = vec![row("run-time", "10s"), row("work-loop", "0")];
+        run.statistics.push(StatisticRow {
+            name: "execute count".to_string(),
+            total: statements,
+            unit: Unit::Count,
+        });
+    }
+    insta::assert_snapshot!(section_text(&explained(comparison), "explanation"));
+}
+
+#[test]
+fn a_browser_shows_it_and_no_script_fails() {
+    let Some(browser) = browser::browser() else {
+        println!("skipped: no {:?} in PATH", browser::NAMES);
+        return;
+    };
+    for (name, comparison) in [("compare.html", paired()), ("compare-single.html", single())] {
+        let dom = browser::dom(&browser, name, &html::render(&document(&comparison)));
+        assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+    }
+}

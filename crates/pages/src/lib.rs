@@ -1,0 +1,67 @@
+//! Reports: a document of each kind, filled from what owns the data.
+//!
+//! `plumb_report` has the document and its renderers; here is what is said, a folder a kind. Figures that follow from
+//! others (rates, shares, averages, what is unaccounted for) are computed here. Nothing is tested here: verdicts and
+//! intervals come with the data.
+
+pub mod calibration;
+pub mod compare;
+pub mod info;
+pub mod run;
+pub mod study;
+
+use plumb_lab::bundle::REPORTS;
+use plumb_proof::verdict::{Standing, Verdict};
+use plumb_record::{RunState, Validity};
+use plumb_report::table::Tone;
+use plumb_report::{Document, html, text};
+
+/// Returns a report of any kind as the files of a bundle: name and text.
+#[must_use]
+pub fn rendered(document: &Document) -> [(&'static str, String); 2] {
+    let [text_name, html_name] = REPORTS;
+    [(text_name, text::render(document)), (html_name, html::render(document))]
+}
+
+/// The colour of a verdict.
+fn tone_of(verdict: &Verdict) -> Tone {
+    match verdict {
+        Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } | Verdict::NotSlower { .. } => {
+            Tone::Good
+        }
+        Verdict::Mixed { .. }
+        | Verdict::Typical { .. }
+        | Verdict::NotProved { .. }
+        | Verdict::NoFigure { .. } => Tone::Open,
+        Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. } => Tone::Bad,
+    }
+}
+
+/// The colour of a run's state.
+const fn tone_of_run(state: RunState) -> Tone {
+    match state {
+        RunState::Valid => Tone::Good,
+        RunState::Unverified => Tone::Open,
+        RunState::Invalid => Tone::Bad,
+    }
+}
+
+/// The colour of the words of a run's headline: valid figures may be doubtful all the same.
+fn tone_of_validity(validity: &Validity) -> Tone {
+    match validity.state {
+        RunState::Valid if !validity.doubtful.is_empty() => Tone::Open,
+        state => tone_of_run(state),
+    }
+}
+
+/// The colour of how a study stands.
+fn tone_of_standing(standing: Option<Standing>) -> Tone {
+    match standing {
+        Some(Standing::Proved) => Tone::Good,
+        None | Some(Standing::NotProved | Standing::Mixed) => Tone::Open,
+        Some(_) => Tone::Bad,
+    }
+}
+
+#[cfg(test)]
+mod browser;

@@ -1,0 +1,158 @@
+//! Effects with their intervals: of the claims, of the factors, of their pairs; and the arms.
+
+use crate::tone_of;
+use plumb_lab::analysis::result::{Analysis, Effect};
+use plumb_report::Section;
+use plumb_report::axis::LogAxis;
+use plumb_report::format::{Change, Ends, Figure, Probability, Reading, Share};
+use plumb_report::table::{Axis, Cell, Column, RowKind, Table};
+
+/// How wide the drawn column is in text.
+const WIDTH: usize = 34;
+/// How wide the ranges of arms are drawn.
+const ARM_WIDTH: usize = 26;
+/// How wide the names are.
+const NAME_WIDTH: usize = 34;
+
+/// The error of a table that no verdict rests on.
+const FOR_READING: f64 = 0.05;
+
+/// A named effect of a forest.
+struct Row<'a> {
+    name: String,
+    effect: Option<&'a Effect>,
+    last: Cell,
+}
+
+/// The claims' effects.
+pub(super) fn claims(analysis: &Analysis) -> Section {
+    let rows = analysis.claims.iter().enumerate().map(|(index, claim)| Row {
+        name: format!("{} {}", index + 1, claim.name),
+        effect: claim.effect.as_ref(),
+        last: Cell::from(claim.label()).with_tone(tone_of(&claim.verdict)),
+    });
+    Section::front("effects", "Effects of the Claims")
+        .note("change of the measure from reference to treatment, laid out by its logarithm: the typical one, the pseudo-median of ratios within blocks")
+        .note(of_claims(analysis))
+        .table(forest("Claim", Column::text("Verdict"), &rows.collect::<Vec<_>>()))
+}
+
+/// Each factor's effect averaged over the others.
+pub(super) fn main_effects(analysis: &Analysis) -> Option<Section> {
+    let rows = analysis.main_effects.iter().map(|row| Row {
+        name: format!("{}: {} -> {}", row.factor, row.from, row.to),
+        effect: Some(&row.effect),
+        last: Cell::of(row.p.map(Probability)),
+    });
+    let rows = rows.collect::<Vec<_>>();
+    let section = Section::front("main-effects", "Main Effects").note(format!(
+        "averaged over the levels of all other factors, for reading: what a claim says is not repeated; {}",
+        for_reading(&analysis.main_effects.first()?.effect)
+    ));
+    Some(section.table(forest("Factor", Column::number("p"), &rows)))
+}
+
+/// By how much one factor changes another's effect.
+pub(super) fn interactions(analysis: &Analysis) -> Option<Section> {
+    let rows = analysis.interactions.iter().map(|row| Row {
+        name: format!("{} x {}", row.first, row.second),
+        effect: Some(&row.effect),
+        last: Cell::of(row.p.map(Probability)),
+    });
+    let rows = rows.collect::<Vec<_>>();
+    let section = Section::front("interactions", "Two-Factor Interactions")
+        .note("by how much the first factor's effect is multiplied when the second changes too, where no claim says it; 0 is not at all")
+        .note(for_reading(&analysis.interactions.first()?.effect));
+    Some(section.table(forest("Pair", Column::number("p"), &rows)))
+}
+
+/// The levels of the claims' intervals.
+pub(super) fn of_claims(analysis: &Analysis) -> String {
+    let effects = || {
+        let claims = analysis.claims.iter().enumerate();
+        claims.filter_map(|(index, claim)| Some((index + 1, claim.effect.as_ref()?)))
+    };
+    let widest =
+        effects().map(|(_, effect)| effect).max_by(|one, two| one.confidence.total_cmp(&two.confidence));
+    let all = together(widest, analysis.study.alpha, "claims");
+    let own =
+        effects().filter(|(_, effect)| widest.is_some_and(|widest| effect.confidence < widest.confidence));
+    let own: Vec<String> = own
+        .map(|(number, effect)| format!("that of claim {number} is at {}", Share(effect.confidence).figure()))
+        .collect();
+    if own.is_empty() {
+        return all;
+    }
+    format!("{all}, but {}, because only its step proves the claim", own.join(", "))
+}
+
+/// The level of intervals that share an error.
+fn together(effect: Option<&Effect>, alpha: f64, of: &str) -> String {
+    effect.map_or(String::new(), |effect| {
+        let (own, all) = (Share(effect.confidence).figure(), Share(1.0 - alpha).figure());
+        if own == all {
+            format!("{own} intervals")
+        } else {
+            format!("{own} intervals: those of all {of} hold together in {all} of studies")
+        }
+    })
+}
+
+fn for_reading(effect: &Effect) -> String {
+    format!("{}; p is corrected for them", together(Some(effect), FOR_READING, "rows"))
+}
+
+/// Effects on a common axis.
+fn forest(title: &str, last: Column, rows: &[Row<'_>]) -> Table {
+    let axis = LogAxis::of_effects(rows.iter().filter_map(|row| row.effect.map(Effect::ends)));
+    let mut table = Table::new(vec![
+        Column::wrapped(title, NAME_WIDTH),
+        Column::number("Change"),
+        Column::number("Interval"),
+        Column::drawn("", WIDTH, axis.effects()),
+        last,
+    ]);
+    for row in rows {
+        let drawing = row.effect.map(|effect| axis.interval(effect.ends()));
+        table.row(vec![
+            Cell::from(&row.name),
+            Cell::of(row.effect.map(|effect| Change(effect.ratio))),
+            Cell::of(row.effect.map(|effect| Ends { low: effect.low, high: effect.high })),
+            Cell::drawn(drawing),
+            row.last.clone(),
+        ]);
+    }
+    table
+}
+
+/// The arms with their medians.
+pub(super) fn arms(analysis: &Analysis) -> Section {
+    let unit = &analysis.study.measure.unit();
+    let reference = analysis.arms.get(analysis.design.reference_arm).and_then(|arm| arm.median);
+    let mut columns = vec![Column::number("#"), Column::wrapped("Arm", 34)];
+    columns.extend(["Median", "Least", "Most"].map(|name| Column::number(format!("{name}\n({unit})"))));
+    let axis =
+        LogAxis::around(analysis.arms.iter().flat_map(|arm| [arm.least, arm.median, arm.most]).flatten());
+    let ticks = axis.values();
+    columns.push(Column::drawn(
+        "",
+        ARM_WIDTH,
+        Axis { ticks, line: reference.map(|median| axis.position(median)) },
+    ));
+    columns.push(Column::number("Median to\nreference's"));
+    let mut table = Table::new(columns);
+    for (index, arm) in analysis.arms.iter().enumerate() {
+        let ratio = arm.median.zip(reference).map(|(median, reference)| Change(median / reference));
+        let is_reference = index == analysis.design.reference_arm;
+        let note = if is_reference { "reference".to_string() } else { ratio.figure() };
+        let mut cells = vec![Cell::from((index + 1).to_string()), Cell::from(&arm.name)];
+        cells.extend([arm.median, arm.least, arm.most].map(|value| Cell::of(value.map(Reading))));
+        let drawing = arm.median.map(|median| axis.interval((arm.least, median, arm.most)));
+        cells.push(Cell::drawn(drawing));
+        cells.push(Cell::from(note));
+        table.push(if is_reference { RowKind::Quiet } else { RowKind::Plain }, cells);
+    }
+    Section::front("arms", "Arms")
+        .note("over counted runs, the drawing from least to most; medians of runs, not of ratios within blocks: the effects above are the better comparison")
+        .table(table)
+}

@@ -1,0 +1,122 @@
+//! The report of a study, from the answer down to what it rests on.
+//!
+//! First the effects of the claims with their intervals, as a picture, the question and the verdicts, one line each; then
+//! the settings to use, where the differences come from, other effects, and the published table beside ours. Behind these stands what
+//! lets a reader believe them or not: the noise floor, the tests of order, every run, the design,
+//! what lies under the path, and the settings.
+
+mod advice;
+mod design;
+mod effects;
+mod noise;
+mod order;
+mod published;
+mod runs;
+mod summary;
+mod verdicts;
+pub(super) mod why;
+mod words;
+
+use crate::run::devices_of;
+use crate::tone_of_standing;
+use plumb_lab::analysis::result::{Analysis, Counted};
+use plumb_report::format::{Change, Count, Figure, Seconds, Share};
+use plumb_report::{Document, Headline, Section, State};
+
+/// The longest line.
+const WIDTH: usize = 110;
+
+/// Renders the page of a study, as text and as HTML: see [`plumb_lab::report::RenderPage`].
+#[must_use]
+pub fn rendered(analysis: &Analysis) -> plumb_lab::report::Rendered {
+    crate::rendered(&document(analysis)).map(|(_, text)| text)
+}
+
+/// What a study's report says.
+#[must_use]
+pub fn document(analysis: &Analysis) -> Document {
+    Document {
+        title: format!("PLUMB STUDY REPORT  {}: {}", analysis.study.name, analysis.study.title),
+        question: analysis.study.question.clone(),
+        running_head: format!(
+            "Study: {}/{}  Host: {}",
+            analysis.study.name, analysis.study_hash, analysis.environment.host.name
+        ),
+        width: WIDTH,
+        state: State {
+            of: "Study".to_string(),
+            word: analysis.headline().to_string(),
+            tone: tone_of_standing(analysis.standing()),
+        },
+        basis: analysis.tally(),
+        reasons: Vec::new(),
+        headline: headline(analysis),
+        sections: sections(analysis),
+        summary: summary::summary(analysis),
+        footer: format!(
+            "plumb {}, study schema {}. What this report was made from is embedded in this file as JSON. \
+             Plots by uPlot (MIT licence, Leon Sorokin).",
+            analysis.environment.plumb_version, analysis.schema_version
+        ),
+        data: serde_json::to_string(analysis).unwrap_or_else(|_| "null".to_string()),
+    }
+}
+
+fn headline(analysis: &Analysis) -> Vec<Headline> {
+    let design = &analysis.design;
+    let counted = analysis.runs.iter().filter(|run| run.counted == Counted::Yes).count();
+    let figure = |name: &str, value: String, aside: String| Headline { name: name.to_string(), value, aside };
+    let disturbed = analysis.doubtful.as_ref().map_or(0, |found| found.disturbed_blocks);
+    let disturbed = if disturbed > 0 { format!(", {disturbed} disturbed") } else { String::new() };
+    let marked =
+        format!("{} planned, {} marked{disturbed}", analysis.study.blocks, design.blocks_marked.len());
+    let mut figures = vec![
+        figure("Blocks used", Count(design.blocks_used).figure(), marked),
+        figure("Arms", analysis.arms.len().to_string(), design.kind.clone()),
+        figure("Runs counted", counted.to_string(), format!("of {} that ran", analysis.runs.len())),
+    ];
+    figures.extend(analysis.floors().map(|[(least_name, least), (name, most)]| {
+        if least_name == name {
+            return figure(
+                "Smallest effect",
+                Share(most).figure(),
+                format!("found with 80% power by {name}"),
+            );
+        }
+        let aside = format!("found with 80% power by claim, the most by {name}");
+        figure("Smallest effects", format!("{} to {}", Share(least).figure(), Share(most).figure()), aside)
+    }));
+    figures.extend(analysis.recommendation.as_ref().map(|found| {
+        figure("Gain to expect", Change(found.gain.ratio).figure(), advice::assignments(&found.settings))
+    }));
+    let elapsed = format!("{} s", Seconds(analysis.elapsed_ns).figure());
+    figures.push(figure("Elapsed", elapsed, analysis.environment.host.name.clone()));
+    figures
+}
+
+fn sections(analysis: &Analysis) -> Vec<Section> {
+    let mut sections =
+        vec![effects::claims(analysis), verdicts::question(analysis), verdicts::verdicts(analysis)];
+    sections.push(advice::advice(analysis));
+    sections.push(verdicts::evidence(analysis));
+    sections.extend(why::why(analysis));
+    sections.extend(why::profiles(analysis));
+    sections.extend(effects::main_effects(analysis));
+    sections.extend(effects::interactions(analysis));
+    sections.extend(published::table(analysis));
+    sections.push(effects::arms(analysis));
+    sections.push(noise::floor(analysis));
+    sections.push(noise::order(analysis));
+    sections.extend(runs::plot(analysis));
+    sections.push(design::design(analysis));
+    sections.push(design::factors(analysis));
+    sections.extend(devices_of(&analysis.environment.devices, analysis.calibration.as_ref()));
+    sections.push(design::settings(analysis));
+    sections.push(runs::list(analysis));
+    sections
+}
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

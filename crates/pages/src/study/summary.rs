@@ -1,0 +1,148 @@
+//! A study on one screen: 24 lines of 100 characters, unless reasons are long: none is cut.
+//!
+//! The verdicts first, a line each; then the settings to use, the noise floor, whether order mattered,
+//! and what ran. What is longer than a line goes on below it.
+
+use super::advice::{assignments, gain, nothing_else};
+use super::words;
+use crate::run::device_line;
+use plumb_lab::analysis::result::{Analysis, Counted, JudgedClaim};
+use plumb_proof::order::OrderReport;
+use plumb_report::Summary;
+use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
+use plumb_report::summary::LINE_MAX;
+use plumb_report::text::wrap;
+
+/// Where values begin: behind two blanks, the longest name, and two blanks.
+const VALUE_COLUMN: usize = 15;
+/// Lines that settings may take.
+const SETTINGS_LINES_MAX: usize = 2;
+/// How much of a claim's name is shown.
+const NAME_WIDTH: usize = 24;
+/// The most lines.
+pub(crate) const LINES: usize = 24;
+/// The first line and those below the claims.
+const OTHER_LINES: usize = 11;
+/// What a claim takes off, where one does.
+const EXPLAINED_LINES: usize = 2;
+
+pub(super) fn summary(analysis: &Analysis) -> Summary {
+    let named = named(analysis);
+    let width = named.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    Summary {
+        subject: format!("{} on {}", analysis.study.name, analysis.environment.host.name),
+        lines: claims(analysis),
+        facts: named
+            .into_iter()
+            .flat_map(|(name, value)| broken(name, &value, LINE_MAX - 4 - width))
+            .collect(),
+    }
+}
+
+fn claims(analysis: &Analysis) -> Vec<(String, String)> {
+    let mut worst_first = analysis.claims.iter().enumerate().collect::<Vec<_>>();
+    let explained = analysis.claims.iter().any(|claim| claim.covered.is_some());
+    let more = analysis.environment.devices.len().saturating_sub(1) + words::one_device(analysis).len();
+    let most =
+        (LINES - OTHER_LINES - if explained { EXPLAINED_LINES } else { 0 }).saturating_sub(more).max(2);
+    let left_out = worst_first.len().saturating_sub(most);
+    if left_out > 0 {
+        // What is shown is what matters most: the doubtful ones, then the others in their order.
+        worst_first.sort_by_key(|(_, claim)| std::cmp::Reverse(claim.verdict.exit_code()));
+        worst_first.truncate(most - 1);
+        worst_first.sort_by_key(|(index, _)| *index);
+    }
+    let width = worst_first.iter().map(|(_, claim)| claim.name.chars().count()).max().unwrap_or(0);
+    let width = width.min(NAME_WIDTH);
+    let line = |(index, claim): &(usize, &JudgedClaim), text: String| {
+        let name = claim.name.chars().take(width).collect::<String>();
+        (format!("  {:>2} {name:<width$}  {:<7}  ", index + 1, claim.outcome_word()), text)
+    };
+    let whole = |claim: &(usize, &JudgedClaim)| line(claim, words::verdict(analysis, claim.1));
+    let mut lines: Vec<(String, String)> = worst_first.iter().map(whole).collect();
+    let height = |(mark, text): &(String, String)| (mark.len() + text.len()).div_ceil(LINE_MAX);
+    if lines.iter().map(height).sum::<usize>() > most {
+        // The report has the rest of each line.
+        lines = worst_first.iter().map(|claim| line(claim, claim.1.shown())).collect();
+    }
+    if left_out > 0 {
+        lines.push((" ".repeat(5), format!("and {} more claims in the report", left_out + 1)));
+    }
+    lines
+}
+
+/// What else there is to say, by name.
+fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
+    let cached = analysis.doubtful.iter().flat_map(|found| &found.cached);
+    let said = cached.filter_map(|cached| {
+        let name = analysis.arm_name(cached.arm);
+        analysis.doubtful.as_ref()?.of_arm(cached.arm, &name, analysis.arms.len())
+    });
+    let mut lines: Vec<_> = said.map(|said| ("Caution", said)).collect();
+    match &analysis.recommendation {
+        Some(recommendation) => {
+            let room = LINE_MAX - VALUE_COLUMN;
+            let settings = wrap(&assignments(&recommendation.settings), room);
+            let names = std::iter::once("Use").chain(std::iter::repeat(""));
+            lines.extend(names.zip(settings).take(SETTINGS_LINES_MAX));
+            lines.push(("Gain", format!("{} against {}", gain(recommendation), recommendation.against)));
+        }
+        None => lines.push(("Use", nothing_else(analysis).to_string())),
+    }
+    let floor = analysis.floors().map(|[(least_name, least), (most_name, most)]| {
+        let (least, most) = (Share(least).figure(), Share(most).figure());
+        let found = format!("{} blocks find {least}", analysis.design.blocks_used);
+        match least_name == most_name {
+            true => format!("{found} with 80% power"),
+            false => format!("{found} ({least_name}) to {most} ({most_name}) with 80% power"),
+        }
+    });
+    lines.push(("Noise floor", floor.unwrap_or_else(|| "not measured".to_string())));
+    lines.extend(analysis.claims.iter().find_map(JudgedClaim::covers).map(|share| ("Explained", share)));
+    lines.extend(analysis.order.as_ref().map(|order| ("Order", order_line(order))));
+    lines.push(("Runs", runs(analysis)));
+    lines.extend(analysis.evidence_hash.as_ref().map(|hash| ("Hash", hash.clone())));
+    lines.extend(analysis.environment.devices.iter().map(|device| ("Path", device_line(device))));
+    lines.extend(words::one_device(analysis).into_iter().map(|places| ("Places", places)));
+    // Where nothing could be used, why is worth the lines of what else there is to say.
+    let unused = analysis.design.blocks_used == 0;
+    if let Some(failed) = analysis.design.blocks_marked.first().filter(|_| unused) {
+        lines.push(("Failed", failed.reason.clone()));
+        return lines;
+    }
+    lines.extend(analysis.findings.first().map(|finding| ("Finding", finding.what.clone())));
+    lines.extend(analysis.not_tested.first().map(|gap| ("Not tested", gap.clone())));
+    lines
+}
+
+fn order_line(order: &OrderReport) -> String {
+    let p = |p: f64| Probability(p).figure();
+    format!(
+        "carry-over p = {}, position p = {}, drift p = {}",
+        p(order.carry_over_p),
+        p(order.position_p),
+        p(order.drift_p)
+    )
+}
+
+fn runs(analysis: &Analysis) -> String {
+    let counted = analysis.runs.iter().filter(|run| run.counted == Counted::Yes).count();
+    let disturbed = analysis.doubtful.as_ref().map_or(0, |found| found.disturbed_blocks);
+    let disturbed = if disturbed > 0 { format!(" ({disturbed} disturbed)") } else { String::new() };
+    format!(
+        "{} of {} counted, {} arms, {} of {} blocks used{}, {} s",
+        Count(counted as u64).figure(),
+        Count(analysis.runs.len() as u64).figure(),
+        analysis.arms.len(),
+        analysis.design.blocks_used,
+        analysis.study.blocks,
+        disturbed,
+        Seconds(analysis.elapsed_ns).figure()
+    )
+}
+
+/// A fact whose value goes on below itself.
+fn broken(name: &str, value: &str, columns: usize) -> Vec<(String, String)> {
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    names.zip(wrap(value, columns)).map(|(name, line)| (name.to_string(), line)).collect()
+}

@@ -1,0 +1,243 @@
+//! The reports of fixed studies, as snapshots; and what no snapshot shows.
+
+use super::fixture::{parallel_sort, troubled, unborn};
+use super::why::{Part, Parts};
+use super::{WIDTH, document, sections, summary as screen};
+use crate::browser;
+use plumb_lab::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, EndsNanos, WhyPart};
+use plumb_lab::compare::COMPARE_SCHEMA_VERSION;
+use plumb_lab::vocabulary::{Figure, Measure};
+use plumb_report::html::render_section;
+use plumb_report::{html, summary, text};
+
+/// A study whose texts hold whatever markup would break on.
+fn hostile() -> Analysis {
+    let mut study = parallel_sort();
+    let name = "/u02/<b>&\"it's\"</script><script>fail()</script>";
+    study.study.title = name.to_string();
+    study.arms[2].name = name.to_string();
+    study.claims[0].name = name.to_string();
+    study.claims[0].why.as_mut().unwrap().parts[0].name = name.to_string();
+    study.claims[0].profiles.as_mut().unwrap().treatment.arm = name.to_string();
+    study
+}
+
+#[test]
+fn text_sections_read_from_the_answer_downwards() {
+    let study = parallel_sort();
+    for section in sections(&study) {
+        let lines = text::render_section(&section, &document(&study));
+        let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
+        insta::assert_snapshot!(format!("study_text_{}", section.id), lines.join("\n"));
+    }
+}
+
+#[test]
+fn an_interval_at_the_level_of_its_own_step_is_named() {
+    let mut study = parallel_sort();
+    study.claims[1].effect.as_mut().unwrap().confidence = 0.975;
+    for section in sections(&study).iter().filter(|section| ["verdicts", "effects"].contains(&section.id)) {
+        let lines = text::render_section(section, &document(&study)).join(" ");
+        let words = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("hold together in 95% of studies, but that of claim 2 is at 97.5%"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
+fn published_figures_that_are_no_times_stand_as_they_were_printed() {
+    let mut study = parallel_sort();
+    study.study.measure = Measure::gain("physical reads/s", Figure::Rate("physical reads".to_string()));
+    let section = super::published::table(&study).unwrap();
+    let lines = text::render_section(&section, &document(&study)).join("\n");
+    assert!(!lines.contains("m:ss") && lines.contains("862"), "14:22 are 862: {lines}");
+}
+
+#[test]
+fn html_sections_show_the_same() {
+    let study = parallel_sort();
+    let chosen = ["verdicts", "why", "profiles", "effects", "published"];
+    for section in sections(&study).iter().filter(|section| chosen.contains(&section.id)) {
+        insta::assert_snapshot!(format!("study_html_{}", section.id), render_section(section));
+    }
+    let (head, _) = html::body(&document(&study))
+        .split_once("<section")
+        .map(|(head, rest)| (head.to_string(), rest.len()))
+        .unwrap();
+    insta::assert_snapshot!("study_html_contents_and_masthead", head);
+}
+
+#[test]
+fn whole_reports_of_studies_that_went_wrong() {
+    let head = |study: &Analysis| {
+        text::render(&document(study)).split("What Lies Under").next().unwrap_or_default().to_string()
+    };
+    insta::assert_snapshot!("study_text_of_a_troubled_study", head(&troubled()));
+    insta::assert_snapshot!("study_text_of_an_unborn_study", text::render(&document(&unborn())));
+}
+
+#[test]
+fn the_summary_fits_a_screen() {
+    let mut many = parallel_sort();
+    many.claims = many.claims.iter().cycle().take(30).cloned().collect();
+    for study in [parallel_sort(), troubled(), unborn(), hostile(), many.clone()] {
+        let shown = summary::render(&document(&study));
+        // Reasons are never cut: where they are long there are more lines.
+        let reasons = study.design.blocks_marked.iter().map(|block| block.reason.len() / 60).sum::<usize>();
+        assert!(shown.lines().count() <= screen::LINES + reasons, "{shown}");
+        assert!(study.design.blocks_used > 0 || !shown.contains(".."), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= summary::LINE_MAX), "{shown}");
+    }
+    insta::assert_snapshot!("study_summary", summary::render(&document(&parallel_sort())));
+    insta::assert_snapshot!("study_summary_of_a_troubled_study", summary::render(&document(&troubled())));
+    insta::assert_snapshot!("study_summary_of_many_claims", summary::render(&document(&many)));
+}
+
+#[test]
+fn text_stays_within_its_columns() {
+    for study in [parallel_sort(), troubled(), unborn(), hostile()] {
+        for line in text::render(&document(&study)).lines() {
+            assert!(line.chars().count() <= WIDTH, "too long: {line}");
+            assert_eq!(line.trim_end(), line, "trailing blanks");
+        }
+    }
+}
+
+#[test]
+fn a_narrow_terminal_is_kept_within() {
+    for study in [parallel_sort(), troubled(), unborn(), hostile()] {
+        for width in [60, 80, 100] {
+            let (report, few) =
+                (text::render_in(&document(&study), width), summary::render_in(&document(&study), width));
+            for line in report.lines().chain(few.lines()) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_worst_verdict_is_the_studys() {
+    for (study, headline, code) in
+        [(parallel_sort(), "REFUTED", 7), (troubled(), "IMPOSSIBLE", 6), (unborn(), "UNFINISHED", 3)]
+    {
+        assert_eq!((study.headline(), study.exit_code()), (headline, code));
+    }
+    assert!(
+        text::render(&document(&troubled()))
+            .lines()
+            .nth(1)
+            .is_some_and(|line| line.contains("*** IMPOSSIBLE ***"))
+    );
+}
+
+#[test]
+fn a_difference_that_is_nothing_has_no_shares() {
+    let shown = |low_ns: i64| {
+        let mut analysis = parallel_sort();
+        let why = analysis.claims[0].why.as_mut().unwrap();
+        why.ends = Some(EndsNanos { low_ns, high_ns: 90_000_000 });
+        let section = sections(&analysis).into_iter().find(|section| section.id == "why").unwrap();
+        let lines = text::render_section(&section, &document(&analysis));
+        let row = lines.into_iter().find(|line| line.starts_with("DB CPU")).expect("a row");
+        // Its first column of the drawing may be blank as well.
+        row.split_whitespace().filter(|word| word.parse::<f64>().is_ok()).count()
+    };
+    let (told, nothing) = (shown(1), shown(-90_000_000));
+    assert_eq!(told, nothing + 1);
+}
+
+#[test]
+fn the_parts_of_a_difference_sum_to_it() {
+    // Whatever the parts, even more than the whole: the rest takes it up.
+    let mut why = parallel_sort().claims[0].why.clone().unwrap();
+    for seed in 0..200u64 {
+        let random = |index: u64| {
+            (seed * 6_364_136_223_846_793 + index * 1_442_695_040_888).wrapping_mul(2_862_933_555) >> 20
+        };
+        why.reference_elapsed_ns = random(1) % 5_000_000_000;
+        why.treatment_elapsed_ns = random(2) % 5_000_000_000;
+        why.parts = (0..seed % 9)
+            .map(|index| WhyPart {
+                name: format!("event {index}"),
+                wait_class: "Other".to_string(),
+                reference_ns: random(10 + index) % 2_000_000_000,
+                treatment_ns: random(30 + index) % 2_000_000_000,
+                ends: None,
+            })
+            .collect();
+        let parts = Parts::of(&why);
+        let sum = |of: fn(&Part) -> i64| parts.rows.iter().map(of).sum::<i64>();
+        assert_eq!(sum(|part| part.reference_ns), why.reference_elapsed_ns as i64, "seed {seed}");
+        assert_eq!(sum(|part| part.treatment_ns), why.treatment_elapsed_ns as i64, "seed {seed}");
+        let whole = why.treatment_elapsed_ns as i64 - why.reference_elapsed_ns as i64;
+        assert_eq!(parts.difference_ns(), whole, "seed {seed}");
+        assert_eq!(parts.rows.last().map(|part| part.name.as_str()), Some("unaccounted"));
+    }
+}
+
+#[test]
+fn markup_in_names_stays_text() {
+    let page = html::render(&document(&hostile()));
+    assert!(!page.contains("<b>"), "a name became markup");
+    assert!(!page.contains("<script>fail"), "a name became a script");
+}
+
+#[test]
+fn the_page_asks_the_network_for_nothing() {
+    let page = html::render(&document(&parallel_sort()));
+    for reference in ["src=", "href=\"http", "@import", "url("] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+}
+
+#[test]
+fn the_context_is_documented() {
+    /// Every field's name, those of nested values too.
+    fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                found.insert(name.clone());
+                names(value, found);
+            }),
+            serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, found)),
+            _ => {}
+        }
+    }
+    // What a study shares with a run and with its bundle is described where those are.
+    let documented = concat!(
+        include_str!("../../../../docs/study.md"),
+        include_str!("../../../../docs/record.md"),
+        include_str!("../../../../docs/bundle.md")
+    );
+    let mut fields = std::collections::BTreeSet::new();
+    names(&serde_json::to_value(troubled()).unwrap(), &mut fields);
+    fields.retain(|name| !documented.contains(&format!("`{name}`")));
+    assert!(fields.is_empty(), "docs/study.md does not describe {fields:?}");
+    for version in [
+        format!("`schema_version` is **{ANALYSIS_SCHEMA_VERSION}**"),
+        format!("| `schema_version` | {ANALYSIS_SCHEMA_VERSION} |"),
+        format!("prints `schema_version` ({COMPARE_SCHEMA_VERSION})"),
+    ] {
+        assert!(documented.contains(&version), "docs/study.md does not say {version}");
+    }
+}
+
+#[test]
+fn a_browser_draws_both_profiles_and_no_script_fails() {
+    let Some(browser) = browser::browser() else {
+        println!("skipped: no {:?} in PATH", browser::NAMES);
+        return;
+    };
+    for (name, study) in [("study.html", parallel_sort()), ("study-hostile.html", hostile())] {
+        let dom = browser::dom(&browser, name, &html::render(&document(&study)));
+        let moving = 4;
+        assert_eq!(dom.matches("data-plot=\"drawn\"").count(), moving, "a panel a stream that moved");
+        assert_eq!(dom.matches("<canvas").count(), moving);
+        assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+    }
+    let dom = browser::dom(&browser, "study-unborn.html", &html::render(&document(&unborn())));
+    assert!(!dom.contains("<canvas") && !dom.contains("data-errors="), "{}", &dom[..400]);
+}
