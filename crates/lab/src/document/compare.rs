@@ -15,12 +15,12 @@ use crate::compare::{
     Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, figures as figures_of,
     is_quotient, samples,
 };
-use crate::record::{Record, RunState};
+use crate::record::{Fact, Record, RunState, headline};
 use crate::vocabulary::Figure;
 use plumb_report::format::{Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
 use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
 use plumb_report::{Block, Document, Section, State, Summary, cells, text};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the report of a comparison says.
 #[must_use]
@@ -47,16 +47,19 @@ pub fn document(comparison: &Comparison) -> Document {
     }
 }
 
-/// What is proved of the study's own measure, or why nothing can be.
+/// What is proved of the study's own measure, or why nothing can be; and what makes it doubtful.
 fn state(comparison: &Comparison) -> State {
-    match comparison.judged.first() {
+    let state = match comparison.judged.first() {
         Some(judged) => State { of: named(judged), word: shown(judged), tone: tone_of(&judged.verdict) },
         None => State {
             of: named_elapsed(),
             word: format!("no verdict: {}", because(comparison.pairing)),
             tone: Tone::Open,
         },
-    }
+    };
+    let sides = comparison.named_sides().into_iter();
+    let doubtful = sides.filter_map(|(name, period)| Some(format!(", {name} {}", period.doubtful()?)));
+    State { word: state.word + &doubtful.collect::<String>(), ..state }
 }
 
 fn named_elapsed() -> String {
@@ -93,7 +96,7 @@ fn because(pairing: Pairing) -> &'static str {
 /// What makes the two sides hard to compare: a run that must not be believed, other work, other data.
 fn warnings(comparison: &Comparison) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (name, period) in [("1st", &comparison.first), ("2nd", &comparison.second)] {
+    for (name, period) in comparison.named_sides() {
         for run in &period.runs {
             warnings.extend(
                 run.validity().reasons.into_iter().map(|reason| format!("{name} is INVALID: {reason}")),
@@ -101,6 +104,9 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
         }
     }
     warnings.dedup();
+    for (name, period) in comparison.named_sides() {
+        warnings.extend(period.circumstances().into_iter().map(|found| format!("{name}: {found}")));
+    }
     let sides = [&comparison.first, &comparison.second].map(|period| period.typical());
     if let [Some(first), Some(second)] = sides {
         let rows = |run: &Record| run.sort.as_ref().map(|sort| sort.rows);
@@ -198,11 +204,55 @@ impl Period {
             () => RunState::Valid,
         }
     }
+
+    /// What makes some run of it doubtful, in the order of findings.
+    fn facts(&self) -> Vec<Fact> {
+        let facts = self.runs.iter().flat_map(Record::doubtful).map(|found| found.fact);
+        facts.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// `DISTURBED (others used the device) in 3 of 9 runs`; none of runs that nothing speaks against.
+    fn doubtful(&self) -> Option<String> {
+        let facts = self.facts();
+        let found = self.runs.iter().filter(|run| run.doubtful().next().is_some()).count();
+        (found > 0).then(|| headline(&facts).join(", ") + &self.in_runs(found))
+    }
+
+    /// ` in 3 of 9 runs`, where there are several.
+    fn in_runs(&self, found: usize) -> String {
+        if self.runs.len() == 1 { String::new() } else { format!(" in {found} of {} runs", self.runs.len()) }
+    }
+
+    /// Each fact with the figures of the run that has most of it.
+    fn circumstances(&self) -> Vec<String> {
+        let of_fact = |fact: Fact| {
+            let found = self.runs.iter().flat_map(Record::doubtful).filter(|found| found.fact == fact);
+            let found: Vec<_> = found.collect();
+            let most = found.iter().max_by(|one, two| one.share.total_cmp(&two.share))?;
+            let in_runs = self.in_runs(found.len());
+            let most_of = if in_runs.is_empty() { "" } else { ", at most" };
+            Some(format!("{}{in_runs}{most_of}: {}", fact.words().1, most.evidence))
+        };
+        self.facts().into_iter().filter_map(of_fact).collect()
+    }
+
+    /// The state of its runs with the words of what makes them doubtful: `VALID, DISTURBED`.
+    fn state_cell(&self) -> Cell {
+        let mut words = vec![self.state().word()];
+        words.extend(self.facts().into_iter().map(|fact| fact.words().0));
+        words.dedup();
+        let is_doubtful = words.len() > 1 && self.state() == RunState::Valid;
+        Cell::from(words.join(", ")).with_tone(if is_doubtful { Tone::Open } else { self.state().tone() })
+    }
 }
 
 impl Comparison {
     fn sides(&self) -> [&Period; 2] {
         [&self.first, &self.second]
+    }
+
+    fn named_sides(&self) -> [(&'static str, &Period); 2] {
+        [("1st", &self.first), ("2nd", &self.second)]
     }
 
     fn difference(&self, group: Group, name: &str) -> Option<&Difference> {
@@ -219,8 +269,8 @@ fn rule(pairing: Pairing) -> &'static str {
         }
         Pairing::Blocks => {
             "%Diff stands where an exact test over pairs of runs of the same block proves it, p corrected within each \
-             table, that of a measure of the study as the study has it; `~` may be noise; intervals are those of the corrected \
-             tests, 95% or wider"
+             table and not for the choice of the two arms; that of a measure of the study as its claim has it, or for all \
+             pairs of its arms; `~` may be noise; intervals are those of the corrected tests, 95% or wider"
         }
         Pairing::Apart => {
             "%Diff stands where no run of one set lies among those of the other, and chance alone would seldom part sets of \
@@ -235,7 +285,7 @@ fn sets(comparison: &Comparison) -> Section {
         comparison.sides().iter().all(|period| period.runs.iter().all(|run| run.command.is_none()));
     let mut columns = vec![Column::text("Set"), Column::wrapped("Bundle", 34), Column::wrapped("Arm", 24)];
     columns.push(Column::number("Runs"));
-    columns.extend(["Begin", "Runs are"].map(Column::text));
+    columns.extend([Column::text("Begin"), Column::wrapped("Runs are", 16)]);
     columns.push(Column::number("Elapsed\nTime (s)"));
     columns
         .extend(["DB time\n(s)", "Avg Active\nUsers"].into_iter().filter(|_| database).map(Column::number));
@@ -244,14 +294,13 @@ fn sets(comparison: &Comparison) -> Section {
         let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
         let db_time = period.median(|run| run.header.db_time_ns as f64 / 1e9);
         let active = period.median(|run| run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64);
-        let state = period.state();
         let mut cells = cells![
             name,
             &period.source,
             period.arm.as_deref().unwrap_or(""),
             Count(period.runs.len() as u64),
             period.runs.first().map_or("", |run| run.header.begin_time.as_str()),
-            Cell::from(state.word()).with_tone(state.tone()),
+            period.state_cell(),
             Reading(elapsed)
         ];
         cells.extend(cells![Reading(db_time), Decimal(active)].into_iter().filter(|_| database));

@@ -6,7 +6,7 @@ use crate::compare::{
 };
 use crate::document::browser;
 use crate::document::run::fixture::large_sort;
-use crate::record::{Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
+use crate::record::{Circumstance, Fact, Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
 use crate::vocabulary::Measure;
 use plumb_events::Unit;
 use plumb_proof::verdict::{Change, Verdict};
@@ -258,6 +258,31 @@ fn section_text(comparison: &Comparison, id: &str) -> String {
     let section = sections(comparison).into_iter().find(|section| section.id == id).expect("it");
     let lines = text::render_section(&section, &document(comparison));
     lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn disturbed_runs_say_so_at_the_headline_and_next_to_their_state() {
+    let found = |fact, share, evidence: &str| Circumstance {
+        fact,
+        share,
+        threshold: 0.1,
+        doubtful: true,
+        evidence: evidence.to_string(),
+    };
+    let device = |share| found(Fact::Device, share, &format!("{:.0}% of its writes", 100.0 * share));
+    let mut comparison = single();
+    comparison.first.runs[0].circumstances =
+        Some(vec![device(0.96), found(Fact::PageCache, 0.94, "94% of the bytes read")]);
+    let mut pairs = paired();
+    for (run, share) in [(1, 0.3), (2, 0.5), (6, 0.4)] {
+        pairs.second.runs[run].circumstances = Some(vec![device(share)]);
+    }
+    let shown = [comparison, pairs].map(|comparison| {
+        let text = text::render(&document(&comparison));
+        let head = text.lines().skip(1).take_while(|line| !line.is_empty()).collect::<Vec<_>>();
+        format!("{}\n\n{}\n", head.join("\n"), section_text(&comparison, "sets"))
+    });
+    insta::assert_snapshot!(shown.join("\n"));
 }
 
 #[test]
