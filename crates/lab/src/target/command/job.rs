@@ -146,9 +146,10 @@ impl Job {
                 .zip(before.0)
                 .map(|(later, earlier)| later.since(&earlier, host::load_average(), host::load_average())),
             settings: self.words.iter().map(setting).collect(),
+            // A server that the command asks works in processes that are not its own.
             circumstances: Some(disturbance::judge(&Stretch {
-                own_cpu: Some(user + system),
-                own_io: ended.usage.io.as_ref().map(Moved::of),
+                own_cpu: (run.sockets == 0).then_some(user + system),
+                own_io: ended.usage.io.as_ref().map(Moved::of).filter(|_| run.sockets == 0),
                 // What an earlier run or its preparation left unwritten is no neighbour's.
                 unwritten: earlier.unwritten(),
                 ..stretch
@@ -310,6 +311,7 @@ impl Job {
                 .iter()
                 .map(|(path, flags)| OpenedFile { path: text(path), flags: format!("{:07o}", flags.raw) })
                 .collect(),
+            sockets: looks.sockets.len() as u64,
             rings: looks.rings.len() as u64,
             ring_requests: looks.ring_requests(),
             processes: looks.processes.len() as u64,
