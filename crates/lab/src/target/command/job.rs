@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -169,8 +169,14 @@ impl Job {
         let padding = RandomState::new().hash_one(0_u8) % PADDING_MAX;
         let mut command = self.command(arguments);
         command.env(PADDING, "x".repeat(padding as usize)).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let wrong = |what: &str, error: std::io::Error| {
-            Failure::from(format!("cannot {what} {}: {error}", arguments[0]))
+        let wrong = |what: &str, error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound if !arguments[0].contains('/') => {
+                let program = &arguments[0];
+                Failure::from(format!(
+                    "cannot {what} {program}: there is none in PATH; install it, or give its path"
+                ))
+            }
+            _ => Failure::from(format!("cannot {what} {}: {error}", arguments[0])),
         };
         let mut started = process::start(&mut command).map_err(|error| wrong("start", error))?;
         let (output, errors) = (kept(started.child.stdout.take()), kept(started.child.stderr.take()));
