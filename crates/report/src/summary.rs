@@ -33,11 +33,11 @@ pub fn render_in(document: &Document, page_width: usize) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// What goes on below a line that is set already is that much further in.
+/// Columns by which the rest of a row is further in than the row.
 const FURTHER: usize = 4;
 
-/// A line that is set already. One that is too long keeps its columns as far as the page reaches and
-/// goes on below them, at a column where there is one.
+/// A line that is set already. One that is too long keeps its columns as far as the page reaches.
+/// The rest is below, from a column on where there is one.
 fn as_it_is(line: &str, page_width: usize) -> Vec<String> {
     let letters: Vec<char> = line.chars().collect();
     let indent = letters.iter().take_while(|letter| **letter == ' ').count();

@@ -66,7 +66,7 @@ const SOFTWARE_DEVICES: [(&str, &str); 6] = [
 const LVM_CACHE_PARTS: [&str; 4] = ["_corig", "_cdata", "_wcorig", "_cvol"];
 /// The modules of the device mapper's targets that cache, and the targets.
 const CACHE_TARGETS: [(&str, &str); 2] = [("dm_cache", "dm-cache"), ("dm_writecache", "dm-writecache")];
-/// How the uuids of mapped devices begin whose kind is known otherwise.
+/// First letters of the uuids of mapped devices that are no caches, or have names of LVM.
 const KNOWN_FAMILIES: [&str; 3] = ["LVM-", "CRYPT-", "mpath-"];
 
 /// What was found beneath a mount.
@@ -250,9 +250,9 @@ fn cache_of(roots: &Roots, device: &Path) -> Option<String> {
 /// A mapped device that is a cache, or may be one.
 ///
 /// The kernel tells the kind of a mapped device to root alone. LVM gives the parts of a cache names
-/// of their own. Of `dmsetup create` there is the shape: a cache is as large as one of its parts and
-/// holds others besides, while some device uses the module of such a target. A mirror has that shape
-/// too, so the sentence says "may". Not seen: targets that are built into the kernel.
+/// of their own. A cache of `dmsetup create` is known by its shape: it is as large as one of its
+/// parts and holds others besides. The module of such a target has to be in use. A mirror has that
+/// shape too, so the sentence says "may". Not seen: targets that are built into the kernel.
 fn mapped_cache(roots: &Roots, device: &Path) -> Option<String> {
     let name = device_name(device);
     let parts: Vec<PathBuf> =

@@ -284,7 +284,7 @@ fn a_mapped_device_of_the_shape_of_a_cache_is_named_while_such_a_target_is_in_us
         mapped(&["100\n", "1000\n"], used("dm_writecache")),
         ["dm-0 may be a cache of one device on another (dm-writecache is in use)"]
     );
-    // No target in use, one part, parts that make up the device only together, and a kind that is known.
+    // No target in use, one part, parts that are the device together, and a kind that is known.
     assert_eq!(mapped(&cache, |_, _| {}), [""; 0]);
     let idle = |machine: &Machine, _: &str| {
         machine.file("sys/module/dm_cache/refcnt", "0\n");

@@ -1,4 +1,4 @@
-//! What a block of a study took, to say as time how many more would decide a claim.
+//! Mean time of a block: blocks that would decide a claim are given as time, too.
 
 use super::head;
 use super::result::Analysis;
@@ -9,7 +9,7 @@ use super::seen::Seen;
 pub(crate) struct Spent {
     /// Of the whole study, pauses left out.
     elapsed_ns: u64,
-    /// Before its first run.
+    /// Time before the first run, without settling.
     loading_ns: u64,
     runs: u64,
     arms: u64,

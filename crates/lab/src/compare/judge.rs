@@ -2,8 +2,8 @@
 //!
 //! Pairs of runs of the same block: what the study's claims say of its measures; of every other
 //! figure the test of those claims on logarithms of ratios, corrected within each table of the
-//! report, whose intervals hold together in 95% of comparisons. A measure that no claim compares
-//! these two by is tested as one of all pairs of arms, because the pair was picked afterwards: of 28
+//! report, whose intervals hold together in 95% of comparisons. Where no claim compares these two
+//! by a measure, they are one of all pairs of arms, because the pair was picked afterwards: of 28
 //! pairs some one looks proved by chance. A figure that is 0 on one side only has no ratio: it is
 //! new or gone when that holds in all pairs and the pairs are enough for any proof.
 //!
@@ -347,7 +347,7 @@ mod tests {
         }
     }
 
-    /// A measure that no claim compares, of one of so many pairs of arms.
+    /// A measure without a claim, of a study with this number of pairs of arms.
     fn rate(better: Better, pairs: usize) -> Asked {
         let measure = Measure { name: "rate".to_string(), figure: Figure::Measured(String::new()), better };
         Asked { measure, claim: None, pairs }

@@ -47,7 +47,7 @@ pub fn document(comparison: &Comparison) -> Document {
     }
 }
 
-/// What is proved of the study's own measure, or why nothing can be; and what makes it doubtful.
+/// Verdict on the study's own measure, or why there is none; then what makes it doubtful.
 fn state(comparison: &Comparison) -> State {
     let state = match comparison.judged.first() {
         Some(judged) => State { of: named(judged), word: shown(judged), tone: tone_of(&judged.verdict) },
@@ -205,13 +205,13 @@ impl Period {
         }
     }
 
-    /// What makes some run of it doubtful, in the order of findings.
+    /// Facts that make some run of it doubtful, in the order of findings.
     fn facts(&self) -> Vec<Fact> {
         let facts = self.runs.iter().flat_map(Record::doubtful).map(|found| found.fact);
         facts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// `DISTURBED (others used the device) in 3 of 9 runs`; none of runs that nothing speaks against.
+    /// Returns `DISTURBED (others used the device) in 3 of 9 runs`; none where no run is doubtful.
     fn doubtful(&self) -> Option<String> {
         let facts = self.facts();
         let found = self.runs.iter().filter(|run| run.doubtful().next().is_some()).count();

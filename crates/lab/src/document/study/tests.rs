@@ -244,7 +244,8 @@ fn a_browser_draws_both_profiles_and_no_script_fails() {
 
 /// Counts the parts of the headline whose text is wider than they are.
 const COUNT_OVERFLOWS: &str = "<script>document.documentElement.dataset.over = \
-     [...document.querySelectorAll('.headline div, .headline dd')].filter(it => it.scrollWidth > it.clientWidth).length\
+     [...document.querySelectorAll('.headline div, .headline dd')]\
+     .filter(it => it.scrollWidth > it.clientWidth).length\
      </script></body>";
 
 #[test]
