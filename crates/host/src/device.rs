@@ -224,8 +224,9 @@ pub struct BlockDevice {
     pub upper_queue: Option<Queue>,
     /// The capacity of the device that the file system is on, under the same condition.
     pub upper_size: Option<Bytes>,
-    /// Layers that may answer a request without the disk, a sentence each: a loop device over the page cache, a cache
-    /// on another device, memory. Empty where every request reaches the disk as far as sysfs tells.
+    /// Layers that may answer a request without the disk, a sentence each: a loop device over the
+    /// page cache, a cache on another device, memory, a network. Empty where every request reaches
+    /// the disk as far as sysfs tells.
     pub caches: Vec<String>,
     /// Whether a loop device reaches its file by direct I/O (sysfs `loop/dio`); `None` for other devices.
     pub loop_direct_io: Option<bool>,

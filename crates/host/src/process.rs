@@ -218,6 +218,8 @@ pub struct Looks {
     pub libraries: BTreeSet<PathBuf>,
     /// Files that were open, each with all flags that it was ever open with, as octal bits.
     pub files: BTreeMap<PathBuf, OpenFlags>,
+    /// Sockets that were open, each by its number: others may work at their far ends.
+    pub sockets: BTreeSet<PathBuf>,
     /// Rings, and the requests that went through each.
     pub rings: BTreeMap<(i32, i32), u64>,
     /// Most threads of all processes at once.
@@ -269,6 +271,8 @@ impl Looks {
             let taken = readings::field(info, "SqHead").and_then(|head| head.parse().ok()).unwrap_or(0);
             let ring = self.rings.entry((process, descriptor.parse().unwrap_or(-1))).or_default();
             *ring = (*ring).max(taken);
+        } else if target.as_os_str().as_encoded_bytes().starts_with(b"socket:") {
+            self.sockets.insert(target);
         } else if target.is_absolute()
             && let Some(flags) = readings::flags_of(info)
         {

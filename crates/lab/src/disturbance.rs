@@ -237,12 +237,14 @@ impl Stretch {
 /// A rule; `None` where its counters are not known.
 type Rule = fn(&Stretch) -> Option<Circumstance>;
 
-/// The rules in the order of their findings.
-const RULES: &[Rule] = &[device, processors, steal, quota, memory, page_cache, cache_below, above_device];
+/// The rules in the order of their findings; the last one, [`above_device`], needs theirs.
+const RULES: &[Rule] = &[device, processors, steal, quota, memory, page_cache, cache_below];
 
 /// Judges a stretch of time.
 pub(crate) fn judge(stretch: &Stretch) -> Vec<Circumstance> {
-    RULES.iter().filter_map(|rule| rule(stretch)).collect()
+    let mut found: Vec<Circumstance> = RULES.iter().filter_map(|rule| rule(stretch)).collect();
+    found.extend(above_device(stretch, &found));
+    found
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -389,9 +391,10 @@ fn cache_below(stretch: &Stretch) -> Option<Circumstance> {
 }
 
 /// A rate that the device did not show when it was measured; of bytes that it did give, more.
-fn above_device(stretch: &Stretch) -> Option<Circumstance> {
+fn above_device(stretch: &Stretch, found: &[Circumstance]) -> Option<Circumstance> {
     let (figure, what) = stretch.above.as_ref()?;
-    let cached = page_cache(stretch).is_none_or(|cache| cache.share >= 1.0 - 0.95);
+    let cache = found.iter().find(|found| found.fact == Fact::PageCache);
+    let cached = cache.is_none_or(|cache| cache.share >= 1.0 - 0.95);
     let threshold = if cached { ABOVE } else { ABOVE_OF_DEVICE };
     Some(Circumstance {
         fact: Fact::AboveDevice,

@@ -15,7 +15,7 @@ use plumb_lab::compare::{
     Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, is_quotient, median, samples,
 };
 use plumb_lab::vocabulary::Figure;
-use plumb_record::Record;
+use plumb_record::{Record, RunState};
 use plumb_report::format::{Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
 use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
 use plumb_report::{Block, Document, Section, State, Summary, cells, text};
@@ -46,16 +46,19 @@ pub fn document(comparison: &Comparison) -> Document {
     }
 }
 
-/// What is proved of the study's own measure, or why nothing can be.
+/// Verdict on the study's own measure, or why there is none; then what makes it doubtful.
 fn state(comparison: &Comparison) -> State {
-    match comparison.judged.first() {
+    let state = match comparison.judged.first() {
         Some(judged) => State { of: named(judged), word: shown(judged), tone: tone_of(&judged.verdict) },
         None => State {
             of: named_elapsed(),
             word: format!("no verdict: {}", because(comparison.pairing)),
             tone: Tone::Open,
         },
-    }
+    };
+    let sides = comparison.named_sides().into_iter();
+    let doubtful = sides.filter_map(|(name, period)| Some(format!(", {name} {}", period.doubtful()?)));
+    State { word: state.word + &doubtful.collect::<String>(), ..state }
 }
 
 fn named_elapsed() -> String {
@@ -92,7 +95,7 @@ fn because(pairing: Pairing) -> &'static str {
 /// What makes the two sides hard to compare: a run that must not be believed, other work, other data.
 fn warnings(comparison: &Comparison) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (name, period) in [("1st", &comparison.first), ("2nd", &comparison.second)] {
+    for (name, period) in comparison.named_sides() {
         for run in &period.runs {
             warnings.extend(
                 run.validity().reasons.into_iter().map(|reason| format!("{name} is INVALID: {reason}")),
@@ -100,6 +103,9 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
         }
     }
     warnings.dedup();
+    for (name, period) in comparison.named_sides() {
+        warnings.extend(period.circumstances().into_iter().map(|found| format!("{name}: {found}")));
+    }
     let sides = [&comparison.first, &comparison.second].map(|period| period.typical());
     if let [Some(first), Some(second)] = sides {
         let rows = |run: &Record| run.sort.as_ref().map(|sort| sort.rows);
@@ -154,6 +160,19 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
     first.into_iter().flatten().chain(tables.filter(|section| !is_empty(section))).collect()
 }
 
+/// The state of the runs of a set, with the words of what makes them doubtful: `VALID, DISTURBED`.
+fn state_cell(period: &Period) -> Cell {
+    let mut words = vec![period.state().word()];
+    words.extend(period.facts().into_iter().map(|fact| fact.words().0));
+    words.dedup();
+    let is_doubtful = words.len() > 1 && period.state() == RunState::Valid;
+    Cell::from(words.join(", ")).with_tone(if is_doubtful {
+        Tone::Open
+    } else {
+        super::tone_of_run(period.state())
+    })
+}
+
 /// What `%Diff` means in this report.
 fn rule(pairing: Pairing) -> &'static str {
     match pairing {
@@ -163,8 +182,8 @@ fn rule(pairing: Pairing) -> &'static str {
         }
         Pairing::Blocks => {
             "%Diff stands where an exact test over pairs of runs of the same block proves it, p corrected within each \
-             table, that of a measure of the study as the study has it; `~` may be noise; intervals are those of the corrected \
-             tests, 95% or wider"
+             table and not for the choice of the two arms; that of a measure of the study as its claim has it, or for all \
+             pairs of its arms; `~` may be noise; intervals are those of the corrected tests, 95% or wider"
         }
         Pairing::Apart => {
             "%Diff stands where no run of one set lies among those of the other, and chance alone would seldom part sets of \
@@ -179,7 +198,7 @@ fn sets(comparison: &Comparison) -> Section {
         comparison.sides().iter().all(|period| period.runs.iter().all(|run| run.command.is_none()));
     let mut columns = vec![Column::text("Set"), Column::wrapped("Bundle", 34), Column::wrapped("Arm", 24)];
     columns.push(Column::number("Runs"));
-    columns.extend(["Begin", "Runs are"].map(Column::text));
+    columns.extend([Column::text("Begin"), Column::wrapped("Runs are", 16)]);
     columns.push(Column::number("Elapsed\nTime (s)"));
     columns
         .extend(["DB time\n(s)", "Avg Active\nUsers"].into_iter().filter(|_| database).map(Column::number));
@@ -188,14 +207,13 @@ fn sets(comparison: &Comparison) -> Section {
         let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
         let db_time = period.median(|run| run.header.db_time_ns as f64 / 1e9);
         let active = period.median(|run| run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64);
-        let state = period.state();
         let mut cells = cells![
             name,
             &period.source,
             period.arm.as_deref().unwrap_or(""),
             Count(period.runs.len() as u64),
             period.runs.first().map_or("", |run| run.header.begin_time.as_str()),
-            Cell::from(state.word()).with_tone(super::tone_of_run(state)),
+            state_cell(period),
             Reading(elapsed)
         ];
         cells.extend(cells![Reading(db_time), Decimal(active)].into_iter().filter(|_| database));

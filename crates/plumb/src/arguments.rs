@@ -46,8 +46,9 @@ pub fn parse<W: Into<OsString> + Clone>(
 }
 
 /// The order of rows, where they are loaded.
-const ORDER_OF_LOAD: &str = "Rows of a file above 512K lie as the servers of the load came to its pieces. --set parallel_degree=1 and \
-                             --conventional keep the order of the file; an index gives any order.";
+const ORDER_OF_LOAD: &str = "Rows of a file above 512K lie as the servers of the load came to its pieces. \
+     --set parallel_degree=1 and --conventional keep the order of the file; an index gives any order. \
+     Blanks and tabs around a number or a date are not kept.";
 /// The order of rows, where they are shown.
 const ORDER_OF_ROWS: &str = "Rows lie as the servers of a load came to the pieces of the file, so that the first need not be the first \
                              of the file; --order-by gives the order of an index.";

@@ -34,19 +34,30 @@ impl Failure {
         Failure { message: message.into(), outcome: Outcome::Usage }
     }
 
-    /// What clap found, in one line: its message and its tip, without the usage block.
+    /// Returns clap's error in one line: its message, its tip, and the command whose help shows the
+    /// usage in place of the usage block.
     pub fn of_usage(error: &clap::Error) -> Failure {
         let text = error.to_string();
         let mut parts: Vec<String> = Vec::new();
+        let mut help = "plumb help".to_string();
         for paragraph in text.split("\n\n") {
             let line = paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" ");
             let line = line.strip_prefix("error: ").unwrap_or(&line).trim().to_string();
-            if !(line.is_empty() || line.starts_with("Usage:") || line.starts_with("For more information")) {
+            if let Some(usage) = line.strip_prefix("Usage: plumb ") {
+                let command = usage.split(' ').next().unwrap_or_default();
+                let is_word = command.starts_with(|letter: char| letter.is_ascii_lowercase());
+                help = if is_word { format!("plumb {command} --help") } else { help };
+            } else if !(line.is_empty() || line.starts_with("For more information") || is_for_values(&line)) {
                 parts.push(line);
             }
         }
-        Failure::usage(format!("{}; `plumb help` shows the usage", parts.join("; ")))
+        Failure::usage(format!("{}; `{help}` shows the usage", parts.join("; ")))
     }
+}
+
+/// True if clap takes an option for a value: a mistyped option is far likelier.
+fn is_for_values(tip: &str) -> bool {
+    tip.starts_with("tip: to pass ") && tip.contains(" as a value, use ")
 }
 
 impl From<StoredError> for Failure {

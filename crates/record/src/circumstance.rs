@@ -58,7 +58,7 @@ impl Fact {
             Fact::Quota => (DISTURBED, "a CPU quota stopped it"),
             Fact::Memory => (DISTURBED, "memory was short"),
             Fact::PageCache => (NOT_THE_DEVICE, "the page cache answered reads"),
-            Fact::CacheBelow => (NOT_THE_DEVICE, "a cache lies below the file system"),
+            Fact::CacheBelow => (NOT_THE_DEVICE, "a layer below the file system answers"),
             Fact::AboveDevice => (NOT_THE_DEVICE, "it was faster than the device"),
         }
     }

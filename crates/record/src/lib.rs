@@ -209,6 +209,9 @@ pub struct CommandRun {
     pub libraries: Vec<String>,
     /// Files that were seen open.
     pub opened: Vec<OpenedFile>,
+    /// Sockets that were seen open: what a server did for it is in no other figure.
+    #[serde(default)]
+    pub sockets: u64,
     /// io_uring instances.
     pub rings: u64,
     /// Requests that the kernel took out of them, as far as it was seen.

@@ -161,10 +161,11 @@ impl Section {
         Section { placement: Placement::Detail, ..Section::front(id, title) }
     }
 
-    /// With a note.
+    /// With a note, unless it is empty.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Section {
-        self.notes.push(note.into());
+        let note = note.into();
+        self.notes.extend(Some(note).filter(|note| !note.is_empty()));
         self
     }
 

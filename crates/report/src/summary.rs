@@ -33,11 +33,45 @@ pub fn render_in(document: &Document, page_width: usize) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// A line that is set already; one that is too long goes on behind its own indent.
+/// Columns by which the rest of a row is further in than the row.
+const FURTHER: usize = 4;
+
+/// A line that is set already. One that is too long keeps its columns as far as the page reaches.
+/// The rest is below, from a column on where there is one.
 fn as_it_is(line: &str, page_width: usize) -> Vec<String> {
-    if line.chars().count() <= page_width {
+    let letters: Vec<char> = line.chars().collect();
+    let indent = letters.iter().take_while(|letter| **letter == ' ').count();
+    if letters.len() <= page_width || indent + FURTHER >= page_width {
         return vec![line.to_string()];
     }
-    let indent = line.len() - line.trim_start().len();
-    hanging(&" ".repeat(indent), line.trim_start(), page_width)
+    let is_blank = |at: usize| letters[at] == ' ';
+    let ends = || (indent + 1..=page_width).rev().filter(|at| is_blank(*at));
+    let gap = ends().find(|at| letters.get(at + 1) == Some(&' ') && !is_blank(at - 1));
+    // A gap near the begin stands behind a name.
+    let gap = gap.filter(|gap| *gap >= page_width / 2);
+    let end = gap.or_else(|| ends().next()).unwrap_or(page_width);
+    let (head, rest): (String, String) = (letters[..end].iter().collect(), letters[end..].iter().collect());
+    let mark = " ".repeat(indent + FURTHER);
+    std::iter::once(head).chain(hanging(&mark, rest.trim_start(), page_width)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_is_wider_than_the_page_keeps_its_columns() {
+        let row = "small random reads           54,237 IOPS ?[41,750, 72,194]      depth 128, 2 threads; 97% at 128";
+        let expected = [
+            "small random reads           54,237 IOPS ?[41,750, 72,194]",
+            "    depth 128, 2 threads; 97% at 128",
+        ];
+        assert_eq!(as_it_is(row, 80), expected);
+        assert_eq!(as_it_is(row, 100), [row]);
+        let sentence = "  SQPOLL: the kernel's polling thread keeps 1 of 2 processors busy";
+        let expected =
+            ["  SQPOLL: the kernel's polling", "      thread keeps 1 of 2 processors", "      busy"];
+        assert_eq!(as_it_is(sentence, 36), expected);
+        assert_eq!(as_it_is(&"w".repeat(50), 40), ["w".repeat(40), format!("    {}", "w".repeat(10))]);
+    }
 }

@@ -117,3 +117,20 @@ fn disk_model(device: &DeviceDescription) -> Option<String> {
 fn kernel(device: &DeviceDescription) -> String {
     device.host.kernel_release.clone().unwrap_or_else(|| "unknown".to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use plumb_units::Bytes;
+
+    #[test]
+    fn a_layer_has_its_own_size_and_not_that_of_the_disk_below() {
+        let (_directory, mut device) = fixture::place();
+        let Some(block) = &mut device.block else { return };
+        (block.upper_size, block.disk_size) = (Some(Bytes(4 << 30)), Some(Bytes(256 << 30)));
+        assert_eq!(disk_bytes(&device), Some(4 << 30));
+        device.block.as_mut().expect("as before").upper_size = None;
+        assert_eq!(disk_bytes(&device), Some(256 << 30));
+    }
+}

@@ -53,16 +53,21 @@ const VIRTUAL_MACHINE_NAMES: [&str; 11] = [
     "Standard PC",
 ];
 /// Devices that are software, by the start of their names, and what they are.
-const SOFTWARE_DEVICES: [(&str, &str); 5] = [
+const SOFTWARE_DEVICES: [(&str, &str); 6] = [
     ("zram", "is compressed memory"),
     ("ram", "is memory"),
     ("loop", "is a file"),
     ("nbd", "is a network block device"),
     ("rbd", "is a Ceph block device"),
+    ("drbd", "is a mirror over a network (DRBD)"),
 ];
 
 /// How LVM ends the names of what a cached volume consists of: of dm-cache and of dm-writecache.
 const LVM_CACHE_PARTS: [&str; 4] = ["_corig", "_cdata", "_wcorig", "_cvol"];
+/// The modules of the device mapper's targets that cache, and the targets.
+const CACHE_TARGETS: [(&str, &str); 2] = [("dm_cache", "dm-cache"), ("dm_writecache", "dm-writecache")];
+/// First letters of the uuids of mapped devices that are no caches, or have names of LVM.
+const KNOWN_FAMILIES: [&str; 3] = ["LVM-", "CRYPT-", "mpath-"];
 
 /// What was found beneath a mount.
 pub(super) struct Beneath {
@@ -168,7 +173,7 @@ impl Walk<'_> {
         if depth >= DEPTH_MAX {
             return self.push(format!("{name}: the walk ends here"));
         }
-        self.caches.extend(cache_of(device));
+        self.caches.extend(cache_of(self.roots, device));
         if let Some(partition) = number(&device.join("partition"))
             && let Some(disk) = device.parent()
         {
@@ -221,11 +226,9 @@ fn is_numbered(name: &str, word: &str) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The cache or memory that a device is, in a sentence; none of a device that passes its requests on.
-///
-/// The kernel tells the kind of a mapped device to root alone: one over a cache is known by the names that LVM
-/// gives its parts.
-fn cache_of(device: &Path) -> Option<String> {
+/// The cache, memory or network that a device is, in a sentence; none of a device that passes its
+/// requests on to a disk.
+fn cache_of(roots: &Roots, device: &Path) -> Option<String> {
     let name = device_name(device);
     if number(&device.join("partition")).is_some() {
         return None;
@@ -235,19 +238,40 @@ fn cache_of(device: &Path) -> Option<String> {
         let direct = text(&device.join("loop/dio")).is_some_and(|direct| direct == "1");
         return (!direct).then(|| format!("{name} reaches its file through the page cache (loop/dio is 0)"));
     }
-    if is_numbered(&name, "zram") {
-        return Some(format!("{name} is compressed memory"));
-    }
-    if is_numbered(&name, "ram") {
-        return Some(format!("{name} is memory"));
+    if let Some((_, what)) = SOFTWARE_DEVICES.iter().find(|(word, _)| is_numbered(&name, word)) {
+        return Some(format!("{name} {what}"));
     }
     if is_numbered(&name, "bcache") {
         return Some(format!("{name} is a cache of one device on another (bcache)"));
     }
-    let slaves = names(&device.join("slaves"));
-    let parts = slaves.iter().filter_map(|slave| text(&device.join("slaves").join(slave).join("dm/name")));
-    let cached = parts.into_iter().any(|part| LVM_CACHE_PARTS.iter().any(|end| part.ends_with(end)));
-    cached.then(|| format!("{name} is a cache of one device on another (dm-cache)"))
+    mapped_cache(roots, device)
+}
+
+/// A mapped device that is a cache, or may be one.
+///
+/// The kernel tells the kind of a mapped device to root alone. LVM gives the parts of a cache names
+/// of their own. A cache of `dmsetup create` is known by its shape: it is as large as one of its
+/// parts and holds others besides. The module of such a target has to be in use. A mirror has that
+/// shape too, so the sentence says "may". Not seen: targets that are built into the kernel.
+fn mapped_cache(roots: &Roots, device: &Path) -> Option<String> {
+    let name = device_name(device);
+    let parts: Vec<PathBuf> =
+        names(&device.join("slaves")).iter().map(|part| device.join("slaves").join(part)).collect();
+    let by_lvm = |part: &PathBuf| {
+        text(&part.join("dm/name")).is_some_and(|part| LVM_CACHE_PARTS.iter().any(|end| part.ends_with(end)))
+    };
+    if parts.iter().any(by_lvm) {
+        return Some(format!("{name} is a cache of one device on another (dm-cache)"));
+    }
+    let uuid = text(&device.join("dm/uuid")).unwrap_or_default();
+    let size = size_of(device)?;
+    let is_shaped = parts.len() > 1 && parts.iter().any(|part| size_of(part) >= Some(size));
+    if !is_shaped || KNOWN_FAMILIES.iter().any(|family| uuid.starts_with(family)) {
+        return None;
+    }
+    let is_used = |module: &str| number(&roots.sys.join("module").join(module).join("refcnt")) > Some(0);
+    let (_, target) = CACHE_TARGETS.iter().find(|(module, _)| is_used(module))?;
+    Some(format!("{name} may be a cache of one device on another ({target} is in use)"))
 }
 
 /// The kernel writes `!` for the slashes in a device's name.

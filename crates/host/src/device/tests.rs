@@ -232,6 +232,9 @@ fn layers_that_answer_without_the_disk_are_named() {
     check("zram0", &[], Some("zram0 is compressed memory"));
     check("ram1", &[], Some("ram1 is memory"));
     check("bcache0", &[], Some("bcache0 is a cache of one device on another (bcache)"));
+    check("nbd0", &[], Some("nbd0 is a network block device"));
+    check("rbd1", &[], Some("rbd1 is a Ceph block device"));
+    check("drbd0", &[], Some("drbd0 is a mirror over a network (DRBD)"));
     check("rambus", &[], None);
     check("vda", &[], None);
 }
@@ -252,6 +255,52 @@ fn a_volume_over_a_cache_is_told_by_the_names_of_its_parts() {
     };
     assert_eq!(caches("vg-data_corig\n"), ["dm-2 is a cache of one device on another (dm-cache)"]);
     assert_eq!(caches("vg-thin_tdata\n"), [""; 0]);
+}
+
+/// A mapped device of 1,000 sectors over parts of these sizes, with what a test adds.
+fn mapped(parts: &[&str], add: impl Fn(&Machine, &str)) -> Vec<String> {
+    let machine = Machine::new();
+    let volume = "sys/devices/virtual/block/dm-0";
+    machine.device(volume, "253:0").mounted("253:0", "xfs /dev/mapper/fast rw");
+    machine.file(&format!("{volume}/size"), "1000\n").file(&format!("{volume}/dm/name"), "fast\n");
+    for (index, size) in parts.iter().enumerate() {
+        let part = format!("sys/devices/pci0000:00/block/sd{index}");
+        machine.device(&part, &format!("8:{index}")).file(&format!("{part}/size"), size);
+        machine.link(&format!("{volume}/slaves/sd{index}"), &part);
+    }
+    add(&machine, volume);
+    machine.describe().block.expect("a device").caches
+}
+
+#[test]
+fn a_mapped_device_of_the_shape_of_a_cache_is_named_while_such_a_target_is_in_use() {
+    let used = |module: &'static str| {
+        move |machine: &Machine, _: &str| {
+            machine.file(&format!("sys/module/{module}/refcnt"), "1\n");
+        }
+    };
+    let cache = ["10\n", "100\n", "1000\n"];
+    assert_eq!(
+        mapped(&cache, used("dm_cache")),
+        ["dm-0 may be a cache of one device on another (dm-cache is in use)"]
+    );
+    assert_eq!(
+        mapped(&["100\n", "1000\n"], used("dm_writecache")),
+        ["dm-0 may be a cache of one device on another (dm-writecache is in use)"]
+    );
+    // No target in use, one part, parts that are the device together, and a kind that is known.
+    assert_eq!(mapped(&cache, |_, _| {}), [""; 0]);
+    let idle = |machine: &Machine, _: &str| {
+        machine.file("sys/module/dm_cache/refcnt", "0\n");
+    };
+    assert_eq!(mapped(&cache, idle), [""; 0]);
+    assert_eq!(mapped(&["1000\n"], used("dm_cache")), [""; 0]);
+    assert_eq!(mapped(&["600\n", "400\n"], used("dm_cache")), [""; 0]);
+    let paths = |machine: &Machine, volume: &str| {
+        used("dm_cache")(machine, volume);
+        machine.file(&format!("{volume}/dm/uuid"), "mpath-36005\n");
+    };
+    assert_eq!(mapped(&["1000\n", "1000\n"], paths), [""; 0]);
 }
 
 fn nvme(machine: &Machine) -> &Machine {
@@ -351,6 +400,7 @@ fn a_loop_device_leads_to_the_disk_of_its_file() {
     machine
         .device(device, "7:0")
         .file(&format!("{device}/loop/backing_file"), &file.display().to_string())
+        .file(&format!("{device}/size"), "8192\n")
         .file(
             "proc/self/mountinfo",
             &format!(
@@ -370,6 +420,7 @@ fn a_loop_device_leads_to_the_disk_of_its_file() {
     );
     let block = description.block.unwrap();
     assert_eq!((block.name.as_str(), block.disk.as_str()), ("loop0", "vda"));
+    assert_eq!((block.upper_size, block.disk_size), (Some(Bytes(4 * Bytes::M)), Some(Bytes(Bytes::G))));
     assert_eq!(description.virtualization.evidence[0], "loop0 is a file");
 }
 

@@ -13,6 +13,7 @@ use super::result::{
     ClaimOutcome, DoubtfulFact, DoubtfulRuns, EndsNanos, JudgedClaim, PhasePart, Recommendation, StolenFigure,
 };
 use super::seen::Seen;
+use super::spent::Spent;
 use super::stability::effect;
 use super::stolen::MUCH;
 use super::units;
@@ -175,7 +176,7 @@ pub(super) fn findings(
     findings.extend(use_these(seen, claims, recommendation));
     findings.extend(refuted(claims));
     findings.extend(critical(seen));
-    findings.extend(undecided(claims));
+    findings.extend(undecided(seen, claims));
     findings.extend(mixed(claims));
     findings.extend(looks_too_large(claims));
     findings.extend(one_phase(&seen.contents.plan.study.claims, claims));
@@ -414,7 +415,7 @@ fn use_these(
             (None, true) => finding(
                 "Too few blocks to recommend an arm",
                 format!("{blocks} blocks; all comparisons with the reference together take {needed}"),
-                format!("study again with --blocks {needed} or more"),
+                format!("study again with --blocks {needed} or more{}", in_time(seen, needed as u64)),
             ),
             (None, false) => finding(
                 "No arm is better than the reference beyond doubt",
@@ -449,7 +450,8 @@ fn use_these(
         ([], _) => against,
         // What no figures could have shown is not said of those that there are.
         (_, Some(needed)) => format!(
-            "{against}; whether another arm is as good takes {needed} blocks or more to tell, and these are {}",
+            "{against}; whether another arm is as good takes {needed} blocks or more to tell{}, and these are {}",
+            in_time(seen, needed),
             seen.blocks.len()
         ),
         (_, None) => format!("{against}; not told from it: {}", others.join(", ")),
@@ -521,7 +523,7 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
+fn undecided(seen: &Seen<'_>, claims: &[JudgedClaim]) -> Option<Finding> {
     let is_open = |claim: &&JudgedClaim| {
         matches!(
             claim.verdict,
@@ -544,7 +546,8 @@ fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
         };
         let would = would.trim_end_matches('0').trim_end_matches('.');
         format!(
-            "a new study of about {blocks} blocks would {would}% with 80% power, if the noise stays as it is"
+            "a new study of about {blocks} blocks{} would {would}% with 80% power, if the noise stays as it is",
+            in_time(seen, blocks)
         )
     });
     Some(finding(
@@ -554,6 +557,11 @@ fn undecided(claims: &[JudgedClaim]) -> Option<Finding> {
             "what was sought would have been found, or no planned number of blocks finds it".to_string()
         }),
     ))
+}
+
+/// Returns ` (4 h at 9.1 s a block)`; nothing where no block ran.
+fn in_time(seen: &Seen<'_>, blocks: u64) -> String {
+    Spent::by(seen).in_time(blocks).map_or(String::new(), |time| format!(" ({time})"))
 }
 
 /// Whether runs had the machine to themselves, by what was read around them.

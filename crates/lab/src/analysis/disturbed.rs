@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn figure(seen: &Seen<'_>) -> Option<DoubtfulRuns> {
     let all: Vec<usize> = (0..seen.contents.plan.schedule.arms).collect();
     let runs = seen.records(&all);
-    let judged = runs.iter().filter(|(_, record)| record.circumstances.is_some()).count();
+    let judged = runs.iter().filter(|(_, record)| knows_of_others(record)).count();
     let mut facts: BTreeMap<Fact, Vec<(&RunRecord, &Circumstance)>> = BTreeMap::new();
     for (run, record) in &runs {
         for circumstance in record.doubtful() {
@@ -25,7 +25,8 @@ pub(super) fn figure(seen: &Seen<'_>) -> Option<DoubtfulRuns> {
     let disturbed = |record: &Record| record.doubtful().any(|found| found.fact.is_disturbance());
     let disturbed: Vec<&RunRecord> =
         runs.iter().filter(|(_, record)| disturbed(record)).map(|(run, _)| *run).collect();
-    (judged > 0).then(|| DoubtfulRuns {
+    let known = runs.iter().any(|(_, record)| record.circumstances.is_some());
+    known.then(|| DoubtfulRuns {
         runs: runs.len() as u64,
         judged: judged as u64,
         disturbed: disturbed.len() as u64,
@@ -33,6 +34,12 @@ pub(super) fn figure(seen: &Seen<'_>) -> Option<DoubtfulRuns> {
         facts: facts.into_iter().filter_map(|(fact, found)| of_fact(fact, &found)).collect(),
         cached: cached(seen),
     })
+}
+
+/// True if what others had of the device or of the processors could be told from what was its own.
+fn knows_of_others(record: &Record) -> bool {
+    let mut found = record.circumstances.iter().flatten();
+    found.any(|found| matches!(found.fact, Fact::Device | Fact::Processors))
 }
 
 fn blocks<'a>(runs: impl Iterator<Item = &'a RunRecord>) -> u64 {

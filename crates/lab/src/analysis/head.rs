@@ -85,7 +85,7 @@ fn sung(run: &RunRecord) -> u64 {
 
 /// What passed before the first run, and where the study was resumed before the first one again, without the settling and
 /// the canary of that run.
-fn loading(seen: &Seen<'_>) -> u64 {
+pub(super) fn loading(seen: &Seen<'_>) -> u64 {
     let mut ended = 0;
     let mut loading = 0;
     for (index, run) in seen.contents.runs.iter().enumerate() {

@@ -20,6 +20,7 @@ mod effects;
 mod head;
 pub mod result;
 mod seen;
+pub mod spent;
 mod stability;
 mod stolen;
 pub mod tally;

@@ -15,12 +15,16 @@ pub(super) struct Asked {
     pub(super) measure: Measure,
     /// What a claim of the study says of it, from the first arm to the second.
     pub(super) claim: Option<JudgedClaim>,
+    /// The pairs of arms of the study, of which these two were picked.
+    pub(super) pairs: usize,
 }
 
 /// The measures that a study has for two of its arms, its own first.
 pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<Asked> {
     let plan = &contents.plan;
-    let mut asked = vec![Asked { measure: plan.study.measure.clone(), claim: None }];
+    let arms = plan.design.arms.len();
+    let pairs = arms * (arms - 1) / 2;
+    let mut asked = vec![Asked { measure: plan.study.measure.clone(), claim: None, pairs }];
     for (claim, judged) in plan.study.claims.iter().zip(analysis::analyse(contents).claims) {
         let sides = claim.sides(&plan.design);
         let judged = match (&sides.from[..], &sides.to[..]) {
@@ -34,7 +38,7 @@ pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<
             // Of two claims about one figure the first speaks.
             Some(known) if known.claim.is_some() => {}
             Some(known) => known.claim = Some(judged),
-            None => asked.push(Asked { measure: measure.clone(), claim: Some(judged) }),
+            None => asked.push(Asked { measure: measure.clone(), claim: Some(judged), pairs }),
         }
     }
     asked

@@ -2,9 +2,10 @@
 //!
 //! Pairs of runs of the same block: what the study's claims say of its measures; of every other
 //! figure the test of those claims on logarithms of ratios, corrected within each table of the
-//! report, whose intervals hold together in 95% of comparisons. A measure that no claim compares
-//! these two by is tested by itself. A figure that is 0 on one side only has no ratio: it is new or
-//! gone when that holds in all pairs and the pairs are enough for any proof.
+//! report, whose intervals hold together in 95% of comparisons. Where no claim compares these two
+//! by a measure, they are one of all pairs of arms, because the pair was picked afterwards: of 28
+//! pairs some one looks proved by chance. A figure that is 0 on one side only has no ratio: it is
+//! new or gone when that holds in all pairs and the pairs are enough for any proof.
 //!
 //! Repeated runs that were not interleaved: no test separates the setting from the hour, so no p is
 //! given. A difference is shown when no run of one set lies among those of the other and shuffled
@@ -52,14 +53,14 @@ pub(super) fn judge(
             for asked in asked {
                 let sample = measured.iter().find(|sample| is_of(sample, &asked.measure));
                 let runs = first.iter().chain(second);
-                let own = || sample.and_then(|sample| by_itself(sample, &asked.measure, runs));
+                let own = || sample.and_then(|sample| by_itself(sample, asked, runs));
                 judged.extend(asked.judged().or_else(own));
                 differences.extend(sample.map(|sample| of_measure(sample, asked)));
             }
             for group in Group::ALL {
                 let of_group: Vec<&Sample> =
                     rest.iter().copied().filter(|sample| sample.group == group).collect();
-                differences.extend(paired(&of_group));
+                differences.extend(paired(&of_group, 1));
             }
             (differences, judged)
         }
@@ -93,7 +94,7 @@ fn of_measure(sample: &Sample, asked: &Asked) -> Difference {
     let claimed = asked.claim.as_ref().and_then(|claim| Some((claim, claim.effect?)));
     match (untested(sample), claimed) {
         (Some(plain), _) => plain,
-        (None, None) => paired(&[sample]).remove(0),
+        (None, None) => paired(&[sample], asked.pairs).remove(0),
         (None, Some((claim, effect))) => {
             let proved = claim.adjusted_p.is_some_and(|p| p <= ALPHA);
             let outcome = match (effect.low, effect.high) {
@@ -132,11 +133,11 @@ fn bare(sample: &Sample, ratio: f64, outcome: Outcome) -> Difference {
     }
 }
 
-/// One table of pairs.
-fn paired(samples: &[&Sample]) -> Vec<Difference> {
+/// One table of pairs; `choices` is the number of tables that this one was picked from.
+fn paired(samples: &[&Sample], choices: usize) -> Vec<Difference> {
     let tested: Vec<&Sample> = samples.iter().copied().filter(|sample| untested(sample).is_none()).collect();
     let plain = samples.iter().filter_map(|sample| untested(sample));
-    plain.chain(tests(&tested).iter().map(Tested::difference)).collect()
+    plain.chain(tests(&tested, choices).iter().map(Tested::difference)).collect()
 }
 
 /// A figure with a ratio in every pair, and its test.
@@ -147,11 +148,13 @@ struct Tested<'a> {
     interval: Interval,
 }
 
-/// The tests of a table, corrected for each other.
-fn tests<'a>(samples: &[&'a Sample]) -> Vec<Tested<'a>> {
+/// The tests of a table, corrected for each other and for the tables that were not picked.
+fn tests<'a>(samples: &[&'a Sample], choices: usize) -> Vec<Tested<'a>> {
     let contrasts: Vec<Contrast> =
         samples.iter().map(|sample| Contrast::of_differences(&logs(sample))).collect();
-    let p: Vec<f64> = contrasts.iter().map(|contrast| tails(contrast, 0.0).two_sided()).collect();
+    let mut p: Vec<f64> = contrasts.iter().map(|contrast| tails(contrast, 0.0).two_sided()).collect();
+    // A single step counts the others and does not look at them.
+    p.resize(p.len() * choices.max(1), 1.0);
     let rows = samples.iter().zip(contrasts).zip(single_step(&p, ALPHA));
     rows.map(|((sample, contrast), step)| {
         let interval = interval(&contrast, step.level);
@@ -234,12 +237,10 @@ fn median(values: &[f64]) -> f64 {
 }
 
 /// The verdict on a measure by which no claim of the study compares these two; none where it has no test.
-fn by_itself<'a>(
-    sample: &Sample,
-    measure: &Measure,
-    runs: impl Iterator<Item = &'a Record>,
-) -> Option<Judged> {
-    let tested = tests(&[sample]).into_iter().next().filter(|_| untested(sample).is_none())?;
+fn by_itself<'a>(sample: &Sample, asked: &Asked, runs: impl Iterator<Item = &'a Record>) -> Option<Judged> {
+    let Asked { measure, pairs, .. } = asked;
+    let tested = tests(&[sample], *pairs).into_iter().next().filter(|_| untested(sample).is_none())?;
+    let level = tested.step.level;
     let effects = tested.contrast.effects();
     let changes = change_point::find(&effects, &Search::usual(SEED));
     let changes =
@@ -247,9 +248,9 @@ fn by_itself<'a>(
     let contradictions = runs.flat_map(|run| run.validity().reasons).collect::<Vec<_>>();
     let means = means(sample, measure.better);
     let question = Question { contrast: Some(&tested.contrast), asks: Asks::Difference, means: Some(&means) };
-    let family = family::ask(&[question], ALPHA, Looks::Once, Advice::None);
+    let family = family::ask(&[question], level, Looks::Once, Advice::None);
     let lies = family.answers.into_iter().flatten().next().and_then(|answer| answer.on_average);
-    let average = lies.zip(means.ratio(ALPHA)).map(|(lies, found)| verdict::Average {
+    let average = lies.zip(means.ratio(level)).map(|(lies, found)| verdict::Average {
         lies,
         ratio: found.ratio,
         interval: found.interval,
@@ -264,9 +265,9 @@ fn by_itself<'a>(
             estimate: tested.contrast.estimate(),
             adjusted_p: tested.step.adjusted_p,
             interval: tested.interval,
-            level: tested.step.level,
+            level,
             blocks: effects.len(),
-            blocks_min: fewest_blocks(0.5, tested.step.level),
+            blocks_min: fewest_blocks(0.5, level),
             deviation: tested.contrast.deviation(),
         },
         equivalence: None,
@@ -275,13 +276,16 @@ fn by_itself<'a>(
         wanders_p: order::wanders_p(&effects, SEED),
         shape_p: None,
         alpha: ALPHA,
-        claims: 1,
+        claims: *pairs,
         better: measure.better,
         sought: Sought::Difference(log_ratio(EFFECT_SOUGHT)),
         seed: SEED,
     });
-    let mut reasons =
-        vec!["no claim of the study compares these two by it: its p is for it alone".to_string()];
+    let family = match pairs {
+        1 => "its p is for it alone".to_string(),
+        _ => format!("they are one of {pairs} pairs of its arms, and each counts as a claim"),
+    };
+    let mut reasons = vec![format!("no claim of the study compares these two by it: {family}")];
     reasons.extend(judgement.reasons);
     reasons.dedup();
     let measure = measure.clone();
@@ -319,7 +323,7 @@ mod tests {
             sample("new", &[0.0; 8], &base),
             sample("at times", &base, &[0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
         ];
-        let found = paired(&samples.iter().collect::<Vec<_>>());
+        let found = paired(&samples.iter().collect::<Vec<_>>(), 1);
         let outcome = |name: &str| found.iter().find(|found| found.name == name).map(|found| found.outcome);
         assert_eq!(outcome("halved"), Some(Outcome::Lower));
         assert_eq!(outcome("noise"), Some(Outcome::Open));
@@ -336,11 +340,34 @@ mod tests {
         let base = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01];
         let sample = sample("rate", &base, &[2.0, 2.3, 1.7, 2.1, 1.9, 2.1, 1.9, 2.0]);
         for (better, label) in [(Better::Higher, "PROVED faster"), (Better::Lower, "PROVED slower")] {
-            let measure =
-                Measure { name: "rate".to_string(), figure: Figure::Measured(String::new()), better };
-            let judged = by_itself(&sample, &measure, std::iter::empty()).expect("it has a ratio");
+            let judged = by_itself(&sample, &rate(better, 1), std::iter::empty()).expect("it has a ratio");
             assert_eq!((judged.verdict.label(), judged.claim), (label, None));
-            assert!(judged.reasons[0].starts_with("no claim of the study compares these two"));
+            let said = "no claim of the study compares these two by it: its p is for it alone";
+            assert_eq!(judged.reasons[0], said);
+        }
+    }
+
+    /// A measure without a claim, of a study with this number of pairs of arms.
+    fn rate(better: Better, pairs: usize) -> Asked {
+        let measure = Measure { name: "rate".to_string(), figure: Figure::Measured(String::new()), better };
+        Asked { measure, claim: None, pairs }
+    }
+
+    #[test]
+    fn a_pair_that_was_picked_afterwards_is_one_of_all_pairs() {
+        let base = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01];
+        let sample = sample("rate", &base, &[2.0, 2.3, 1.7, 2.1, 1.9, 2.1, 1.9, 2.0]);
+        // All of 8 blocks agree: p = 2/2^8, and 28 times that is above 5%.
+        for (pairs, proved, p) in [(3, true, 6.0 / 256.0), (28, false, 56.0 / 256.0)] {
+            let asked = rate(Better::Lower, pairs);
+            let judged = by_itself(&sample, &asked, std::iter::empty()).expect("it has a ratio");
+            assert_eq!(judged.verdict.label() == "PROVED slower", proved, "{}", judged.verdict);
+            let said = format!("they are one of {pairs} pairs of its arms, and each counts as a claim");
+            assert!(judged.reasons[0].ends_with(&said), "{}", judged.reasons[0]);
+            // The row of the table says the same.
+            let row = of_measure(&sample, &asked);
+            assert_eq!(row.outcome == Outcome::Higher, proved);
+            assert!((row.p.expect("a test") - p).abs() < 1e-12, "{:?}", row.p);
         }
     }
 
@@ -353,9 +380,10 @@ mod tests {
 
     #[test]
     fn five_pairs_prove_nothing() {
-        let found = paired(&[&sample("halved", &[1.0, 1.1, 0.9, 1.2, 1.05], &[0.5, 0.5, 0.5, 0.5, 0.5])]);
+        let halved = sample("halved", &[1.0, 1.1, 0.9, 1.2, 1.05], &[0.5, 0.5, 0.5, 0.5, 0.5]);
+        let found = paired(&[&halved], 1);
         assert_eq!(found[0].outcome, Outcome::Open);
-        let found = paired(&[&sample("gone", &[1.0; 5], &[0.0; 5])]);
+        let found = paired(&[&sample("gone", &[1.0; 5], &[0.0; 5])], 1);
         assert_eq!(found[0].outcome, Outcome::Open);
     }
 

@@ -25,9 +25,10 @@ use crate::analysis::why;
 use crate::vocabulary::{Kinds, Measure};
 use plumb_proof::verdict::Verdict;
 use plumb_record::Record;
-use plumb_record::RunState;
 use plumb_record::operation::operations;
+use plumb_record::{Fact, RunState, headline};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The version of the comparison written by this crate.
 pub const COMPARE_SCHEMA_VERSION: u32 = 4;
@@ -317,6 +318,40 @@ impl Period {
             () => RunState::Valid,
         }
     }
+
+    /// Facts that make some run of it doubtful, in the order of findings.
+    #[must_use]
+    pub fn facts(&self) -> Vec<Fact> {
+        let facts = self.runs.iter().flat_map(Record::doubtful).map(|found| found.fact);
+        facts.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Returns `DISTURBED (others used the device) in 3 of 9 runs`; none where no run is doubtful.
+    #[must_use]
+    pub fn doubtful(&self) -> Option<String> {
+        let facts = self.facts();
+        let found = self.runs.iter().filter(|run| run.doubtful().next().is_some()).count();
+        (found > 0).then(|| headline(&facts).join(", ") + &self.in_runs(found))
+    }
+
+    /// ` in 3 of 9 runs`, where there are several.
+    fn in_runs(&self, found: usize) -> String {
+        if self.runs.len() == 1 { String::new() } else { format!(" in {found} of {} runs", self.runs.len()) }
+    }
+
+    /// Each fact with the figures of the run that has most of it.
+    #[must_use]
+    pub fn circumstances(&self) -> Vec<String> {
+        let of_fact = |fact: Fact| {
+            let found = self.runs.iter().flat_map(Record::doubtful).filter(|found| found.fact == fact);
+            let found: Vec<_> = found.collect();
+            let most = found.iter().max_by(|one, two| one.share.total_cmp(&two.share))?;
+            let in_runs = self.in_runs(found.len());
+            let most_of = if in_runs.is_empty() { "" } else { ", at most" };
+            Some(format!("{}{in_runs}{most_of}: {}", fact.words().1, most.evidence))
+        };
+        self.facts().into_iter().filter_map(of_fact).collect()
+    }
 }
 
 impl Comparison {
@@ -324,6 +359,12 @@ impl Comparison {
     #[must_use]
     pub fn sides(&self) -> [&Period; 2] {
         [&self.first, &self.second]
+    }
+
+    /// Returns both sets under their names in tables.
+    #[must_use]
+    pub fn named_sides(&self) -> [(&'static str, &Period); 2] {
+        [("1st", &self.first), ("2nd", &self.second)]
     }
 
     /// Returns the difference of a figure; none where it was not tested.

@@ -107,6 +107,23 @@ fn lines(context: &Analysis) -> Vec<&str> {
 }
 
 #[test]
+fn blocks_that_would_decide_are_said_as_time() {
+    let mut noise = Noise::new(5);
+    let mut contents = contents(&plan(5), COLD, |_, _| lasting((0.3 * noise.normal()).exp()));
+    let runs = contents.runs.len() as u64;
+    contents.end = Some(EndFile { stop: Stop::Planned, end_ns: runs * SECOND });
+    let found = analyse(&contents);
+    let advice = |what: &str| {
+        let finding = found.findings.iter().find(|finding| finding.what.contains(what));
+        finding.unwrap_or_else(|| panic!("{what}: {:?}", found.findings)).advice.clone()
+    };
+    // A block is a run of each arm, and one more of the reference.
+    let a_block = format!("{:.1} s a block) would ", found.arms.len() as f64 + 1.0);
+    let said = advice("claims are not decided");
+    assert!(said.starts_with("a new study of about ") && said.contains(&a_block), "{said}");
+}
+
+#[test]
 fn effects_that_are_there_are_proved_with_their_size() {
     let context = study(&Machine { direct: 0.7, ..flat() }, 1);
     assert_eq!(lines(&context), ["PROVED faster", "PROVED EQUAL", "PROVED EQUAL"]);
@@ -506,6 +523,9 @@ fn a_study_counts_its_disturbed_blocks_and_says_the_machine_was_its_own_only_whe
     let unknown = beside_others(|_, _| None);
     assert_eq!(last_gap(&unknown), "Other work beside the runs: whether there was any is not known.");
     assert_eq!(unknown.doubtful, None);
+    // A server's work cannot be told from that of others; what the hypervisor took can.
+    let served = beside_others(|_, _| Some(vec![circumstance(Fact::Steal, 0.0)]));
+    assert_eq!(last_gap(&served), last_gap(&unknown));
 
     // The warm-ups are the first runs, and three runs are a block.
     let shared = beside_others(|number, _| {

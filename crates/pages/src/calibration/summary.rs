@@ -5,40 +5,45 @@
 use super::{interval, number, range};
 use plumb_calibrate::{Calibration, MainFigure, Rung, RungState, Warning};
 use plumb_report::Summary;
-use plumb_report::text::hanging;
 use plumb_units::{Bytes, Nanos};
 
-/// Lines are no longer than this.
+/// Lines that are set here are no longer than this.
 pub(super) const WIDTH: usize = 100;
-/// Warnings take no more lines than this; all stand in the record.
-const WARNING_LINES_MAX: usize = 6;
+/// No more warnings than this are shown; all stand in the record.
+const WARNINGS_MAX: usize = 4;
+
+/// A line: set already, or a text behind its mark that goes on below itself.
+type Line = (String, String);
+
+fn set(line: impl Into<String>) -> Line {
+    (String::new(), line.into())
+}
 
 pub(super) fn summary(calibration: &Calibration) -> Summary {
     let environment = &calibration.environment;
-    let mut lines = heading(calibration);
-    lines.push(format!("{:<26}{:>15}  {:<21} {}", "", "median", "[low, high]", "? has not settled"));
-    lines.extend(calibration.figures.iter().map(figure));
+    let mut lines = vec![heading(calibration)];
+    lines.push(set(format!("{:<26}{:>15}  {:<21} {}", "", "median", "[low, high]", "? has not settled")));
+    lines.extend(calibration.figures.iter().map(figure).map(set));
     let merge = calibration.read_cost.as_ref();
     let merge = merge.map(|cost| format!("of a merge: {}", cost.of_a_merge(Bytes(calibration.size_small))));
-    lines.extend(merge);
+    lines.extend(merge.map(set));
     let small = (calibration.size_small, &calibration.ladder_small);
     let large = (calibration.size_large, &calibration.ladder_large);
     for (size, rungs) in [small, large] {
-        lines.extend(ladder(&super::methods::requests(calibration, size), size, rungs));
+        lines.extend(ladder(&super::methods::requests(calibration, size), size, rungs).into_iter().map(set));
     }
     if let Some(plausibility) = &calibration.plausibility {
-        lines.push(String::new());
+        lines.push(set(""));
         // What is said of it and of its flushes; doubts follow, and stand in the report.
         let parts: Vec<&str> = plausibility.split("; ").take(2).collect();
-        lines.extend(hanging("durable?  ", &parts.join("; "), WIDTH));
+        lines.push(("durable?  ".to_string(), parts.join("; ")));
     }
     lines.extend(warning_lines(&calibration.warnings));
     let subject = format!("calibration of {} at {}", environment.path, environment.date);
-    let lines = lines.into_iter().map(|line| (String::new(), line)).collect();
     Summary { subject, lines, facts: Vec::new() }
 }
 
-fn heading(calibration: &Calibration) -> Vec<String> {
+fn heading(calibration: &Calibration) -> Line {
     let environment = &calibration.environment;
     let access = if environment.direct { "direct" } else { "page cache" };
     let size = environment.disk_bytes.map_or(String::new(), |bytes| format!(" ({})", Bytes(bytes)));
@@ -55,26 +60,23 @@ fn heading(calibration: &Calibration) -> Vec<String> {
         Nanos(calibration.elapsed_ns),
         calibration.seed
     );
-    hanging("  ", &how, WIDTH)
+    ("  ".to_string(), how)
 }
 
 /// Those that are no reason of the state, which stands above.
-fn warning_lines(warnings: &[Warning]) -> Vec<String> {
+fn warning_lines(warnings: &[Warning]) -> Vec<Line> {
     let said = |warning: &&Warning| {
         !matches!(warning, Warning::OtherLoad { .. } | Warning::NotSettled { .. } | Warning::Cached { .. })
     };
-    let mut lines: Vec<String> = warnings
-        .iter()
-        .filter(said)
-        .flat_map(|warning| hanging("warning: ", &warning.to_string(), WIDTH))
-        .collect();
-    let more = lines.len().saturating_sub(WARNING_LINES_MAX);
+    let said: Vec<String> = warnings.iter().filter(said).map(Warning::to_string).collect();
+    let more = said.len().saturating_sub(WARNINGS_MAX);
+    let mut lines: Vec<Line> = said.into_iter().map(|said| ("warning: ".to_string(), said)).collect();
     if more > 0 {
-        lines.truncate(WARNING_LINES_MAX);
-        lines.push(format!("         ... {more} more lines of warnings in the report"));
+        lines.truncate(WARNINGS_MAX);
+        lines.push(set(format!("         ... {more} more in the report")));
     }
     if !lines.is_empty() {
-        lines.insert(0, String::new());
+        lines.insert(0, set(""));
     }
     lines
 }
@@ -105,7 +107,7 @@ fn ladder(requests: &str, size: u64, rungs: &[Rung]) -> Vec<String> {
                 counted = if cycles.is_some() { "  cycles/req" } else { counted };
                 let cycles = cycles.as_ref().map_or(String::new(), |cycles| number(cycles.median));
                 rows.push(format!(
-                    "{name:<28}{:>9} {mark}{:<19}{:>12}  {:<14}{cycles:>12}",
+                    "{name:<26}{:>9} {mark}{:<18}{:>11}  {:<14}{cycles:>12}",
                     number(iops.median),
                     range(iops),
                     number(cpu_micros.median),
@@ -117,7 +119,7 @@ fn ladder(requests: &str, size: u64, rungs: &[Rung]) -> Vec<String> {
         }
     }
     lines.push(format!(
-        "{requests:<28}{:>9}  {:<19}{:>12}  {:<14}{counted}",
+        "{requests:<31}{}  {:<18}{:>11}  {:<14}{counted}",
         "IOPS", "[low, high]", "CPU us/req", "[low, high]"
     ));
     lines.extend(rows);

@@ -9,7 +9,7 @@ use plumb_lab::compare::{
 };
 use plumb_lab::vocabulary::Measure;
 use plumb_proof::verdict::{Change, Verdict};
-use plumb_record::{Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
+use plumb_record::{Circumstance, Fact, Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
 use plumb_report::{html, text};
 
 /// The run of the second side: half the CPU, no waits for free buffers, a larger sort area, another host.
@@ -255,6 +255,31 @@ fn section_text(comparison: &Comparison, id: &str) -> String {
     let section = sections(comparison).into_iter().find(|section| section.id == id).expect("it");
     let lines = text::render_section(&section, &document(comparison));
     lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn disturbed_runs_say_so_at_the_headline_and_next_to_their_state() {
+    let found = |fact, share, evidence: &str| Circumstance {
+        fact,
+        share,
+        threshold: 0.1,
+        doubtful: true,
+        evidence: evidence.to_string(),
+    };
+    let device = |share| found(Fact::Device, share, &format!("{:.0}% of its writes", 100.0 * share));
+    let mut comparison = single();
+    comparison.first.runs[0].circumstances =
+        Some(vec![device(0.96), found(Fact::PageCache, 0.94, "94% of the bytes read")]);
+    let mut pairs = paired();
+    for (run, share) in [(1, 0.3), (2, 0.5), (6, 0.4)] {
+        pairs.second.runs[run].circumstances = Some(vec![device(share)]);
+    }
+    let shown = [comparison, pairs].map(|comparison| {
+        let text = text::render(&document(&comparison));
+        let head = text.lines().skip(1).take_while(|line| !line.is_empty()).collect::<Vec<_>>();
+        format!("{}\n\n{}\n", head.join("\n"), section_text(&comparison, "sets"))
+    });
+    insta::assert_snapshot!(shown.join("\n"));
 }
 
 #[test]

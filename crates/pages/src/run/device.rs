@@ -167,7 +167,9 @@ pub(crate) fn limits_in_one_line(limits: &DeviceLimits) -> String {
         DeviceLimits::Calibrated(stored) => {
             let age = stored.age_s.map(|seconds| format!(", {} before this run", age(seconds)));
             let (date, mode) = (&stored.date, &stored.mode);
-            let doubt = match &stored.doubts[..] {
+            // A doubt may name a dozen figures: the calibration's report has them.
+            let doubts: Vec<&str> = stored.doubts.iter().flat_map(|doubt| doubt.split("; ")).collect();
+            let doubt = match &doubts[..] {
                 [] => String::new(),
                 [doubt] => format!(", IN DOUBT: {doubt}"),
                 [doubt, more @ ..] => format!(", IN DOUBT: {doubt}, and {} more", more.len()),

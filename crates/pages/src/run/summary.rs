@@ -6,7 +6,7 @@
 
 use super::{device, events, head, io, time};
 use plumb_events::Direction;
-use plumb_record::{LimitShare, MixLimit, Phase, Record};
+use plumb_record::{Device, LimitShare, MixLimit, Phase, Record};
 use plumb_report::Summary;
 use plumb_report::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 
@@ -20,7 +20,7 @@ pub(super) fn summary(record: &Record) -> Summary {
     let line = |name: &str, value: String| (name.to_string(), value);
     let figures = head::headline(record);
     let mut facts = figures.iter().map(|figure| line(&figure.name, figure.line())).collect::<Vec<_>>();
-    facts.extend(record.devices.first().map(|device| line("Path", device::in_one_line(device))));
+    facts.extend(record.devices.first().map(|device| line("Path", path(record, device))));
     facts.push(line("Limit", limit(record)));
     facts.extend(record.limits.as_ref().map(|limits| line("Device", device::limits_in_one_line(limits))));
     let phases = longest(&record.phases).into_iter();
@@ -30,6 +30,17 @@ pub(super) fn summary(record: &Record) -> Summary {
     facts.extend(rest.map(|rest| line("Unaccounted", format!("{rest}% of all sessions' time"))));
     facts.extend(record.findings.first().map(|finding| line("Finding", finding.what.clone())));
     Summary { subject: format!("{} on {}", header.workload, header.host.name), lines: Vec::new(), facts }
+}
+
+/// The device and how its files were reached: log files, too, where they were in another way.
+fn path(record: &Record, device: &Device) -> String {
+    let asked = record.settings.iter().find(|row| row.name == "log_file_io").map(|row| row.value.as_str());
+    let log = match (asked, device.used_direct_io) {
+        (Some("buffered"), Some(true)) => ", log files through the page cache",
+        (Some("direct"), Some(false)) => ", log files by direct I/O",
+        _ => "",
+    };
+    device::in_one_line(device) + log
 }
 
 fn limit(record: &Record) -> String {

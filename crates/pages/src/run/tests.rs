@@ -6,7 +6,7 @@ use crate::browser;
 use plumb_events::LatencyHistogram;
 use plumb_record::{
     Beside, Circumstance, DeviceLimits, DeviceSample, DeviceTally, Fact, Held, Phase, Receipt, Record,
-    RecordError, Response, RunState, Sample,
+    RecordError, Response, RunState, Sample, SettingRow,
 };
 use plumb_report::{html, summary, text};
 use plumb_units::Nanos;
@@ -187,6 +187,25 @@ fn a_disturbed_run_says_so_next_to_its_state() {
 }
 
 #[test]
+fn log_files_that_are_reached_another_way_than_the_data_are_named() {
+    let path = |direct: bool, log: &str| {
+        let mut record = large_sort();
+        record.devices[0].used_direct_io = Some(direct);
+        let row = record.settings[0].clone();
+        record.settings.push(SettingRow { name: "log_file_io".to_string(), value: log.to_string(), ..row });
+        let shown = summary::render(&document(&record));
+        shown.split("method ").nth(1).and_then(|rest| rest.split("  Limit").next()).map(String::from)
+    };
+    let said =
+        |direct, log| path(direct, log).expect("a path").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said(true, "buffered").ends_with(", log files through the page cache"));
+    assert!(said(false, "direct").ends_with(", log files by direct I/O"));
+    for (direct, log) in [(true, "auto"), (true, "direct"), (false, "buffered"), (false, "auto")] {
+        assert!(!said(direct, log).contains("log files"), "{direct} {log}");
+    }
+}
+
+#[test]
 fn a_record_from_before_circumstances_were_kept_is_read_and_is_not_doubtful() {
     let mut json = serde_json::to_value(disturbed()).unwrap();
     json.as_object_mut().unwrap().remove("circumstances").expect("they are kept");
@@ -198,11 +217,11 @@ fn a_record_from_before_circumstances_were_kept_is_read_and_is_not_doubtful() {
 fn a_calibration_in_doubt_says_so_wherever_it_is_used() {
     let mut record = large_sort();
     let Some(DeviceLimits::Calibrated(stored)) = &mut record.limits else { panic!("it is calibrated") };
-    stored.doubts = vec!["not settled: sequential read".to_string(), "another".to_string()];
+    stored.doubts = vec!["not settled: sequential read; small reads".to_string(), "another".to_string()];
     let shown = summary::render(&document(&record));
     let device = shown.lines().find(|line| line.trim().starts_with("Device")).unwrap();
     assert!(
-        device.contains("before this run), IN DOUBT: not settled: sequential read, and 1 more: /u02"),
+        device.contains("before this run), IN DOUBT: not settled: sequential read, and 2 more: /u02"),
         "{device}"
     );
 }

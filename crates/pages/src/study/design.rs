@@ -27,7 +27,7 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     for marked in &design.blocks_marked {
         facts.add("Not used", format!("block {}: {}", marked.block, marked.reason));
     }
-    facts.add("Warm-up", format!("{} runs, recorded and not counted", Count(design.warm_up_runs).figure()));
+    facts.add("Warm-up", warm_up(design.warm_up_runs));
     facts.add("Between runs", &design.settling);
     facts.add("Measured", measured(analysis));
     for canary in &analysis.canary {
@@ -98,6 +98,10 @@ fn measured(analysis: &Analysis) -> String {
 fn release(analysis: &Analysis) -> String {
     let revision = analysis.environment.git_revision.as_deref().unwrap_or("unknown");
     format!("plumb {}, revision {revision}", analysis.environment.plumb_version)
+}
+
+fn warm_up(runs: u64) -> String {
+    format!("{} run{}, recorded and not counted", Count(runs).figure(), if runs == 1 { "" } else { "s" })
 }
 
 fn blocks(analysis: &Analysis) -> String {

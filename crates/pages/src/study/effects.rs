@@ -1,5 +1,6 @@
 //! Effects with their intervals: of the claims, of the factors, of their pairs; and the arms.
 
+use super::with_unit;
 use crate::tone_of;
 use plumb_lab::analysis::result::{Analysis, Effect};
 use plumb_report::Section;
@@ -127,10 +128,12 @@ fn forest(title: &str, last: Column, rows: &[Row<'_>]) -> Table {
 
 /// The arms with their medians.
 pub(super) fn arms(analysis: &Analysis) -> Section {
-    let unit = &analysis.study.measure.unit();
+    let unit = analysis.study.measure.unit();
     let reference = analysis.arms.get(analysis.design.reference_arm).and_then(|arm| arm.median);
     let mut columns = vec![Column::number("#"), Column::wrapped("Arm", 34)];
-    columns.extend(["Median", "Least", "Most"].map(|name| Column::number(format!("{name}\n({unit})"))));
+    columns.extend(
+        ["Median", "Least", "Most"].map(|name| Column::number(with_unit(&format!("{name}\n"), unit))),
+    );
     let axis =
         LogAxis::around(analysis.arms.iter().flat_map(|arm| [arm.least, arm.median, arm.most]).flatten());
     let ticks = axis.values();

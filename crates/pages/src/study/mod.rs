@@ -94,6 +94,11 @@ fn headline(analysis: &Analysis) -> Vec<Headline> {
     figures
 }
 
+/// A title with the unit of its figures in brackets; without them where they are counts.
+fn with_unit(title: &str, unit: &str) -> String {
+    if unit.is_empty() { title.trim_end().to_string() } else { format!("{title}({unit})") }
+}
+
 fn sections(analysis: &Analysis) -> Vec<Section> {
     let mut sections =
         vec![effects::claims(analysis), verdicts::question(analysis), verdicts::verdicts(analysis)];

@@ -7,6 +7,7 @@
 //! the runs that count; what lies beyond stands at its edge. Blocks are bands; runs that do not
 //! count are hollow; one that gave no figure stands on the axis.
 
+use super::with_unit;
 use plumb_lab::analysis::result::{Analysis, Counted, StudyRun};
 use plumb_report::axis::LogAxis;
 use plumb_report::format::{Figure, Reading};
@@ -41,7 +42,7 @@ fn figures(analysis: &Analysis) -> OrderPanel {
     let axis = LogAxis::around(analysis.runs.iter().filter_map(|run| run.value));
     let measure = &analysis.study.measure;
     OrderPanel {
-        measure: format!("{} ({})", measure.title(), measure.unit()),
+        measure: with_unit(&format!("{} ", measure.title()), measure.unit()),
         axis: Axis { ticks: axis.values(), line: None },
         heights: analysis.runs.iter().map(|run| run.value.map(|value| axis.position(value))).collect(),
         joins_reference: true,

@@ -3,6 +3,7 @@
 //! Times of another machine compare with nothing; their ratios do. So beside each time stands what
 //! share it is of the table's first, theirs and ours.
 
+use super::with_unit;
 use plumb_lab::analysis::result::Analysis;
 use plumb_lab::study::{Published, PublishedRow, minutes};
 use plumb_report::Section;
@@ -21,7 +22,7 @@ pub(super) fn table(analysis: &Analysis) -> Option<Section> {
     let their_unit = if is_time { "m:ss" } else { study.measure.unit() };
     for (side, unit) in [("theirs", their_unit), ("ours", study.measure.unit())] {
         for figure in [unit, "%"] {
-            let title = |label: &str| format!("{}\n{}\n{side}\n({figure})", column.name, label);
+            let title = |label: &str| with_unit(&format!("{}\n{}\n{side}\n", column.name, label), figure);
             columns.extend(column.levels.iter().map(|level| Column::number(title(&level.label))));
         }
     }

@@ -1,6 +1,6 @@
 //! Every run: drawn in order of execution, and as a list.
 
-use super::order;
+use super::{order, with_unit};
 use plumb_lab::analysis::result::{Analysis, Counted, StudyRun};
 use plumb_record::RunState;
 use plumb_report::format::{Change, Count, Reading, Seconds};
@@ -24,7 +24,7 @@ pub(super) fn list(analysis: &Analysis) -> Section {
         Column::number("Pos"),
         Column::wrapped("Arm", 32),
         Column::number("Start (s)"),
-        Column::number(format!("Measure\n({})", measure.unit())),
+        Column::number(with_unit("Measure\n", measure.unit())),
         Column::number("To its\nreference"),
         Column::text("Counts"),
         Column::text("Run is"),

@@ -29,13 +29,12 @@ const EXPLAINED_LINES: usize = 2;
 pub(super) fn summary(analysis: &Analysis) -> Summary {
     let named = named(analysis);
     let width = named.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    // As lines and not as facts, because a line of a study is no longer than a sentence may be.
+    let facts = named.into_iter().map(|(name, value)| (format!("  {name:<width$}  "), value));
     Summary {
         subject: format!("{} on {}", analysis.study.name, analysis.environment.host.name),
-        lines: claims(analysis),
-        facts: named
-            .into_iter()
-            .flat_map(|(name, value)| broken(name, &value, LINE_MAX - 4 - width))
-            .collect(),
+        lines: claims(analysis).into_iter().chain(facts).collect(),
+        facts: Vec::new(),
     }
 }
 
@@ -82,9 +81,9 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     match &analysis.recommendation {
         Some(recommendation) => {
             let room = LINE_MAX - VALUE_COLUMN;
-            let settings = wrap(&assignments(&recommendation.settings), room);
-            let names = std::iter::once("Use").chain(std::iter::repeat(""));
-            lines.extend(names.zip(settings).take(SETTINGS_LINES_MAX));
+            let mut settings = wrap(&assignments(&recommendation.settings), room);
+            settings.truncate(SETTINGS_LINES_MAX);
+            lines.push(("Use", settings.join(" ")));
             lines.push(("Gain", format!("{} against {}", gain(recommendation), recommendation.against)));
         }
         None => lines.push(("Use", nothing_else(analysis).to_string())),
@@ -139,10 +138,4 @@ fn runs(analysis: &Analysis) -> String {
         disturbed,
         Seconds(analysis.elapsed_ns).figure()
     )
-}
-
-/// A fact whose value goes on below itself.
-fn broken(name: &str, value: &str, columns: usize) -> Vec<(String, String)> {
-    let names = std::iter::once(name).chain(std::iter::repeat(""));
-    names.zip(wrap(value, columns)).map(|(name, line)| (name.to_string(), line)).collect()
 }

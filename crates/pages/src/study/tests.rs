@@ -8,7 +8,7 @@ use plumb_lab::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, EndsNanos, 
 use plumb_lab::compare::COMPARE_SCHEMA_VERSION;
 use plumb_lab::vocabulary::{Figure, Measure};
 use plumb_report::html::render_section;
-use plumb_report::{html, summary, text};
+use plumb_report::{Document, Headline, html, summary, text};
 
 /// A study whose texts hold whatever markup would break on.
 fn hostile() -> Analysis {
@@ -240,4 +240,53 @@ fn a_browser_draws_both_profiles_and_no_script_fails() {
     }
     let dom = browser::dom(&browser, "study-unborn.html", &html::render(&document(&unborn())));
     assert!(!dom.contains("<canvas") && !dom.contains("data-errors="), "{}", &dom[..400]);
+}
+
+/// Counts the parts of the headline whose text is wider than they are.
+const COUNT_OVERFLOWS: &str = "<script>document.documentElement.dataset.over = \
+     [...document.querySelectorAll('.headline div, .headline dd')]\
+     .filter(it => it.scrollWidth > it.clientWidth).length\
+     </script></body>";
+
+#[test]
+fn no_figure_of_the_headline_runs_over_its_tile() {
+    let Some(browser) = browser::browser() else {
+        println!("skipped: no {:?} in PATH", browser::NAMES);
+        return;
+    };
+    let study = parallel_sort();
+    let over = |page: &Document| {
+        let html = html::render(page).replace("</body>", COUNT_OVERFLOWS);
+        let dom = browser::dom(&browser, "study-headline.html", &html);
+        let found = dom.split("data-over=\"").nth(1).and_then(|rest| rest.split('"').next());
+        found.expect("the script ran").to_string()
+    };
+    let mut page = document(&study);
+    let tile = |name: &str, value: &str, aside: &str| Headline {
+        name: name.to_string(),
+        value: value.to_string(),
+        aside: aside.to_string(),
+    };
+    page.headline.push(tile("Smallest effects", "8.06% to 131.4%", "found with 80% power by claim"));
+    page.headline.push(tile(
+        "Gain to expect",
+        "-32.1%",
+        "filesystemio_options=setall sort_direct_writes=true",
+    ));
+    assert_eq!(over(&page), "0");
+    // The script sees what does run over.
+    page.headline.push(tile("One word", &"w".repeat(300), ""));
+    assert_ne!(over(&page), "0");
+}
+
+#[test]
+fn a_study_of_one_warm_up_run_and_a_count_has_no_empty_words() {
+    let mut study = unborn();
+    study.study.measure =
+        Measure { name: "n".to_string(), figure: Figure::Count("n".to_string()), ..Measure::elapsed() };
+    study.design.warm_up_runs = 1;
+    study.claims.clear();
+    let shown = text::render(&document(&study));
+    assert!(!shown.contains("()") && !shown.contains("1 runs"), "{shown}");
+    assert!(shown.lines().all(|line| line.trim() != "->"), "{shown}");
 }

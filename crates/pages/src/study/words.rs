@@ -2,6 +2,7 @@
 //! where the verdict alone does not say why a claim is open.
 
 use plumb_lab::analysis::result::{Analysis, ClaimOutcome, JudgedClaim};
+use plumb_lab::analysis::spent::Spent;
 use plumb_lab::study::Expectation;
 use plumb_proof::verdict::Verdict;
 use plumb_report::format::{Ends, Figure};
@@ -10,8 +11,9 @@ use std::collections::BTreeMap;
 /// Returns the verdict of a claim as it is printed.
 pub(super) fn verdict(analysis: &Analysis, claim: &JudgedClaim) -> String {
     let is_open = matches!(claim.verdict, Verdict::NotProved { .. });
-    let in_time = claim.blocks_needed.filter(|_| is_open).and_then(|blocks| in_time(analysis, blocks));
-    let text = claim.shown() + &in_time.unwrap_or_default();
+    let more = claim.blocks_needed.filter(|_| is_open);
+    let in_time = more.and_then(|blocks| Spent::of(analysis).in_time(blocks));
+    let text = claim.shown() + &in_time.map_or(String::new(), |time| format!(", {time}"));
     match open_although_proved(analysis, claim) {
         Some(expects) => format!("{text}; claimed: {expects}"),
         None => text,
@@ -36,31 +38,6 @@ fn open_although_proved(analysis: &Analysis, claim: &JudgedClaim) -> Option<Expe
     (proved && claim.outcome == ClaimOutcome::Open).then_some(written.expects)
 }
 
-/// Returns `, 4 h at 9.1 s a block`, by the blocks that ran; none where none did.
-fn in_time(analysis: &Analysis, blocks: u64) -> Option<String> {
-    let block = block_ns(analysis)? as f64 / 1e9;
-    let a_block = if block < 10.0 { format!("{block:.1} s") } else { rough(block) };
-    Some(format!(", {} at {a_block} a block", rough(block * blocks as f64)))
-}
-
-/// The mean time of a block, with all that happened between its runs.
-fn block_ns(analysis: &Analysis) -> Option<u64> {
-    let runs = analysis.runs.len() as u64;
-    let spent = analysis.elapsed_ns.checked_sub(analysis.design.loading_ns)?;
-    // The reference runs twice.
-    spent.checked_div(runs).map(|run| run * (analysis.arms.len() as u64 + 1)).filter(|block| *block > 0)
-}
-
-/// A time in the unit that says it best.
-fn rough(seconds: f64) -> String {
-    match seconds {
-        ..100.0 => format!("{seconds:.0} s"),
-        ..6_000.0 => format!("{:.0} min", seconds / 60.0),
-        ..172_800.0 => format!("{:.0} h", seconds / 3_600.0),
-        _ => format!("{:.0} days", seconds / 86_400.0),
-    }
-}
-
 /// Returns the places of a study that lie on one device, a sentence for each device.
 pub(super) fn one_device(analysis: &Analysis) -> Vec<String> {
     let mut by_device: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -81,17 +58,12 @@ mod tests {
         let mut study = parallel_sort();
         (study.elapsed_ns, study.design.loading_ns) = (100_000_000_000, 10_000_000_000);
         study.runs.truncate(9);
-        let block = 10.0 * (study.arms.len() + 1) as f64;
-        assert_eq!(block_ns(&study).map(|ns| ns as f64 / 1e9), Some(block));
-        let expected = format!(", {} at {} a block", rough(1577.0 * block), rough(block));
-        assert_eq!(in_time(&study, 1577), Some(expected));
         let open = study.claims.iter().find(|claim| claim.blocks_needed == Some(14)).expect("one is open");
-        let shown = format!("{}, {} at {} a block", open.shown(), rough(14.0 * block), rough(block));
-        assert_eq!(verdict(&study, open), shown);
+        let in_time = Spent::of(&study).in_time(14).expect("runs");
+        assert_eq!(verdict(&study, open), format!("{}, {in_time}", open.shown()));
+        let open = open.clone();
         study.runs.clear();
-        assert_eq!(in_time(&study, 1577), None);
-        let times = [9.0, 99.0, 720.0, 14_193.0, 400_000.0].map(rough);
-        assert_eq!(times, ["9 s", "99 s", "12 min", "4 h", "5 days"]);
+        assert_eq!(verdict(&study, &open), open.shown());
     }
 
     #[test]

@@ -67,9 +67,7 @@ fn bundle(path: PathBuf) -> Option<Found> {
     let written = fs::metadata(path.join(text)).or_else(|_| fs::metadata(path.join(file))).ok()?;
     let since = written.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     // A study that has not ended has no report.
-    let headline = outside::text(&path.join(text)).unwrap_or_default();
-    let headline =
-        headline.lines().nth(1).unwrap_or("not ended: plumb study --resume goes on").trim().to_string();
+    let headline = headline(&outside::text(&path.join(text)).unwrap_or_default());
     // What cannot be read says so when it is opened.
     let record = (kind == "run").then(|| run_record(&path).ok()).flatten().map(|(_, record)| record);
     let asked = match (&record, kind) {
@@ -82,10 +80,19 @@ fn bundle(path: PathBuf) -> Option<Found> {
         date: Moment::of(since).iso(),
         elapsed: record.map(|record| Nanos(record.header.elapsed_ns)),
         asked,
-        headline,
+        headline: headline.unwrap_or_else(|| "not ended: plumb study --resume goes on".to_string()),
         bytes: Some(Bytes(bytes_in(&path))),
         path: Some(path),
     })
+}
+
+/// Returns the state that a report begins with, below its title, on as many lines as it goes on.
+fn headline(report: &str) -> Option<String> {
+    let mut lines = report.lines().skip(1);
+    let first = lines.next()?.trim();
+    let goes_on = |line: &&str| line.starts_with("  ") && !line.trim_start().starts_with("->");
+    let rest = lines.take_while(goes_on).map(str::trim);
+    Some(std::iter::once(first).chain(rest).collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the workload of a run with the parameters and settings that are not the defaults.
@@ -126,4 +133,24 @@ fn bytes_in(directory: &Path) -> u64 {
         Some(if found.is_dir() { bytes_in(&entry.path()) } else { found.len() })
     });
     bytes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_headline_is_read_to_its_end() {
+        let state = "PLUMB REPORT  Workload: redo\nRun: VALID, DISTURBED (memory was short) 3 of 3 checks passed, 2 not\n";
+        let whole =
+            Some("Run: VALID, DISTURBED (memory was short) 3 of 3 checks passed, 2 not checked".to_string());
+        for behind in ["\n        Elapsed: 1 s\n", "  -> a reason\n     of two lines\n"] {
+            assert_eq!(headline(&format!("{state}     checked\n{behind}")), whole);
+        }
+        assert_eq!(
+            headline(&format!("{state}\n")).as_deref(),
+            whole.as_deref().map(|it| &it[..it.len() - 8])
+        );
+        assert_eq!(headline(""), None);
+    }
 }

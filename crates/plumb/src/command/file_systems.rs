@@ -81,6 +81,15 @@ impl Required {
         }
     }
 
+    /// Returns an error without the advice to go on where there is nothing to go on with.
+    pub fn without_resume(&self, error: Failure) -> Failure {
+        if self.kinds.is_empty() {
+            return error;
+        }
+        let again = "its file systems are removed, so study again with a --budget";
+        Failure { message: error.message.replace("go on with --resume and a --budget", again), ..error }
+    }
+
     /// What an interrupted study of this bundle says: without its file systems it cannot go on.
     pub fn interrupted(&self, bundle: &str) -> String {
         match self.kinds.is_empty() {
@@ -95,6 +104,8 @@ impl Required {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_lab::LabError;
+    use plumb_units::{Nanos, RowCount};
 
     #[test]
     fn a_study_with_file_systems_of_its_own_is_not_advised_to_go_on() {
@@ -103,5 +114,22 @@ mod tests {
         assert_eq!(plain, "interrupted; `plumb study --resume b` goes on");
         let own = of("levels = [\"@ext4\", \"@xfs\"]").interrupted("b");
         assert!(!own.contains("--resume") && own.contains("`plumb report b --end`"), "{own}");
+        let spent = || {
+            let seconds = |seconds: u64| Nanos(seconds * 1_000_000_000);
+            let (budget, spent, needed) = (seconds(180), seconds(16), seconds(306));
+            Failure::from(LabError::BudgetSpent {
+                budget,
+                made: 1,
+                runs: 18,
+                rows: RowCount(0),
+                spent,
+                needed,
+            })
+        };
+        assert!(
+            of("").without_resume(spent()).message.contains("go on with --resume and a --budget of 306 s")
+        );
+        let own = of("\"@xfs\"").without_resume(spent()).message;
+        assert!(!own.contains("--resume") && own.contains("study again with a --budget of 306 s"), "{own}");
     }
 }

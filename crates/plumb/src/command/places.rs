@@ -125,7 +125,16 @@ mod tests {
             named("name = \"x\"\n", std::slice::from_ref(&one)).ok(),
             Some("name = \"x\"\n".to_string())
         );
+        // The arms are called as the directories, in the shipped studies too.
+        let levels = format!("levels = [{}, {}]\n", shown(&one), shown(&other));
+        let shipped = named("levels = [\"@1\", \"@2\"]\n", &[one.clone(), other.clone()]).unwrap_or_default();
+        assert_eq!(shipped, levels);
+        for name in ["storage-slob", "storage-commits", "storage-sort"] {
+            let (_, text) = plumb_lab::study::catalog::text(name).expect("it comes with the program");
+            assert!(text.contains("levels = [\"@1\", \"@2\"]"), "{name}");
+        }
         let with_factor = named("name = \"x\"\n", &[one, other]).unwrap_or_default();
+        assert!(with_factor.contains(&levels), "{with_factor}");
         assert!(
             with_factor.contains("setting = \"path\"") && with_factor.contains("name = \"path-2\""),
             "{with_factor}"

@@ -98,7 +98,7 @@ pub(super) fn one(
     drop(watch);
     let stop = match ended {
         Ok(stop) => stop,
-        Err(error) => return Err(given_up(bundle, error, interrupt)),
+        Err(error) => return Err(given_up(bundle, file_systems.without_resume(error), interrupt)),
     };
     let context = report::publish(&mut bundle, plumb_pages::study::rendered)?;
     drop(bundle);

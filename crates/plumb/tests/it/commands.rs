@@ -4,6 +4,7 @@ use crate::program::{command, fine, names, plumb, refused};
 use plumb_lab::bundle::{MANIFEST, Manifest};
 use serde_json::Value;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -126,6 +127,11 @@ fn what_a_command_does_wrong_is_one_line_and_the_study_goes_on() {
             "sleep did not end within timeout = 300 ms",
         ),
         ("run = \"/nowhere/{x}\"", ["a", "b"], "cannot start /nowhere/"),
+        (
+            "run = \"plumb-has-none-{x}\"",
+            ["a", "b"],
+            "cannot start plumb-has-none-a: there is none in PATH; install it, or give its path",
+        ),
         (
             "run = \"true {x}\"\nprepare = \"sh -c 'echo no {x} >&2; exit 1'\"",
             ["1", "2"],
@@ -807,4 +813,25 @@ fn an_interrupted_command_ends_as_a_signal_does() {
             String::from_utf8_lossy(&ended.stderr)
         );
     }
+}
+
+/// A server works for a command in processes that are not the command's.
+#[test]
+fn a_command_that_asks_a_server_is_not_called_disturbed_by_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = server.local_addr().expect("an address").port();
+    let run = |script: &str, bundle: &str| {
+        let command = format!("bash -c '{script}'");
+        let words = ["compare-commands", &command, &command, "--same", "--blocks", "1", "--bundle", bundle];
+        assert_eq!(plumb(directory.path(), words).code, Some(3));
+        let text = fs::read_to_string(directory.path().join(bundle).join("runs/0001.json")).expect("a run");
+        let run: Value = serde_json::from_str(&text).expect("JSON");
+        let facts = run["record"]["circumstances"].as_array().expect("what was read").clone();
+        let knows = facts.iter().any(|found| found["fact"] == "processors");
+        (run["record"]["command"]["sockets"].as_u64().expect("a count") > 0, knows)
+    };
+    assert_eq!(run("sleep 0.2", "alone"), (false, true));
+    let asks = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; sleep 0.2");
+    assert_eq!(run(&asks, "served"), (true, false));
 }

@@ -116,6 +116,7 @@ fn errors_are_one_line_and_name_the_cure() {
         &["drop", "t"],
         &["list", "tables"],
         &["report", "missing"],
+        &["head", "t", "--limit", "3"],
         &["report", "bundle"],
     ];
     let mut said = String::new();

@@ -78,8 +78,8 @@ pub enum CsvError {
     /// Bytes that are no UTF-8.
     #[error(
         "{}:{line}: column {column}: found {found:?} with the byte {byte:#04x} in place {place}, expected UTF-8; \
-         convert the file, for example: iconv -f WINDOWS-1252 -t UTF-8",
-        path.display()
+         convert the file, for example: iconv -f {} -t UTF-8",
+        path.display(), encoding_with(*byte)
     )]
     InvalidUtf8 { path: PathBuf, line: u64, column: String, found: String, byte: u8, place: usize },
     /// A row ends early.
@@ -247,6 +247,12 @@ pub(super) struct BehindGzip(pub(super) Vec<u8>);
 
 fn fields(count: usize) -> String {
     if count == 1 { "1 field".to_string() } else { format!("{count} fields") }
+}
+
+/// An encoding that has this byte. WINDOWS-1252 has no letter for five of them, which iconv
+/// refuses.
+fn encoding_with(byte: u8) -> &'static str {
+    if matches!(byte, 0x81 | 0x8d | 0x8f | 0x90 | 0x9d) { "MACINTOSH" } else { "WINDOWS-1252" }
 }
 
 /// The cure for fields that the first row does not have; none are given where all of them are

@@ -589,6 +589,10 @@ fn invalid_utf8_names_the_byte_and_the_cure() {
                   convert the file, for example: iconv -f WINDOWS-1252 -t UTF-8";
     check_error(b"id,name\n1,x\n2,Ren\xE9\n", CsvOptions::default(), expect);
     check_error(b"id,name\n1,x\n2,Ren\xE9\n", typed(&["int", "text"]), expect);
+    // WINDOWS-1252 has no such letter: iconv would refuse the file.
+    let expect = "rows.csv:2: column name: found \"Ren\u{FFFD}\" with the byte 0x8d in place 4, expected UTF-8; \
+                  convert the file, for example: iconv -f MACINTOSH -t UTF-8";
+    check_error(b"id,name\n1,Ren\x8D\n", CsvOptions::default(), expect);
     check_error(
         b"id,Pr\xE9s\n1,x\n",
         CsvOptions::default(),

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -146,9 +146,10 @@ impl Job {
                 .zip(before.0)
                 .map(|(later, earlier)| later.since(&earlier, host::load_average(), host::load_average())),
             settings: self.words.iter().map(setting).collect(),
+            // A server that the command asks works in processes that are not its own.
             circumstances: Some(disturbance::judge(&Stretch {
-                own_cpu: Some(user + system),
-                own_io: ended.usage.io.as_ref().map(Moved::of),
+                own_cpu: (run.sockets == 0).then_some(user + system),
+                own_io: ended.usage.io.as_ref().map(Moved::of).filter(|_| run.sockets == 0),
                 // What an earlier run or its preparation left unwritten is no neighbour's.
                 unwritten: earlier.unwritten(),
                 ..stretch
@@ -168,8 +169,14 @@ impl Job {
         let padding = RandomState::new().hash_one(0_u8) % PADDING_MAX;
         let mut command = self.command(arguments);
         command.env(PADDING, "x".repeat(padding as usize)).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let wrong = |what: &str, error: std::io::Error| {
-            Failure::from(format!("cannot {what} {}: {error}", arguments[0]))
+        let wrong = |what: &str, error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound if !arguments[0].contains('/') => {
+                let program = &arguments[0];
+                Failure::from(format!(
+                    "cannot {what} {program}: there is none in PATH; install it, or give its path"
+                ))
+            }
+            _ => Failure::from(format!("cannot {what} {}: {error}", arguments[0])),
         };
         let mut started = process::start(&mut command).map_err(|error| wrong("start", error))?;
         let (output, errors) = (kept(started.child.stdout.take()), kept(started.child.stderr.take()));
@@ -310,6 +317,7 @@ impl Job {
                 .iter()
                 .map(|(path, flags)| OpenedFile { path: text(path), flags: format!("{:07o}", flags.raw) })
                 .collect(),
+            sockets: looks.sockets.len() as u64,
             rings: looks.rings.len() as u64,
             ring_requests: looks.ring_requests(),
             processes: looks.processes.len() as u64,
