@@ -22,7 +22,7 @@ fn set(line: impl Into<String>) -> Line {
 pub(super) fn summary(calibration: &Calibration) -> Summary {
     let environment = &calibration.environment;
     let mut lines = vec![heading(calibration)];
-    lines.push(set(format!("{:<26}{:>15}  {:<21} {}", "", "median", "[low, high]", "? has not settled")));
+    lines.push(set(format!("{:<24}{:>15}  {:<21} {}", "", "median", "[low, high]", "? has not settled")));
     lines.extend(calibration.figures.iter().map(figure).map(set));
     let merge = calibration.read_cost.as_ref();
     let merge = merge.map(|cost| format!("of a merge: {}", cost.of_a_merge(Bytes(calibration.size_small))));
@@ -86,7 +86,7 @@ fn figure(MainFigure { kind, estimate, at }: &MainFigure) -> String {
     let name = kind.name().split_once(", by all").map_or(kind.name(), |_| "  by all threads");
     let mark = if estimate.settled { ' ' } else { '?' };
     let line = format!(
-        "{name:<26}{:>9} {:<5}{mark}{:<21} {at}",
+        "{name:<24}{:>9} {:<5}{mark}{:<21} {at}",
         number(estimate.median),
         kind.unit(),
         interval(estimate)
