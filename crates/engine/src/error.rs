@@ -135,6 +135,16 @@ pub enum EngineError {
         /// The directory that was opened.
         home: PathBuf,
     },
+    /// A log file outside the home that another copy of the database has gone on with.
+    #[error("redo log {}: the log was continued by another copy of the database, which was then in {}, and what it committed is not in this copy, {}; put that copy back, or restore a backup", path.display(), last.display(), home.display())]
+    Continued {
+        /// The log file.
+        path: PathBuf,
+        /// The directory of the copy that wrote it last.
+        last: PathBuf,
+        /// The directory that was opened.
+        home: PathBuf,
+    },
     /// A data file is not there, not whole, or not the one that the control file means.
     #[error("data file {}: {why}; restore it from a copy, or drop the tables and indexes that lie in it: it is then made anew", path.display())]
     DataFile {

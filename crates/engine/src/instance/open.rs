@@ -22,7 +22,8 @@ use super::{Instance, Opened};
 use crate::EngineError;
 use crate::access::{self, Access};
 use crate::cancel::Cancel;
-use crate::redo::recovery;
+use crate::redo::Claim;
+use crate::redo::checkpoint::Checkpoint;
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, TablespaceEntry};
 use crate::storage::datafile::{DataFile, Meant};
@@ -101,27 +102,28 @@ fn open_as(
         settings.require_reads_within(u64::from(entry.extent_blocks))?;
     }
     let access = access_to(&catalog, home, mode, disk.clone(), &settings)?;
+    let canonical = if memory.is_some() { home.to_path_buf() } else { canonical(home)? };
+    let checkpoint = require_log(mode, &access.disk, home, &canonical, &catalog)?;
     let recorder = Recorder::new();
     let session = recorder.session(Role::OpenDatabase);
     let opening = Opening {
         mode,
         home,
         held: held.as_deref(),
-        canonical: if memory.is_some() { home.to_path_buf() } else { canonical(home)? },
-        checkpoint: recovery::checkpointed(&access.disk, home, catalog.database),
+        canonical,
+        checkpoint,
         session: &session,
         access: &access,
         catalog: &catalog,
     };
     let tablespaces =
         catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
-    let opening_checkpoint = opening.checkpoint;
     let damaged = |why| EngineError::ControlFile { path: home.join(FILE_NAME), why };
     let tablespaces = Tablespaces::of(tablespaces).map_err(damaged)?;
     claim(&catalog, &tablespaces).map_err(damaged)?;
     if mode == OpenMode::Write {
         let unusable = || tablespaces.iter().flat_map(|tablespace| &tablespace.unusable);
-        catalog.note_usable(|id| unusable().all(|file| file.id.0 != id), opening_checkpoint);
+        catalog.note_usable(|id| unusable().all(|file| file.id.0 != id), checkpoint);
         catalog.skip_lsns(&access.disk);
     }
     let next_lsn = catalog.lsn_ceiling;
@@ -132,6 +134,24 @@ fn open_as(
     drop(session);
     let opened = Opened { home: home.to_path_buf(), mode, lock, catalog, tablespaces, next_lsn };
     Instance::new((settings, access, recorder, cancel), opened)
+}
+
+/// Refuses for writing a directory whose log another copy has. Returns the checkpoint that each
+/// data file must have been there for; 0 where none is known.
+fn require_log(
+    mode: OpenMode,
+    disk: &Disk,
+    home: &Path,
+    canonical: &Path,
+    catalog: &Catalog,
+) -> Result<Lsn, EngineError> {
+    let Some(log) = Checkpoint::find(disk, home, catalog.database) else { return Ok(Lsn(0)) };
+    if mode == OpenMode::Write {
+        // A copy that cannot go on with its log does not diverge by loads that need none.
+        let claim = Claim { disk, home, canonical, database: catalog.database, epochs: log.epochs };
+        claim.require_log(&catalog.log_places, &log)?;
+    }
+    Ok(log.of_headers())
 }
 
 /// Decides the way to the files of a database.

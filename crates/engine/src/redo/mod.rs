@@ -19,6 +19,9 @@
 //! for each thread apart was tried: two threads were as slow, and one was a tenth slower. So was that a session writes what has gathered when LGWR has
 //! been rung and has had no processor: 1.3 to 1.6 GB/s with 8M, and 1.6 to 1.7 with 64M. The gate is in shards.
 //!
+//! Log files may lie outside of the database's directory, where a copy of it reaches them too. One
+//! copy goes on with them ([`epoch`], [`claim`]).
+//!
 //! Why LSNs that count bytes of records, and not bytes of the file: a session then knows its LSN by adding its length to one counter,
 //! before anybody knows which write its record will be in. The price is a list of batches that says where in the files an LSN is.
 //!
@@ -34,8 +37,10 @@
 mod archiver;
 mod bell;
 pub mod checkpoint;
+mod claim;
 mod copier;
 pub mod edit;
+mod epoch;
 mod group_commit;
 mod log;
 pub(crate) mod log_access;
@@ -56,6 +61,7 @@ use std::sync::{self, atomic};
 use std::thread;
 
 pub(crate) use bell::Bell;
+pub(crate) use claim::Claim;
 pub use log::{Admission, Gate, Log, LogOptions};
 pub use log_file::FILE_HEADER as FIRST_BATCH;
 pub use sync_method::{SyncChoice, SyncMethod};
