@@ -22,8 +22,8 @@ use super::{Instance, Opened};
 use crate::EngineError;
 use crate::access::{self, Access};
 use crate::cancel::Cancel;
-use crate::redo::Claim;
 use crate::redo::checkpoint::Checkpoint;
+use crate::redo::{Claim, recovery};
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, TablespaceEntry};
 use crate::storage::datafile::{DataFile, Meant};
@@ -136,8 +136,9 @@ fn open_as(
     Instance::new((settings, access, recorder, cancel), opened)
 }
 
-/// Refuses for writing a directory whose log another copy has. Returns the checkpoint that each
-/// data file must have been there for; 0 where none is known.
+/// Refuses a control file that is older than the log, and for writing a directory whose log another
+/// copy has. Returns the checkpoint that each data file must have been there for; 0 where none is
+/// known.
 fn require_log(
     mode: OpenMode,
     disk: &Disk,
@@ -146,6 +147,7 @@ fn require_log(
     catalog: &Catalog,
 ) -> Result<Lsn, EngineError> {
     let Some(log) = Checkpoint::find(disk, home, catalog.database) else { return Ok(Lsn(0)) };
+    recovery::require_newest(home, catalog, &log)?;
     if mode == OpenMode::Write {
         // A copy that cannot go on with its log does not diverge by loads that need none.
         let claim = Claim { disk, home, canonical, database: catalog.database, epochs: log.epochs };

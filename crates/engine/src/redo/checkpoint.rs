@@ -21,6 +21,7 @@
 //!      96  headers u64     1: each data file's header has the LSN of this checkpoint, or of a later one
 //!     104  epoch u64       of the last opening; 0: no member lies outside of the home
 //!     112  epoch before u64
+//!     120  definitions u64 changes of the catalog that the control file had at least; 0: not noted
 //! ```
 
 use super::epoch::{Epoch, Epochs};
@@ -85,6 +86,9 @@ pub struct Checkpoint {
     pub headers: FileHeaders,
     /// The epochs that members outside of the home may have.
     pub epochs: Epochs,
+    /// Changes of the catalog that the control file had at least (L7); 0 in a control block from
+    /// before this was noted.
+    pub definitions: u64,
 }
 
 impl Checkpoint {
@@ -114,6 +118,7 @@ impl Checkpoint {
         put(96, u64::from(self.headers == FileHeaders::Noted));
         put(104, self.epochs.now.0);
         put(112, self.epochs.before.0);
+        put(120, self.definitions);
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
@@ -142,7 +147,8 @@ impl Checkpoint {
         require(part, ("members of a log file", u64::from(self.members)), 1..=2)?;
         require(part, ("bytes of a log file", self.file_bytes), 0..=FILE_BYTES_MOST)?;
         // The next one is above it.
-        require(part, ("epoch", self.epochs.now.0), 0..=u64::MAX >> 1)
+        require(part, ("epoch", self.epochs.now.0), 0..=u64::MAX >> 1)?;
+        require(part, ("changes of the catalog", self.definitions), 0..=LSN_MOST)
     }
 
     /// The control block of a database; `None` where it cannot be read, which is for the opening of
@@ -187,6 +193,7 @@ impl Checkpoint {
             file_bytes: number(bytes, 88),
             headers: if number(bytes, 96) == 1 { FileHeaders::Noted } else { FileHeaders::NotNoted },
             epochs: Epochs { now: Epoch(number(bytes, 104)), before: Epoch(number(bytes, 112)) },
+            definitions: number(bytes, 120),
         })
     }
 }
@@ -217,7 +224,7 @@ impl ControlFile {
         self.transfer(session, Operation::WriteAndSync, offset, (buffer, COPY_BYTES))
     }
 
-    /// The copy that counts.
+    /// The copy that counts, durable from then on.
     pub(super) fn read(
         &mut self,
         session: &Session,
@@ -226,7 +233,10 @@ impl ControlFile {
         let buffer = self.buffer.take().ok_or_else(|| lost(&self.file))?;
         self.transfer(session, Operation::ReadAtMost, 0, (buffer, 2 * COPY_BYTES))?;
         let buffer = self.buffer.as_ref().ok_or_else(|| lost(&self.file))?;
-        Checkpoint::newest(buffer, database, self.file.path())
+        let newest = Checkpoint::newest(buffer, database, self.file.path())?;
+        // L6: a killed process may have written it and not synced it.
+        session.wait(Event::ControlFileParallelWrite, || self.file.sync_data())?;
+        Ok(newest)
     }
 
     fn transfer(

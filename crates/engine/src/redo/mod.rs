@@ -31,6 +31,10 @@
 //! - L3 A file is used again only when the control block, durably, does not need it, and its copy is durable where copies are made.
 //! - L4 A failed write or sync of the log is its last: every later call fails with it.
 //! - L5 A session waits for room in the files before it takes a block, never after: else the checkpoint that makes room could wait for it.
+//! - L6 A recovery syncs the files that it relies on before it reads them: a killed process may
+//!   have written and not synced.
+//! - L7 The control file has at least the number of changes that the control block notes, because
+//!   it is replaced first.
 //!
 //! Limits: sizes, groups and members are fixed when the log is made. Damage in the middle of a second member is found only when it is needed.
 

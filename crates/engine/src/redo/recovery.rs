@@ -2,9 +2,12 @@
 //!
 //! How a recovery goes:
 //! 1. The newer whole copy of the control block says which log file has the low LSN, and where redo begins.
-//! 2. Batches are read from that file on, ahead of need ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in frames
-//!    of the buffer cache; when there are too many of them, all are written ([`replay`](super::replay)). A block that is not whole is taken
-//!    from its image, which the log has for every block that changed since the checkpoint.
+//! 2. The control block and the files from that one on are synced: a killed process may have
+//!    written last and not synced (L6). Batches are read from that file on, ahead of need
+//!    ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in frames
+//!    of the buffer cache; when there are too many of them, all are written
+//!    ([`replay`](super::replay)). A block that is not whole is taken from its image, which the
+//!    log has for every block that changed since the checkpoint.
 //! 3. What transactions have no end is collected on the way: those that the checkpoint lists, and those that follow.
 //! 4. The blocks are left to the cache, as changed and not written. The log goes on behind its last batch, with LSNs of its own.
 //!
@@ -38,7 +41,7 @@ use crate::cache::BufferCaches;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
 use crate::storage::block::LSN_MOST;
-use crate::storage::control::Catalog;
+use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
 use crate::storage::log_places::LogPlaces;
 use crate::storage::own_file::require_own_at;
 use crate::storage::tablespace::{Extent, Purpose as Space};
@@ -98,6 +101,22 @@ pub(crate) fn has_log(disk: &Disk, home: &Path, reaches: Lsn) -> Result<bool, En
 #[must_use]
 pub fn control_block(home: &Path) -> PathBuf {
     checkpoint::path(home)
+}
+
+/// Refuses a control file that is older than the log's control block (L7): what it says of segments
+/// is no longer so, and blocks of one would be read as another's.
+pub(crate) fn require_newest(home: &Path, catalog: &Catalog, noted: &Checkpoint) -> Result<(), EngineError> {
+    if catalog.definitions >= noted.definitions {
+        return Ok(());
+    }
+    let why = format!(
+        "it has {} changes of tables and indexes, and {} noted {}: it is older than the log and the data files; \
+         put the newest one back, or restore the database from a backup",
+        catalog.definitions,
+        checkpoint::FILE_NAME,
+        noted.definitions
+    );
+    Err(EngineError::ControlFile { path: home.join(CATALOG), why })
 }
 
 /// Names of a log's files in their usual places: those of first members, which the others are made
@@ -324,6 +343,7 @@ impl LogHome<'_> {
             file_bytes: bytes,
             headers: FileHeaders::NotNoted,
             epochs: Epochs { now: epoch, before: epoch },
+            definitions: 0,
         };
         let control = self.create_control(session, &checkpoint)?;
         Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
@@ -517,6 +537,7 @@ impl LogHome<'_> {
         require_records(&options, u64::from(checkpoint.log_block), lengths().min().unwrap_or(0))?;
         let file_bytes = checkpoint.file_bytes.max(lengths().max().unwrap_or(0));
         let checkpoint = Checkpoint { file_bytes, ..checkpoint };
+        self.make_durable(session, &files, &checkpoint)?;
         let (current, offset, end) = redo.read_log(&files, &checkpoint, options.buffer_bytes)?;
         redo.finish(end)?;
         let Redo { places, recovered, is_cut_short, .. } = redo;
@@ -554,6 +575,22 @@ impl LogHome<'_> {
             mirror: self.mirror(&options, checkpoint.members)?,
         };
         Ok((Log::new(options, (writer, archive), (control, checkpoint), places)?, recovered))
+    }
+
+    /// Makes durable what is read next (L6). A killed process may have written its last batch and
+    /// not synced it, so that it is in the page cache alone. A write with O_DSYNC takes nothing
+    /// before it along, so a loss of power would leave what is acknowledged next behind a hole.
+    fn make_durable(
+        &self,
+        session: &Session,
+        files: &[LogFile],
+        checkpoint: &Checkpoint,
+    ) -> Result<(), EngineError> {
+        let needed = files.iter().filter(|file| file.header.sequence >= checkpoint.sequence);
+        for member in needed.flat_map(|file| &file.members) {
+            session.wait(Event::LogFileParallelWrite, || member.sync_data())?;
+        }
+        Ok(())
     }
 
     /// Where filled log files are copied to, if they are.
@@ -743,8 +780,10 @@ fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, checkpoint: &Che
 
 /// Keeps files from being used that were filled before and have no copy yet.
 fn require_archived(session: &Session, archive: &Archive, files: &mut [LogFile]) -> Result<(), EngineError> {
+    // L6: a killed process may have named a copy and not synced the name.
+    let is_durable = archive.sync_names().is_ok();
     for file in files.iter_mut().filter(|file| file.header.sequence > 0) {
-        file.archived = archive.has(session, &file.header).unwrap_or(false);
+        file.archived = is_durable && archive.has(session, &file.header).unwrap_or(false);
         if !file.archived && file.usage == Usage::Free {
             file.usage = Usage::Used(Lsn(0));
         }
