@@ -153,6 +153,18 @@ pub enum EngineError {
         /// What was found and expected.
         why: String,
     },
+    /// There is no room for a file that is made again with the length of the control file.
+    #[error("data file {} is to have {bytes} by control file {}, and its disk has not so much left: {error}; free some space there, or restore the control file from a copy if that length is wrong", path.display(), control.display())]
+    NoRoom {
+        /// The data file.
+        path: PathBuf,
+        /// The length.
+        bytes: Bytes,
+        /// The control file.
+        control: PathBuf,
+        /// The system's report.
+        error: IoError,
+    },
     /// A file of the home that a copy of the home could reach too.
     #[error("{}: {why}, so that a copy of the directory would write into the same file; put a plain file of its own in its place (cp --remove-destination), or link the whole directory instead", path.display())]
     LinkedFile {

@@ -34,7 +34,7 @@ use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{Directory, Disk, Lock, OpenMode};
-use plumb_units::{BlockCount, BlockSize, FileId, Lsn};
+use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -273,7 +273,8 @@ impl Opening<'_> {
             }
             Err(error) if writes_inside && end.is_none() && may_be_made_anew(&error, header.purpose) => {
                 require_own(self.mode)?;
-                self.make_anew(&path, &header, file.bytes)
+                let made = self.make_anew(&path, &header, file.bytes);
+                made.map_err(|error| self.without_room(error, &path, file.bytes))
             }
             Err(error) if file.is_outside() && end.is_none() && error.is_damage() => {
                 Err(EngineError::OutsideFile { path, error: error.to_string() })
@@ -302,6 +303,19 @@ impl Opening<'_> {
             file.sync(self.session)?;
         }
         Ok(file)
+    }
+
+    /// Names the control file where a disk has no room for the length that it gives a file.
+    fn without_room(&self, error: EngineError, path: &Path, bytes: u64) -> EngineError {
+        match error {
+            EngineError::Io(error) if error.is_full() => EngineError::NoRoom {
+                path: path.to_path_buf(),
+                bytes: Bytes(bytes),
+                control: self.home.join(FILE_NAME),
+                error,
+            },
+            error => error,
+        }
     }
 
     fn make_anew(&self, path: &Path, header: &FileHeader, bytes: u64) -> Result<DataFile, EngineError> {
