@@ -137,6 +137,15 @@ pub fn backup(
     Ok(copied)
 }
 
+/// Refuses a directory within the database's own: what happens to the database happens to a backup
+/// in it.
+///
+/// # Errors
+/// When the directory is, or would be made, within it.
+pub fn require_apart(instance: &Instance, to: &Path) -> Result<(), EngineError> {
+    filling::require_apart(to, instance.home())
+}
+
 /// True if a database has a log, or had one, so that its transactions must be open while it is
 /// copied.
 #[must_use]

@@ -135,6 +135,16 @@ pub enum EngineError {
         /// The directory that was opened.
         home: PathBuf,
     },
+    /// A log file outside the home that another copy of the database has gone on with.
+    #[error("redo log {}: the log was continued by another copy of the database, which was then in {}, and what it committed is not in this copy, {}; put that copy back, or restore a backup", path.display(), last.display(), home.display())]
+    Continued {
+        /// The log file.
+        path: PathBuf,
+        /// The directory of the copy that wrote it last.
+        last: PathBuf,
+        /// The directory that was opened.
+        home: PathBuf,
+    },
     /// A data file is not there, not whole, or not the one that the control file means.
     #[error("data file {}: {why}; restore it from a copy, or drop the tables and indexes that lie in it: it is then made anew", path.display())]
     DataFile {
@@ -142,6 +152,18 @@ pub enum EngineError {
         path: PathBuf,
         /// What was found and expected.
         why: String,
+    },
+    /// There is no room for a file that is made again with the length of the control file.
+    #[error("data file {} is to have {bytes} by control file {}, and its disk has not so much left: {error}; free some space there, or restore the control file from a copy if that length is wrong", path.display(), control.display())]
+    NoRoom {
+        /// The data file.
+        path: PathBuf,
+        /// The length.
+        bytes: Bytes,
+        /// The control file.
+        control: PathBuf,
+        /// The system's report.
+        error: IoError,
     },
     /// A file of the home that a copy of the home could reach too.
     #[error("{}: {why}, so that a copy of the directory would write into the same file; put a plain file of its own in its place (cp --remove-destination), or link the whole directory instead", path.display())]

@@ -608,6 +608,18 @@ impl File {
         }
     }
 
+    /// Refuses to write the file again, with `bytes` in all, where its file system would not have
+    /// so much left once the file is truncated.
+    ///
+    /// # Errors
+    /// When the space is not there.
+    pub fn require_room_again(&self, bytes: u64) -> Result<(), IoError> {
+        let Backing::Kernel(fd) = &self.backing else { return Ok(()) };
+        let own = fstat(fd).map(|found| found.st_blocks.cast_unsigned().saturating_mul(512));
+        own.and_then(|own| require_left(fd, bytes.saturating_sub(own)))
+            .map_err(|errno| IoError::operation("allocate space for", &self.path, errno))
+    }
+
     /// Gives the file blocks for `bytes` and at least that length (fallocate). They
     /// read as zeros and were never written: the first write to each also changes
     /// the file's map of blocks.

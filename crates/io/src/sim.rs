@@ -204,6 +204,13 @@ impl MemoryDisk {
         Arc::new(MemoryDisk { power, ..MemoryDisk::default() })
     }
 
+    /// The disk as the next process finds it when this one was killed now: the machine goes on.
+    #[must_use]
+    pub fn after_kill(&self) -> Arc<MemoryDisk> {
+        let power = Some(Arc::new(self.power().after_kill()));
+        Arc::new(MemoryDisk { power, ..MemoryDisk::default() })
+    }
+
     /// Turns one bit of a file, on the medium too.
     pub fn flip_bit(&self, path: &Path, bit: u64) {
         self.power().flip(path, bit);
@@ -501,8 +508,9 @@ impl MemoryFile {
     /// A write whose bytes are durable when it returns.
     pub(crate) fn write_durable(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
         let length = self.write(from, offset)?;
-        if matches!(self.content, Content::Power(..)) {
-            self.sync()?;
+        if let Content::Power(power, file) = &self.content {
+            self.faults.judge_sync()?;
+            power.sync_range(*file, offset..offset + length as u64)?;
         }
         Ok(length)
     }

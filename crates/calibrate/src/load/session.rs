@@ -130,7 +130,7 @@ mod tests {
             space: LogSpace::Zeroed,
         };
         for task in [Task::Point(point), Task::Durable(log)] {
-            let measured = session.measure(&task, Nanos(10_000_000)).expect("a measurement");
+            let measured = session.measure(&task, Nanos(200_000_000)).expect("a measurement");
             assert!(measured.iops(0) > 0.0, "{task}");
         }
         assert_eq!(std::fs::metadata(session.file()).expect("the file").len(), 64 * Bytes::M);

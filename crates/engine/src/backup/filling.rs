@@ -14,7 +14,7 @@ use plumb_io::{DirectIo, Directory, Disk, EntryKind, File, IoError, OpenMode};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 /// A directory that is being filled.
@@ -162,6 +162,23 @@ fn not_empty(to: &Path, first: &Path) -> EngineError {
         to,
         format!("it is not empty ({}), and nothing is written over; name a new directory", first.display()),
     )
+}
+
+/// Refuses a directory that is within another one, or would be made there.
+pub(super) fn require_apart(to: &Path, home: &Path) -> Result<(), EngineError> {
+    let resolved = |path: &Path| path.canonicalize().ok();
+    // Of a path that is not there yet the part that is.
+    let around = path::absolute(to).ok().and_then(|to| to.ancestors().find_map(resolved));
+    match (around, resolved(home)) {
+        (Some(around), Some(inside)) if around.starts_with(&inside) => {
+            let why = format!(
+                "it lies within the database {}, and would be lost with it; name a directory outside of it",
+                home.display()
+            );
+            Err(refused(to, why))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a directory with something in it, unless a killed process has left it.

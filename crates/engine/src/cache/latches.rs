@@ -66,6 +66,10 @@ pub trait WriteAhead: Send + Sync + std::fmt::Debug {
 
     /// Blocks that were first changed before it are to be written now, so that checkpoints can advance.
     fn write_behind(&self) -> Lsn;
+
+    /// Notes durably how many changes of the catalog the control file has. A failure ends the log:
+    /// the changes themselves are durable, and are not taken back.
+    fn note_definitions(&self, session: &Session, definitions: u64);
 }
 
 /// The frames of a cache, and who waits for what.

@@ -205,7 +205,16 @@ impl Instance {
         session: &Session,
         change: impl FnOnce(&mut Catalog),
     ) -> Result<(), EngineError> {
-        self.replace_catalog(session, &mut self.catalog(), change)
+        let mut catalog = self.catalog();
+        self.replace_catalog(session, &mut catalog, |catalog| {
+            change(catalog);
+            catalog.definitions += 1;
+        })?;
+        // L7: behind the control file. A crash between the two leaves one that is newer than noted.
+        if let Some(log) = self.caches.log() {
+            log.note_definitions(session, catalog.definitions);
+        }
+        Ok(())
     }
 
     fn replace_catalog(

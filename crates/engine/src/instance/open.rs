@@ -21,7 +21,8 @@ use super::lock::HomeLock;
 use super::{Instance, Opened};
 use crate::EngineError;
 use crate::access::{self, Access};
-use crate::redo::recovery;
+use crate::redo::checkpoint::Checkpoint;
+use crate::redo::{Claim, recovery};
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, TablespaceEntry};
 use crate::storage::datafile::{DataFile, Meant};
@@ -33,7 +34,7 @@ use plumb_events::Cancel;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{Directory, Disk, Lock, OpenMode};
-use plumb_units::{BlockCount, BlockSize, FileId, Lsn};
+use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,27 +102,28 @@ fn open_as(
         settings.require_reads_within(u64::from(entry.extent_blocks))?;
     }
     let access = access_to(&catalog, home, mode, disk.clone(), &settings)?;
+    let canonical = if memory.is_some() { home.to_path_buf() } else { canonical(home)? };
+    let checkpoint = require_log(mode, &access.disk, home, &canonical, &catalog)?;
     let recorder = Recorder::new();
     let session = recorder.session(Role::OpenDatabase);
     let opening = Opening {
         mode,
         home,
         held: held.as_deref(),
-        canonical: if memory.is_some() { home.to_path_buf() } else { canonical(home)? },
-        checkpoint: recovery::checkpointed(&access.disk, home, catalog.database),
+        canonical,
+        checkpoint,
         session: &session,
         access: &access,
         catalog: &catalog,
     };
     let tablespaces =
         catalog.tablespaces.iter().map(|entry| opening.tablespace(entry)).collect::<Result<Vec<_>, _>>()?;
-    let opening_checkpoint = opening.checkpoint;
     let damaged = |why| EngineError::ControlFile { path: home.join(FILE_NAME), why };
     let tablespaces = Tablespaces::of(tablespaces).map_err(damaged)?;
     claim(&catalog, &tablespaces).map_err(damaged)?;
     if mode == OpenMode::Write {
         let unusable = || tablespaces.iter().flat_map(|tablespace| &tablespace.unusable);
-        catalog.note_usable(|id| unusable().all(|file| file.id.0 != id), opening_checkpoint);
+        catalog.note_usable(|id| unusable().all(|file| file.id.0 != id), checkpoint);
         catalog.skip_lsns(&access.disk);
     }
     let next_lsn = catalog.lsn_ceiling;
@@ -132,6 +134,26 @@ fn open_as(
     drop(session);
     let opened = Opened { home: home.to_path_buf(), mode, lock, catalog, tablespaces, next_lsn };
     Instance::new((settings, access, recorder, cancel), opened)
+}
+
+/// Refuses a control file that is older than the log, and for writing a directory whose log another
+/// copy has. Returns the checkpoint that each data file must have been there for; 0 where none is
+/// known.
+fn require_log(
+    mode: OpenMode,
+    disk: &Disk,
+    home: &Path,
+    canonical: &Path,
+    catalog: &Catalog,
+) -> Result<Lsn, EngineError> {
+    let Some(log) = Checkpoint::find(disk, home, catalog.database) else { return Ok(Lsn(0)) };
+    recovery::require_newest(home, catalog, &log)?;
+    if mode == OpenMode::Write {
+        // A copy that cannot go on with its log does not diverge by loads that need none.
+        let claim = Claim { disk, home, canonical, database: catalog.database, epochs: log.epochs };
+        claim.require_log(&catalog.log_places, &log)?;
+    }
+    Ok(log.of_headers())
 }
 
 /// Decides the way to the files of a database.
@@ -251,7 +273,8 @@ impl Opening<'_> {
             }
             Err(error) if writes_inside && end.is_none() && may_be_made_anew(&error, header.purpose) => {
                 require_own(self.mode)?;
-                self.make_anew(&path, &header, file.bytes)
+                let made = self.make_anew(&path, &header, file.bytes);
+                made.map_err(|error| self.without_room(error, &path, file.bytes))
             }
             Err(error) if file.is_outside() && end.is_none() && error.is_damage() => {
                 Err(EngineError::OutsideFile { path, error: error.to_string() })
@@ -280,6 +303,19 @@ impl Opening<'_> {
             file.sync(self.session)?;
         }
         Ok(file)
+    }
+
+    /// Names the control file where a disk has no room for the length that it gives a file.
+    fn without_room(&self, error: EngineError, path: &Path, bytes: u64) -> EngineError {
+        match error {
+            EngineError::Io(error) if error.is_full() => EngineError::NoRoom {
+                path: path.to_path_buf(),
+                bytes: Bytes(bytes),
+                control: self.home.join(FILE_NAME),
+                error,
+            },
+            error => error,
+        }
     }
 
     fn make_anew(&self, path: &Path, header: &FileHeader, bytes: u64) -> Result<DataFile, EngineError> {

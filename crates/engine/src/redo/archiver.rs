@@ -71,9 +71,14 @@ impl Archive {
         copier.copy(file, &copy, 0..bytes)?;
         session.wait(Event::LogArchiveIo, || copy.sync_all())?;
         disk.rename(&part, &path)?;
-        disk.sync_directory(&self.directory)?;
+        self.sync_names()?;
         session.count(Statistic::RedoFilesArchived, 1);
         Ok(())
+    }
+
+    /// Makes the names of copies durable.
+    pub(super) fn sync_names(&self) -> Result<(), EngineError> {
+        Ok(self.access.disk.sync_directory(&self.directory)?)
     }
 
     pub(super) fn directory(&self) -> &Path {

@@ -19,8 +19,12 @@
 //!      80  members u32     of each log file; 0 as 1
 //!      88  file bytes u64  of each log file; 0: not noted
 //!      96  headers u64     1: each data file's header has the LSN of this checkpoint, or of a later one
+//!     104  epoch u64       of the last opening; 0: no member lies outside of the home
+//!     112  epoch before u64
+//!     120  definitions u64 changes of the catalog that the control file had at least; 0: not noted
 //! ```
 
+use super::epoch::{Epoch, Epochs};
 use super::log_file::{FILES_MOST, checksum, number, require};
 use super::record::HEADER_BYTES;
 use crate::EngineError;
@@ -29,7 +33,7 @@ use crate::database_id::DatabaseId;
 use crate::storage::block::LSN_MOST;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{
-    Arena, Channel, DirectIo, File, IoBuffer, Lock, Method, MethodKind, OpenMode, Operation, Request,
+    Arena, Channel, DirectIo, Disk, File, IoBuffer, Lock, Method, MethodKind, OpenMode, Operation, Request,
 };
 use plumb_units::Lsn;
 use std::path::{Path, PathBuf};
@@ -80,6 +84,11 @@ pub struct Checkpoint {
     pub file_bytes: u64,
     /// Whether headers of data files have it.
     pub headers: FileHeaders,
+    /// The epochs that members outside of the home may have.
+    pub epochs: Epochs,
+    /// Changes of the catalog that the control file had at least (L7); 0 in a control block from
+    /// before this was noted.
+    pub definitions: u64,
 }
 
 impl Checkpoint {
@@ -88,6 +97,11 @@ impl Checkpoint {
     pub(super) fn reaches(&self) -> Lsn {
         let lists = self.low < self.redo;
         Lsn(self.redo.0 + if lists { HEADER_BYTES as u64 } else { 0 })
+    }
+
+    /// The checkpoint that each data file must have been there for; 0 where that is not known.
+    pub(crate) fn of_headers(&self) -> Lsn {
+        if self.headers == FileHeaders::Noted { self.redo } else { Lsn(0) }
     }
 
     fn write(&self, bytes: &mut [u8]) {
@@ -102,6 +116,9 @@ impl Checkpoint {
         put(80, u64::from(self.members));
         put(88, self.file_bytes);
         put(96, u64::from(self.headers == FileHeaders::Noted));
+        put(104, self.epochs.now.0);
+        put(112, self.epochs.before.0);
+        put(120, self.definitions);
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
@@ -128,7 +145,18 @@ impl Checkpoint {
         }
         require(part, ("log files", u64::from(self.log_files)), 1..=u64::from(FILES_MOST))?;
         require(part, ("members of a log file", u64::from(self.members)), 1..=2)?;
-        require(part, ("bytes of a log file", self.file_bytes), 0..=FILE_BYTES_MOST)
+        require(part, ("bytes of a log file", self.file_bytes), 0..=FILE_BYTES_MOST)?;
+        // The next one is above it.
+        require(part, ("epoch", self.epochs.now.0), 0..=u64::MAX >> 1)?;
+        require(part, ("changes of the catalog", self.definitions), 0..=LSN_MOST)
+    }
+
+    /// The control block of a database; `None` where it cannot be read, which is for the opening of
+    /// the log to report.
+    pub(crate) fn find(disk: &Disk, home: &Path, database: DatabaseId) -> Option<Checkpoint> {
+        let path = path(home);
+        let bytes = disk.read_small(&path).ok().flatten()?;
+        Checkpoint::newest(&bytes, database, &path).ok()
     }
 
     /// The copy that counts of those in a control block.
@@ -164,6 +192,8 @@ impl Checkpoint {
             members: (number(bytes, 80) as u32).max(1),
             file_bytes: number(bytes, 88),
             headers: if number(bytes, 96) == 1 { FileHeaders::Noted } else { FileHeaders::NotNoted },
+            epochs: Epochs { now: Epoch(number(bytes, 104)), before: Epoch(number(bytes, 112)) },
+            definitions: number(bytes, 120),
         })
     }
 }
@@ -194,7 +224,7 @@ impl ControlFile {
         self.transfer(session, Operation::WriteAndSync, offset, (buffer, COPY_BYTES))
     }
 
-    /// The copy that counts.
+    /// The copy that counts, durable from then on.
     pub(super) fn read(
         &mut self,
         session: &Session,
@@ -203,7 +233,10 @@ impl ControlFile {
         let buffer = self.buffer.take().ok_or_else(|| lost(&self.file))?;
         self.transfer(session, Operation::ReadAtMost, 0, (buffer, 2 * COPY_BYTES))?;
         let buffer = self.buffer.as_ref().ok_or_else(|| lost(&self.file))?;
-        Checkpoint::newest(buffer, database, self.file.path())
+        let newest = Checkpoint::newest(buffer, database, self.file.path())?;
+        // L6: a killed process may have written it and not synced it.
+        session.wait(Event::ControlFileParallelWrite, || self.file.sync_data())?;
+        Ok(newest)
     }
 
     fn transfer(

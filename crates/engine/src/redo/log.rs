@@ -813,6 +813,19 @@ impl WriteAhead for Log {
     fn write_behind(&self) -> Lsn {
         self.pace.write_behind()
     }
+
+    fn note_definitions(&self, session: &Session, definitions: u64) {
+        let mut control = locked(&self.control);
+        assert!(definitions >= control.1.definitions, "L7: the control file was replaced first");
+        if definitions == control.1.definitions {
+            return;
+        }
+        let checkpoint = Checkpoint { serial: control.1.serial + 1, definitions, ..control.1 };
+        match control.0.write(session, &checkpoint) {
+            Ok(()) => control.1 = checkpoint,
+            Err(error) => self.fail(error.to_string()),
+        }
+    }
 }
 
 /// Forgets what is in the file that a switch would go on in, before a byte of it is written over. What is in the others can be read

@@ -1,17 +1,18 @@
 //! The log files: made in advance, filled with zeros, written in turn.
 //!
 //! ```text
-//! file    byte 0   crc32c u32        of bytes 4 to 64
-//!              4   version u32       1
+//! file    byte 0   crc32c u32        of bytes 4 to 64, or to 72 in version 2
+//!              4   version u32       1; 2 where a member lies outside of the database's directory
 //!              8   magic             "plumblog"
 //!             16   database u128
 //!             32   sequence u64      how many files were begun until this one; 0: never used
 //!             40   first LSN u64     of the first batch
 //!             48   number u32        of the file, from 1
-//!             52   crc32c u32        of bytes 64 to 4096; 0 where no home is named
+//!             52   crc32c u32        version 2: of bytes 72 to 4096
 //!             56   previous end u64  LSN behind the last batch of the file before
-//!             64   length u16        of the home
-//!             66   home              the database's directory, where a member lies outside of it
+//!             64   epoch u64         version 2: of the opening that wrote the header
+//!             72   length u16        of the home
+//!             74   home              the database's directory
 //!           4096   batches
 //!
 //! batch        0   crc32c u32        of bytes 4 to its length
@@ -26,8 +27,10 @@
 //!
 //! A member outside of the database's directory has the database's id in its name, so that several
 //! databases may share a directory, and names the database's directory in its header: a copy of the
-//! database has the same id and would reach the same file.
+//! database has the same id and would reach the same file. Which copy may go on with it says the
+//! epoch (see [`epoch`](super::epoch)).
 
+use super::epoch::Epoch;
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::LSN_MOST;
@@ -44,9 +47,15 @@ pub const FILE_HEADER: u64 = 4096;
 pub(super) const BATCH_HEADER: usize = 32;
 const MAGIC: [u8; 8] = *b"plumblog";
 const VERSION: u32 = 1;
+/// The same of a header that names the owner of a member outside.
+const VERSION_OWNER: u32 = 2;
 
-/// Where a log file's home is in its header, behind its length.
-const HOME: usize = 66;
+/// The epoch's place in a header.
+const EPOCH: usize = 64;
+/// The place of the home's length, and behind it of the home.
+const HOME: usize = EPOCH + 8;
+const _: () = assert!(HOME <= 512, "O4: the epoch is in the first sector");
+
 /// Log files that a database may have: the range of the setting.
 pub(super) const FILES_MOST: u32 = 64;
 /// Bytes of a batch at most: what half of the largest log buffer takes, and its header. A longer
@@ -79,42 +88,62 @@ pub(super) struct FileHeader {
     pub(super) previous_end: Lsn,
 }
 
+/// The database that a member outside of its directory belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Owner {
+    /// The database's directory; empty where no member lies outside of it.
+    pub(super) home: PathBuf,
+    /// The epoch of the opening that wrote the header.
+    pub(super) epoch: Epoch,
+}
+
+impl Owner {
+    /// True if an epoch was drawn, or none is needed.
+    pub(super) fn has_epoch(&self) -> bool {
+        self.home.as_os_str().is_empty() || self.epoch != Epoch::default()
+    }
+}
+
 impl FileHeader {
     /// Of a file that has not been used.
     pub(super) fn unused(database: DatabaseId, number: u32) -> FileHeader {
         FileHeader { database, sequence: 0, first: Lsn(0), number, previous_end: Lsn(0) }
     }
 
-    /// Fills a header; `home` is empty for files within it.
-    pub(super) fn write(&self, bytes: &mut [u8], home: &Path) {
+    /// Fills a header; it names no owner whose home is empty.
+    pub(super) fn write(&self, bytes: &mut [u8], owner: &Owner) {
         bytes[..FILE_HEADER as usize].fill(0);
-        let home = home.as_os_str().as_bytes();
-        if !home.is_empty() {
-            bytes[64..HOME].copy_from_slice(&(home.len() as u16).to_le_bytes());
-            bytes[HOME..HOME + home.len()].copy_from_slice(home);
-            let sum = checksum(&bytes[64..FILE_HEADER as usize]);
+        let home = owner.home.as_os_str().as_bytes();
+        let version = if home.is_empty() { VERSION } else { VERSION_OWNER };
+        if version == VERSION_OWNER {
+            bytes[EPOCH..HOME].copy_from_slice(&owner.epoch.0.to_le_bytes());
+            bytes[HOME..HOME + 2].copy_from_slice(&(home.len() as u16).to_le_bytes());
+            bytes[HOME + 2..HOME + 2 + home.len()].copy_from_slice(home);
+            let sum = checksum(&bytes[HOME..FILE_HEADER as usize]);
             bytes[52..56].copy_from_slice(&sum.to_le_bytes());
         }
-        bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[4..8].copy_from_slice(&version.to_le_bytes());
         bytes[8..16].copy_from_slice(&MAGIC);
         bytes[16..32].copy_from_slice(&self.database.0.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.sequence.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.first.0.to_le_bytes());
         bytes[48..52].copy_from_slice(&self.number.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.previous_end.0.to_le_bytes());
-        let sum = checksum(&bytes[4..64]);
+        let sum = checksum(&bytes[4..summed(bytes)]);
         bytes[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Returns the home that a header names; empty where it names none.
-    pub(super) fn home(bytes: &[u8]) -> PathBuf {
-        let named = &bytes[64..FILE_HEADER as usize];
+    /// Returns the owner that a whole header names. The home is empty where none is named, and
+    /// where the power went while a long one was changed.
+    pub(super) fn owner(bytes: &[u8]) -> Owner {
+        if summed(bytes) < HOME {
+            return Owner::default();
+        }
+        let named = &bytes[HOME..FILE_HEADER as usize];
         let length = usize::from(u16::from_le_bytes([named[0], named[1]]));
         let is_whole = number(bytes, 48) >> 32 == u64::from(checksum(named));
-        match named.get(HOME - 64..HOME - 64 + length).filter(|_| is_whole) {
-            Some(home) => PathBuf::from(OsStr::from_bytes(home)),
-            None => PathBuf::new(),
-        }
+        let home = named.get(2..2 + length).filter(|_| is_whole).unwrap_or_default();
+        Owner { home: PathBuf::from(OsStr::from_bytes(home)), epoch: Epoch(number(bytes, EPOCH)) }
     }
 
     /// What is there; `None` where no whole header is, as when the power went while it was written.
@@ -124,7 +153,8 @@ impl FileHeader {
         path: &Path,
     ) -> Result<Option<FileHeader>, EngineError> {
         let is_there = bytes.len() >= FILE_HEADER as usize;
-        if !is_there || number(bytes, 0) as u32 != checksum(&bytes[4..64]) || bytes[8..16] != MAGIC {
+        let is_whole = || number(bytes, 0) as u32 == checksum(&bytes[4..summed(bytes)]);
+        if !is_there || !is_whole() || bytes[8..16] != MAGIC {
             return Ok(None);
         }
         let found = DatabaseId(u128::from(number(bytes, 24)) << 64 | u128::from(number(bytes, 16)));
@@ -148,6 +178,14 @@ impl FileHeader {
         require(part, ("first LSN", self.first.0), 0..=LSN_MOST)?;
         require(part, ("number of the file", u64::from(self.number)), 1..=u64::from(FILES_MOST))?;
         require(part, ("end of the file before", self.previous_end.0), 0..=self.first.0)
+    }
+}
+
+/// Bytes of a header that its own checksum covers.
+fn summed(bytes: &[u8]) -> usize {
+    match number(bytes, 0) >> 32 == u64::from(VERSION_OWNER) {
+        true => HOME,
+        false => EPOCH,
     }
 }
 

@@ -8,14 +8,13 @@
 //! session writes the others gather, and the next write takes them all.
 
 use super::log_buffer::LogBuffer;
-use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader};
+use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader, Owner};
 use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use plumb_events::{Event, IoStream, Session, Statistic, now};
 use plumb_io::{Channel, File, IoBuffer, Request};
 use plumb_units::{Lsn, Nanos};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What a log file is used for now.
@@ -65,8 +64,8 @@ pub(super) struct BatchPlace {
 #[derive(Debug)]
 pub(super) struct LogWriter {
     pub(super) database: DatabaseId,
-    /// The database's directory, where a member lies outside of it; else empty.
-    pub(super) home: PathBuf,
+    /// The owner in headers; empty where no member lies outside of the database's directory.
+    pub(super) owner: Owner,
     pub(super) files: Vec<LogFile>,
     pub(super) current: usize,
     /// In the current file.
@@ -231,6 +230,7 @@ impl LogWriter {
         sequence: u64,
     ) -> Result<(), EngineError> {
         assert_eq!(self.files[file].usage, Usage::Free, "L3: a file that is needed is not begun");
+        assert!(self.owner.has_epoch(), "O3: a member outside has the epoch of this opening");
         let mut staging = self.staging.take().expect("L4: nothing is written after a failed write");
         let header = FileHeader {
             database: self.database,
@@ -239,7 +239,7 @@ impl LogWriter {
             number: file as u32 + 1,
             previous_end: self.end,
         };
-        header.write(&mut staging, &self.home);
+        header.write(&mut staging, &self.owner);
         self.current = file;
         self.staging =
             Some(self.transfer(session, Event::LogFileSwitch, 0, (staging, FILE_HEADER as usize))?);
@@ -336,7 +336,7 @@ mod tests {
         let buffer = LogBuffer::new(4096, Lsn(64));
         append(&buffer);
         let mut writer = LogWriter {
-            home: PathBuf::new(),
+            owner: Owner::default(),
             database,
             files: vec![file(1), file(2)],
             current: 0,

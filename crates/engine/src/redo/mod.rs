@@ -19,6 +19,9 @@
 //! for each thread apart was tried: two threads were as slow, and one was a tenth slower. So was that a session writes what has gathered when LGWR has
 //! been rung and has had no processor: 1.3 to 1.6 GB/s with 8M, and 1.6 to 1.7 with 64M. The gate is in shards.
 //!
+//! Log files may lie outside of the database's directory, where a copy of it reaches them too. One
+//! copy goes on with them ([`epoch`], [`claim`]).
+//!
 //! Why LSNs that count bytes of records, and not bytes of the file: a session then knows its LSN by adding its length to one counter,
 //! before anybody knows which write its record will be in. The price is a list of batches that says where in the files an LSN is.
 //!
@@ -28,14 +31,20 @@
 //! - L3 A file is used again only when the control block, durably, does not need it, and its copy is durable where copies are made.
 //! - L4 A failed write or sync of the log is its last: every later call fails with it.
 //! - L5 A session waits for room in the files before it takes a block, never after: else the checkpoint that makes room could wait for it.
+//! - L6 A recovery syncs the files that it relies on before it reads them: a killed process may
+//!   have written and not synced.
+//! - L7 The control file has at least the number of changes that the control block notes, because
+//!   it is replaced first.
 //!
 //! Limits: sizes, groups and members are fixed when the log is made. Damage in the middle of a second member is found only when it is needed.
 
 mod archiver;
 mod bell;
 pub mod checkpoint;
+mod claim;
 mod copier;
 pub mod edit;
+mod epoch;
 mod group_commit;
 mod log;
 pub(crate) mod log_access;
@@ -56,6 +65,7 @@ use std::sync::{self, atomic};
 use std::thread;
 
 pub(crate) use bell::Bell;
+pub(crate) use claim::Claim;
 pub use log::{Admission, Gate, Log, LogOptions};
 pub use log_file::FILE_HEADER as FIRST_BATCH;
 pub use sync_method::{SyncChoice, SyncMethod};

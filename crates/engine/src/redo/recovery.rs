@@ -2,9 +2,12 @@
 //!
 //! How a recovery goes:
 //! 1. The newer whole copy of the control block says which log file has the low LSN, and where redo begins.
-//! 2. Batches are read from that file on, ahead of need ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in frames
-//!    of the buffer cache; when there are too many of them, all are written ([`replay`](super::replay)). A block that is not whole is taken
-//!    from its image, which the log has for every block that changed since the checkpoint.
+//! 2. The control block and the files from that one on are synced: a killed process may have
+//!    written last and not synced (L6). Batches are read from that file on, ahead of need
+//!    ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in frames
+//!    of the buffer cache; when there are too many of them, all are written
+//!    ([`replay`](super::replay)). A block that is not whole is taken from its image, which the
+//!    log has for every block that changed since the checkpoint.
 //! 3. What transactions have no end is collected on the way: those that the checkpoint lists, and those that follow.
 //! 4. The blocks are left to the cache, as changed and not written. The log goes on behind its last batch, with LSNs of its own.
 //!
@@ -21,10 +24,12 @@
 
 use super::archiver::Archive;
 use super::checkpoint::{self, Checkpoint, ControlFile, FileHeaders};
+use super::claim::Claim;
 use super::copier::{Copier, Purpose};
+use super::epoch::{Epoch, Epochs, Standing};
 use super::log::{Log, LogOptions};
 use super::log_access;
-use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FILES_MOST, FileHeader};
+use super::log_file::{self, BATCH_HEADER, BatchHeader, FILE_HEADER, FILES_MOST, FileHeader, Owner};
 use super::log_reader::LogReader;
 use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
 use super::record::{Record, RecordKind, UNDER_WAY_BYTES, length_of};
@@ -36,9 +41,9 @@ use crate::cache::BufferCaches;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
 use crate::storage::block::LSN_MOST;
-use crate::storage::control::Catalog;
+use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
 use crate::storage::log_places::LogPlaces;
-use crate::storage::own_file::require_own;
+use crate::storage::own_file::require_own_at;
 use crate::storage::tablespace::{Extent, Purpose as Space};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, IoStream, Session};
@@ -98,13 +103,20 @@ pub fn control_block(home: &Path) -> PathBuf {
     checkpoint::path(home)
 }
 
-/// The checkpoint that each data file of a database must have been there for; 0 where that is not
-/// known. A control block that cannot be read is for the opening of the log to report.
-pub(crate) fn checkpointed(disk: &Disk, home: &Path, database: DatabaseId) -> Lsn {
-    let path = checkpoint::path(home);
-    let bytes = disk.read_small(&path).ok().flatten().unwrap_or_default();
-    let newest = Checkpoint::newest(&bytes, database, &path).ok();
-    newest.filter(|newest| newest.headers == FileHeaders::Noted).map_or(Lsn(0), |newest| newest.redo)
+/// Refuses a control file that is older than the log's control block (L7): what it says of segments
+/// is no longer so, and blocks of one would be read as another's.
+pub(crate) fn require_newest(home: &Path, catalog: &Catalog, noted: &Checkpoint) -> Result<(), EngineError> {
+    if catalog.definitions >= noted.definitions {
+        return Ok(());
+    }
+    let why = format!(
+        "it has {} changes of tables and indexes, and {} noted {}: it is older than the log and the data files; \
+         put the newest one back, or restore the database from a backup",
+        catalog.definitions,
+        checkpoint::FILE_NAME,
+        noted.definitions
+    );
+    Err(EngineError::ControlFile { path: home.join(CATALOG), why })
 }
 
 /// Names of a log's files in their usual places: those of first members, which the others are made
@@ -282,9 +294,14 @@ impl LogHome<'_> {
         let first = Lsn((self.above.0 + OPERATIONS).max(self.reaches.0).next_multiple_of(8));
         let members = self.settings.number(Setting::LogFileMembers) as u32;
         self.make_places(members)?;
+        self.require_no_log(count, members)?;
+        let none = Epochs::default();
+        let epoch = if self.is_outside() { none.next(&self.access.disk).now } else { none.now };
+        let owner = self.owner(epoch);
         let mut files = Vec::new();
         for number in 1..=count {
-            let of_file = (1..=members).map(|member| self.create_member(session, (number, member), bytes));
+            let of_file =
+                (1..=members).map(|member| self.create_member(session, (number, member), (bytes, &owner)));
             let header = FileHeader::unused(self.database, number);
             let members = of_file.collect::<Result<_, _>>()?;
             files.push(LogFile { members, header, bytes, usage: Usage::Free, archived: true });
@@ -296,7 +313,7 @@ impl LogHome<'_> {
         let sync = self.choose_sync(session, &mut files, log_block)?;
         let mut writer = LogWriter {
             database: self.database,
-            home: self.named_home().to_path_buf(),
+            owner,
             files,
             current: 0,
             offset: FILE_HEADER,
@@ -325,6 +342,8 @@ impl LogHome<'_> {
             members,
             file_bytes: bytes,
             headers: FileHeaders::NotNoted,
+            epochs: Epochs { now: epoch, before: epoch },
+            definitions: 0,
         };
         let control = self.create_control(session, &checkpoint)?;
         Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
@@ -362,22 +381,52 @@ impl LogHome<'_> {
         of(1).max(if self.places.is_outside(2) { of(2) } else { 0 })
     }
 
-    /// The home that headers name: where a member lies outside of it.
-    fn named_home(&self) -> &Path {
-        let is_outside = [1, 2].into_iter().any(|member| self.places.is_outside(member));
-        if is_outside { self.canonical } else { Path::new("") }
+    fn is_outside(&self) -> bool {
+        [1, 2].into_iter().any(|member| self.places.is_outside(member))
+    }
+
+    /// The owner that headers name where a member lies outside of the home.
+    fn owner(&self, epoch: Epoch) -> Owner {
+        match self.is_outside() {
+            true => Owner { home: self.canonical.to_path_buf(), epoch },
+            false => Owner::default(),
+        }
+    }
+
+    fn claim<'c>(&'c self, checkpoint: &Checkpoint) -> Claim<'c> {
+        let LogHome { home, canonical, database, access, .. } = *self;
+        Claim { disk: &access.disk, home, canonical, database, epochs: checkpoint.epochs }
     }
 
     fn path(&self, number: u32, member: u32) -> PathBuf {
         self.places.path(self.home, self.database, (number, member))
     }
 
-    /// Refuses a file of the log within the home that another directory may reach too.
-    fn require_own(&self, path: &Path) -> Result<(), EngineError> {
-        match self.access.disk.held(path) {
-            Some((home, name)) => require_own(home, name, OpenMode::Write),
-            None => Ok(()),
+    /// Refuses to make a log where one of this database is. The copy of a directory from before its
+    /// log was made has none, and would remove the original's.
+    fn require_no_log(&self, count: u32, members: u32) -> Result<(), EngineError> {
+        let of_file = |number| (1..=members).map(move |member| (number, member));
+        for which in (1..=count).flat_map(of_file).filter(|(_, member)| self.places.is_outside(*member)) {
+            let path = self.path(which.0, which.1);
+            if self.access.disk.exists(&path) && self.has_begun(&path)? {
+                let why = format!(
+                    "the log of another copy of the database is in it, and none in {}; open that copy, or restore a backup",
+                    self.home.display()
+                );
+                return Err(EngineError::Log { path, why });
+            }
         }
+        Ok(())
+    }
+
+    /// True for a log file of this database that has batches, or had some before it was begun
+    /// again. One that a killed process was making has none.
+    fn has_begun(&self, path: &Path) -> Result<bool, EngineError> {
+        let mut head = self.access.disk.read_head(path, FILE_HEADER as usize + BATCH_HEADER)?;
+        head.resize(FILE_HEADER as usize + BATCH_HEADER, 0);
+        let Some(header) = FileHeader::read(&head, self.database, path)? else { return Ok(false) };
+        let batch = BatchHeader::claimed(&head[FILE_HEADER as usize..], header.sequence, Lsn(0));
+        Ok(header.sequence > 1 || batch.is_some())
     }
 
     /// Makes room for a member that is made: removes one that this database has made before.
@@ -390,7 +439,7 @@ impl LogHome<'_> {
             let mut head = disk.read_head(path, FILE_HEADER as usize)?;
             head.resize(FILE_HEADER as usize, 0);
             FileHeader::read(&head, self.database, path)?;
-            if FileHeader::home(&head) != self.canonical {
+            if FileHeader::owner(&head).home != self.canonical {
                 let why = "it is there already, and does not say that it is this database's; move it away";
                 return Err(EngineError::Log { path: path.to_path_buf(), why: why.to_string() });
             }
@@ -403,7 +452,7 @@ impl LogHome<'_> {
         &self,
         session: &Session,
         (number, member): (u32, u32),
-        bytes: u64,
+        (bytes, owner): (u64, &Owner),
     ) -> Result<Arc<File>, EngineError> {
         let path = self.path(number, member);
         self.remove_own(&path, member)?;
@@ -413,7 +462,7 @@ impl LogHome<'_> {
         let mut buffer = Arena::buffers(PIECE, 1)?.1.remove(0);
         let is_outside = self.places.is_outside(member);
         if is_outside {
-            FileHeader::unused(self.database, number).write(&mut buffer, self.canonical);
+            FileHeader::unused(self.database, number).write(&mut buffer, owner);
         }
         for offset in (0..bytes).step_by(PIECE) {
             let request = Request {
@@ -478,7 +527,7 @@ impl LogHome<'_> {
     pub fn recover(&self, session: &Session) -> Result<(Log, Recovered), EngineError> {
         let options = self.options()?;
         let path = checkpoint::path(self.home);
-        self.require_own(&path)?;
+        require_own_at(&self.access.disk, &path, OpenMode::Write)?;
         let mut control = ControlFile::open_at(self.access, &path, OpenMode::Write)?;
         let checkpoint = control.read(session, self.database)?;
         self.require_as_made(&checkpoint)?;
@@ -488,9 +537,14 @@ impl LogHome<'_> {
         require_records(&options, u64::from(checkpoint.log_block), lengths().min().unwrap_or(0))?;
         let file_bytes = checkpoint.file_bytes.max(lengths().max().unwrap_or(0));
         let checkpoint = Checkpoint { file_bytes, ..checkpoint };
+        self.make_durable(session, &files, &checkpoint)?;
         let (current, offset, end) = redo.read_log(&files, &checkpoint, options.buffer_bytes)?;
         redo.finish(end)?;
-        let Redo { places, recovered, .. } = redo;
+        let Redo { places, recovered, is_cut_short, .. } = redo;
+        let checkpoint = match self.is_outside() {
+            true => self.take_epoch(session, &mut control, (&files, is_cut_short), checkpoint)?,
+            false => checkpoint,
+        };
         // Copies of a database go on with LSNs of their own, above all numbers of operations; and above the first of a file that was begun by an opening
         // which wrote nothing else.
         let stretch = self.access.disk.random_id() as u64 >> 32;
@@ -504,7 +558,7 @@ impl LogHome<'_> {
         let sync = self.choose_sync(session, &mut files, u64::from(checkpoint.log_block))?;
         let writer = LogWriter {
             database: self.database,
-            home: self.named_home().to_path_buf(),
+            owner: self.owner(checkpoint.epochs.now),
             files,
             current,
             offset,
@@ -521,6 +575,22 @@ impl LogHome<'_> {
             mirror: self.mirror(&options, checkpoint.members)?,
         };
         Ok((Log::new(options, (writer, archive), (control, checkpoint), places)?, recovered))
+    }
+
+    /// Makes durable what is read next (L6). A killed process may have written its last batch and
+    /// not synced it, so that it is in the page cache alone. A write with O_DSYNC takes nothing
+    /// before it along, so a loss of power would leave what is acknowledged next behind a hole.
+    fn make_durable(
+        &self,
+        session: &Session,
+        files: &[LogFile],
+        checkpoint: &Checkpoint,
+    ) -> Result<(), EngineError> {
+        let needed = files.iter().filter(|file| file.header.sequence >= checkpoint.sequence);
+        for member in needed.flat_map(|file| &file.members) {
+            session.wait(Event::LogFileParallelWrite, || member.sync_data())?;
+        }
+        Ok(())
     }
 
     /// Where filled log files are copied to, if they are.
@@ -571,7 +641,7 @@ impl LogHome<'_> {
 
     /// Opens a member of a log file; none where it is missing or has lost its end, with what is wrong with it.
     fn open_member(&self, path: &Path, least: u64) -> Result<Result<Arc<File>, String>, EngineError> {
-        self.require_own(path)?;
+        require_own_at(&self.access.disk, path, OpenMode::Write)?;
         match self.access.disk.open(path, OpenMode::Write, self.access.direct) {
             Ok(file) => {
                 checkpoint::lock(&file)?;
@@ -587,27 +657,45 @@ impl LogHome<'_> {
         }
     }
 
-    /// Gives a member outside of the home to this one, unless the database that it names is still
-    /// there.
-    fn settle_home(
+    /// Gives members outside of the home to this opening.
+    fn take_epoch(
         &self,
         session: &Session,
-        (file, header): (&Arc<File>, &FileHeader),
-        named: &Path,
+        control: &mut ControlFile,
+        (files, is_cut_short): (&[LogFile], bool),
+        checkpoint: Checkpoint,
+    ) -> Result<Checkpoint, EngineError> {
+        if is_cut_short {
+            // O1: otherwise two openings in a row that are cut short leave members of three epochs.
+            self.write_epoch(session, files, &checkpoint)?;
+        }
+        let epochs = checkpoint.epochs.next(&self.access.disk);
+        assert_eq!(epochs.before, checkpoint.epochs.now, "O1: members have the epoch before");
+        let checkpoint = Checkpoint { serial: checkpoint.serial + 1, epochs, ..checkpoint };
+        // O2: before a member has it.
+        control.write(session, &checkpoint)?;
+        self.write_epoch(session, files, &checkpoint)?;
+        Ok(checkpoint)
+    }
+
+    /// Gives the members outside of the home the epoch that the control block has, durably.
+    fn write_epoch(
+        &self,
+        session: &Session,
+        files: &[LogFile],
+        checkpoint: &Checkpoint,
     ) -> Result<(), EngineError> {
-        if named == self.canonical || self.access.disk.is_memory() {
-            return Ok(());
-        }
-        // What cannot be read is not known to be gone.
-        let found = Catalog::find(named);
-        let is_there = found.map_or(true, |found| found.is_some_and(|found| found.database == self.database));
-        if is_there {
-            let (path, original) = (file.path().to_path_buf(), named.to_path_buf());
-            return Err(EngineError::CopyOf { path, original, home: self.home.to_path_buf() });
-        }
+        let owner = self.owner(checkpoint.epochs.now);
+        let mut copier = Copier::new(session, Purpose::Member)?;
         let mut page = vec![0; FILE_HEADER as usize];
-        header.write(&mut page, self.canonical);
-        Copier::new(session, Purpose::Member)?.write(file, 0, &page)
+        for file in files {
+            file.header.write(&mut page, &owner);
+            for (_, member) in (1..).zip(&file.members).filter(|(number, _)| self.places.is_outside(*number))
+            {
+                copier.write(member, 0, &page)?;
+            }
+        }
+        Ok(())
     }
 
     /// Opens the members of a log file; one that is missing, has lost its end or is not whole at its head is made anew from the other.
@@ -632,9 +720,16 @@ impl LogHome<'_> {
             };
             let head = redo.reader.head(&opened)?;
             let header = FileHeader::read(head, self.database, &path)?;
-            if let Some(header) = header.filter(|_| self.places.is_outside(member)) {
-                let named = FileHeader::home(head);
-                self.settle_home(redo.session, (&opened, &header), &named)?;
+            if header.is_some() && self.places.is_outside(member) {
+                let owner = FileHeader::owner(head);
+                redo.is_cut_short |= owner.epoch != checkpoint.epochs.now;
+                if self.claim(checkpoint).judge(&path, &owner)? == Standing::Behind {
+                    first_why.get_or_insert(
+                        "it is an older copy, which was not there at the last opening".to_string(),
+                    );
+                    found.push(None);
+                    continue;
+                }
             }
             found.push(Some((opened, header.filter(|header| header.number == number))));
         }
@@ -648,13 +743,18 @@ impl LogHome<'_> {
             let why = format!("{wrong}; restore it from a copy of the database made when it was closed");
             return Err(EngineError::Log { path, why });
         };
-        let bytes = source.length()?;
+        let (bytes, owner) = (source.length()?, self.owner(checkpoint.epochs.now));
         let mut opened = Vec::new();
         for (member, found) in (1..).zip(found) {
             let file = match &found {
                 Some((file, same)) if *same == header && file.length()? == bytes => Arc::clone(file),
-                _ => {
-                    let file = self.create_member(redo.session, (number, member), bytes)?;
+                found => {
+                    if matches!(found, Some((_, Some(_)))) {
+                        // It is this database's, whichever directory its header names.
+                        self.access.disk.remove(&self.path(number, member))?;
+                    }
+                    redo.is_cut_short = true;
+                    let file = self.create_member(redo.session, (number, member), (bytes, &owner))?;
                     self.access.disk.sync_directory(file.path().parent().unwrap_or(self.home))?;
                     redo.make_like(&source, &file, bytes)?;
                     file
@@ -680,8 +780,10 @@ fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, checkpoint: &Che
 
 /// Keeps files from being used that were filled before and have no copy yet.
 fn require_archived(session: &Session, archive: &Archive, files: &mut [LogFile]) -> Result<(), EngineError> {
+    // L6: a killed process may have named a copy and not synced the name.
+    let is_durable = archive.sync_names().is_ok();
     for file in files.iter_mut().filter(|file| file.header.sequence > 0) {
-        file.archived = archive.has(session, &file.header).unwrap_or(false);
+        file.archived = is_durable && archive.has(session, &file.header).unwrap_or(false);
         if !file.archived && file.usage == Usage::Free {
             file.usage = Usage::Used(Lsn(0));
         }
@@ -706,6 +808,8 @@ struct Redo<'a> {
     open: BTreeMap<u64, Unended>,
     places: VecDeque<BatchPlace>,
     recovered: Recovered,
+    /// True if a member outside of the home does not have the epoch of the last opening.
+    is_cut_short: bool,
 }
 
 impl<'a> Redo<'a> {
@@ -724,6 +828,7 @@ impl<'a> Redo<'a> {
             open: BTreeMap::new(),
             places: VecDeque::new(),
             recovered: Recovered { next_transaction: checkpoint.next_transaction, ..Recovered::default() },
+            is_cut_short: false,
         })
     }
 

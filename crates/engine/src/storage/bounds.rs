@@ -52,6 +52,7 @@ impl Catalog {
     pub(super) fn validate(&self) -> Result<(), String> {
         within("lsn_ceiling", self.lsn_ceiling, 1..=LSN_MOST)?;
         within("log_reaches", self.log_reaches, 0..=LSN_MOST)?;
+        within("definitions", self.definitions, 0..=LSN_MOST)?;
         let spaces = Spaces::of(&self.tablespaces)?;
         self.distinct_names()?;
         let mut taken = HashSet::new();

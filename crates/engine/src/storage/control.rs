@@ -112,6 +112,10 @@ pub struct Catalog {
     /// The log was durable up to this LSN when the control file was written: one that ends before has lost its end.
     #[serde(default)]
     pub log_reaches: u64,
+    /// Changes of tables and indexes so far. The log's control block notes it, so that an older
+    /// control file is found out. 0 in one from before this was kept.
+    #[serde(default)]
+    pub definitions: u64,
     /// Where its log files lie.
     #[serde(default, skip_serializing_if = "LogPlaces::are_usual")]
     pub log_places: LogPlaces,
@@ -388,6 +392,7 @@ impl Catalog {
             database,
             lsn_ceiling: 1 + LSN_BATCH,
             log_reaches: 0,
+            definitions: 0,
             log_places: LogPlaces::default(),
             tablespaces: Vec::new(),
             tables: Vec::new(),

@@ -158,6 +158,8 @@ impl DataFile {
         cancel: &Cancel,
         header: &FileHeader,
     ) -> Result<(), EngineError> {
+        // What it was stays where there is no room for what it shall be.
+        self.file.require_room_again(self.bytes)?;
         self.file.truncate(0)?;
         let outside = header.home.is_some();
         if outside {

@@ -1,7 +1,7 @@
-//! Files of a database's home that no other directory reaches.
+//! Files of a database that no other directory reaches.
 
 use crate::EngineError;
-use plumb_io::{Directory, EntryKind, OpenMode};
+use plumb_io::{Directory, Disk, EntryKind, OpenMode};
 use std::path::Path;
 
 /// Refuses a file of the home that is a link, and one with a second name if it is to be written:
@@ -23,4 +23,16 @@ pub(crate) fn require_own(
         // A file that is missing, a pipe or out of reach is reported by the call that opens it.
         _ => Ok(()),
     }
+}
+
+/// The same of a file in the home or in a directory outside of it.
+pub(crate) fn require_own_at(disk: &Disk, path: &Path, mode: OpenMode) -> Result<(), EngineError> {
+    if let Some((home, name)) = disk.held(path) {
+        return require_own(home, name, mode);
+    }
+    let (Some(around), Some(name)) = (path.parent().filter(|_| !disk.is_memory()), path.file_name()) else {
+        return Ok(());
+    };
+    // A directory out of reach is reported by the call that opens the file.
+    Directory::open(around).map_or(Ok(()), |around| require_own(&around, name, mode))
 }

@@ -210,6 +210,7 @@ impl<'i> Transactions<'i> {
         let log = Arc::new(log);
         let write_ahead: Arc<dyn WriteAhead> = Arc::clone(&log) as _;
         instance.caches().log_first(&write_ahead)?;
+        write_ahead.note_definitions(session, instance.catalog().definitions);
         let most = LogOptions::transactions_max(log.options().block_bytes);
         let active = Arc::new(Active::new(most, recovered.next_transaction));
         let changed = (instance.caches().changed(), instance.caches().is_written_by_sessions());

@@ -343,3 +343,23 @@ fn a_killed_backup_is_begun_again_and_one_under_way_is_not_touched() {
     assert_eq!(fs::read_to_string(half.join("users01.dbf")).expect("there"), "under way");
     drop(owner);
 }
+
+/// It was made, and gone with the database.
+#[test]
+fn a_backup_within_the_database_is_refused_before_anything_is_made() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let instance = loaded(directory.path());
+    let home = instance.home().to_path_buf();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&home, &link).expect("a link");
+    let below =
+        [home.clone(), home.join("copy"), home.join("a/b"), link.join("copy"), home.join("a/../copy")];
+    for to in below {
+        let error = backup::require_apart(&instance, &to).expect_err("within").to_string();
+        assert!(error.contains("it lies within the database ") && error.lines().count() == 1, "{error}");
+    }
+    let beside = home.with_extension("copy");
+    for to in [beside.as_path(), Path::new("copy"), Path::new(".")] {
+        backup::require_apart(&instance, to).expect("outside");
+    }
+}

@@ -314,6 +314,8 @@ impl WriteAhead for Log {
     fn write_behind(&self) -> Lsn {
         Lsn(0)
     }
+
+    fn note_definitions(&self, _: &Session, _: u64) {}
 }
 
 /// A block on disk, and how often it was read.

@@ -308,3 +308,52 @@ fn a_data_file_from_before_the_last_checkpoint_is_refused_by_name() {
     fs::write(&file, newest).expect("the newest");
     assert_eq!(commit(&home, 9..10).expect("as it was"), 10);
 }
+
+/// A control file from before a table was dropped and another one made: blocks of the new table
+/// were read as rows of the old one, and a check found nothing.
+#[test]
+fn a_control_file_that_is_older_than_the_log_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let home = directory.path().join("d");
+    let text = Column::nullable("B", ColumnType::Text { max_bytes: 30 });
+    let schemas = [
+        Schema::new(vec![Column::required("A", ColumnType::NUMBER), text]).expect("a schema"),
+        Schema::new(["A", "B", "C"].map(|name| Column::required(name, ColumnType::NUMBER)).to_vec())
+            .expect("a schema"),
+    ];
+    let with_transactions =
+        |instance: &Instance, work: &dyn Fn(&Transactions<'_>, &plumb_events::Session)| {
+            let session = instance.recorder.session(Role::User);
+            let transactions = Transactions::open(instance, &session).expect("opened");
+            work(&transactions, &session);
+        };
+    {
+        let instance = create_in(&home, &[]);
+        with_transactions(&instance, &|transactions, session| {
+            transactions.create_table(session, "T", &schemas[0], &[]).expect("made");
+        });
+    }
+    let control = home.join("control.json");
+    let [kept, newest] = [0, 1].map(|change| {
+        if change == 1 {
+            let instance = open_in(&home).expect("opened");
+            drop_named(&instance, "T").expect("dropped");
+            drop(instance);
+            let instance = open_in(&home).expect("opened");
+            with_transactions(&instance, &|transactions, session| {
+                transactions.create_table(session, "W", &schemas[1], &[]).expect("made");
+            });
+        }
+        fs::read(&control).expect("a control file")
+    });
+    fs::write(&control, kept).expect("put back");
+    for opened in [open_in(&home), to_read(&home)] {
+        let error = opened.expect_err("L7: an older control file").to_string();
+        assert!(error.contains("it has 1 changes of tables and indexes, and redo.ctl noted 3"), "{error}");
+        assert!(error.contains("it is older than the log"), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    fs::write(&control, newest).expect("put back");
+    let catalog = open_in(&home).expect("its own").catalog().clone();
+    assert!(catalog.live_tables.iter().any(|table| table.name == "W"));
+}

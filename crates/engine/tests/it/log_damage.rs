@@ -204,3 +204,43 @@ fn a_log_file_with_batches_and_without_a_header_is_damage_and_no_end() {
         assert!(error.ends_with("may have been committed: restore the database from a copy"), "{error}");
     }
 }
+
+/// The process is killed at each request of a commit, so also between the write of its batch and
+/// the sync. The next one finds the batch in the page cache, makes its own commit durable by
+/// O_DSYNC, and then the power goes: what was acknowledged must not lie behind a hole.
+#[test]
+fn a_commit_behind_a_batch_that_a_killed_process_left_unsynced_survives_a_loss_of_power() {
+    let open = |disk: &Arc<MemoryDisk>, method: &str| {
+        let mut settings = LogKind::Plain.settings();
+        settings.set("log_sync_method", method, "the test").expect("in range");
+        Instance::open_on(disk, Path::new("/in/memory/db"), settings)
+    };
+    let commit = |instance: &Instance, id: i64| {
+        let session = instance.recorder.session(Role::User);
+        let transactions = Transactions::open(instance, &session)?;
+        let mut connection = transactions.connect(&session);
+        let mut transaction = connection.begin();
+        let id = Value::Number(Number::new(i128::from(id), 0).expect("small"));
+        transaction.insert("T", &[id.clone(), id, Value::Text("v".into()), Value::Null])?;
+        transaction.commit_and_chain()
+    };
+    let base = Base::new(LogKind::Plain);
+    let mut killed_before_its_end = 0;
+    for more in 0.. {
+        let disk = base.copy();
+        let instance = open(&disk, "fdatasync").expect("open");
+        disk.lose_power_at(Some(disk.requests() + more));
+        let acknowledged = commit(&instance, 1).is_ok();
+        let next = disk.after_kill();
+        drop(instance);
+        let instance = open(&next, "open_datasync").expect("the machine goes on");
+        commit(&instance, 2).expect("acknowledged");
+        let rows = rows(&next.restart(Survivors::None));
+        assert!(rows >= if acknowledged { 2 } else { 1 }, "L6: killed at request {more}: {rows} rows");
+        if acknowledged {
+            break;
+        }
+        killed_before_its_end += 1;
+    }
+    assert!(killed_before_its_end > 1);
+}

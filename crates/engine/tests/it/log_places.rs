@@ -1,12 +1,15 @@
 //! Log files on other disks: where they lie, whose they are, and what copies of a database may do
 //! with them.
 
-use crate::support::{create_in, open_in, settings};
+use crate::crash_cycle::operation::steps;
+use crate::crash_cycle::{Base, LogKind, Tally, chain, every_request};
+use crate::support::{Rows, assert_green, create_in, load, open_in, settings};
 use plumb_engine::backup::{self, Verification};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance};
 use plumb_events::Cancel;
 use plumb_events::Role;
+use plumb_io::sim::power::Survivors;
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -119,19 +122,17 @@ fn a_copy_does_not_get_the_originals_log_and_a_moved_database_does() {
     let places = Places::new();
     drop(commit(&places.create(), 0..10).expect("committed"));
     copy_directory(&places.at("db"), &places.at("copy"));
-    let copy = places.open("copy").expect("its data files are its own");
-    let error = commit(&copy, 0..1).expect_err("the log is the original's").to_string();
+    let error = all(&places, "copy", 0..1).expect_err("the log is the original's").to_string();
     assert!(
         error.contains("belongs to the database in ")
             && error.ends_with("open the original, or load the data anew"),
         "{error}"
     );
-    drop(copy);
     assert_eq!(commit(&places.open("db").expect("opened"), 10..20).expect("as it was").len(), 20);
     fs::rename(places.at("db"), places.at("moved")).expect("moved");
     assert_eq!(commit(&places.open("moved").expect("opened"), 20..30).expect("it is its own").len(), 30);
     // The copy is still none of the database that has moved.
-    let error = commit(&places.open("copy").expect("opened"), 0..1).expect_err("refused").to_string();
+    let error = all(&places, "copy", 0..1).expect_err("refused").to_string();
     assert!(error.contains(&places.at("moved").display().to_string()), "{error}");
 }
 
@@ -141,9 +142,10 @@ fn a_log_that_is_open_is_not_opened_by_another_name() {
     let instance = places.create();
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("a log");
-    // A lock file of its own: as a copy that was made while the database was open.
+    // As a copy that was made while the database was open: it has a lock file of its own.
     copy_directory(&places.at("db"), &places.at("copy"));
-    let copy = places.open("copy").expect("its data files are its own");
+    fs::rename(places.at("db"), places.at("moved")).expect("moved");
+    let copy = places.open("copy").expect("its log is that of the copy as well");
     let error = commit(&copy, 0..1).expect_err("in use").to_string();
     assert!(error.contains("log file ") && error.contains(" is in use by another process"), "{error}");
     drop((transactions, copy));
@@ -229,4 +231,191 @@ fn a_backup_has_the_log_in_its_usual_place() {
     assert_eq!(commit(&places.open("restored").expect("opened"), 10..15).expect("recovered").len(), 15);
     assert!(places.names("restored").contains(&"redo01.log".to_string()));
     assert_eq!(commit(&places.open("db").expect("opened"), 0..0).expect("as it was").len(), 10);
+}
+
+/// Opens a database and commits rows with these ids; gives all ids that are there.
+fn all(places: &Places, name: &str, ids: std::ops::Range<i64>) -> Result<Vec<i64>, EngineError> {
+    places.open(name).and_then(|instance| commit(&instance, ids))
+}
+
+fn ids(end: i64) -> Vec<i64> {
+    (0..end).collect()
+}
+
+const CONTINUED: &str = "the log was continued by another copy of the database, which was then in ";
+
+/// The copy had taken over the log by its place, and the original put back had lost what it had
+/// committed.
+#[test]
+fn an_older_copy_in_the_place_of_the_original_does_not_get_its_log() {
+    let places = Places::new();
+    commit(&places.create(), 0..10).expect("committed");
+    copy_directory(&places.at("db"), &places.at("old"));
+    all(&places, "db", 10..40).expect("committed");
+    let swap = |from: &str, to: &str| fs::rename(places.at(from), places.at(to)).expect("moved");
+    swap("db", "aside");
+    swap("old", "db");
+    let error = all(&places, "db", 40..50).expect_err("its log was gone on with").to_string();
+    assert!(error.contains(CONTINUED) && error.lines().count() == 1, "{error}");
+    // Its place does not make the copy the original: that goes on where it is.
+    assert_eq!(all(&places, "aside", 40..41).expect("the original"), ids(41));
+    swap("db", "old");
+    swap("aside", "db");
+    assert_eq!(all(&places, "db", 0..0).expect("the original"), ids(41));
+}
+
+#[test]
+fn of_two_copies_whose_original_is_gone_the_first_one_opened_goes_on() {
+    let places = Places::new();
+    commit(&places.create(), 0..10).expect("committed");
+    copy_directory(&places.at("db"), &places.at("copy"));
+    fs::rename(places.at("db"), places.at("moved")).expect("moved");
+    all(&places, "copy", 10..20).expect("no other one goes on");
+    let error = all(&places, "moved", 20..30).expect_err("the copy went on").to_string();
+    assert!(error.contains(CONTINUED), "{error}");
+    assert_eq!(all(&places, "copy", 0..0).expect("the copy"), ids(20));
+}
+
+/// A load by direct path writes no log: the copy had taken it all the same.
+#[test]
+fn a_copy_without_its_log_is_refused_to_every_writer_and_can_be_read() {
+    let places = Places::new();
+    let instance = places.create();
+    load(&instance, "u", &Rows::uniform(100, 1)).expect("loaded");
+    commit(&instance, 0..10).expect("committed");
+    drop(instance);
+    copy_directory(&places.at("db"), &places.at("copy"));
+    let error = places.open("copy").map(drop).expect_err("the log is the original's").to_string();
+    assert!(error.contains("belongs to the database in "), "{error}");
+    all(&places, "db", 10..20).expect("the original");
+    fs::rename(places.at("db"), places.at("moved")).expect("moved");
+    let error = places.open("copy").map(drop).expect_err("the original went on").to_string();
+    assert!(error.contains(CONTINUED), "{error}");
+    let before = places.names("copy");
+    let copy = Instance::open_to_read(&places.at("copy"), settings(&[]), Cancel::default()).expect("to read");
+    assert_green(&copy, "u");
+    assert_eq!(places.names("copy"), before);
+    drop(copy);
+    assert_eq!(all(&places, "moved", 0..0).expect("a reader takes nothing"), ids(20));
+}
+
+/// It has no control block, and had removed the log files of the original to make its own.
+#[test]
+fn a_copy_from_before_the_log_was_made_does_not_make_it_again() {
+    let places = Places::new();
+    drop(places.create());
+    copy_directory(&places.at("db"), &places.at("early"));
+    let path = places.at("first").display().to_string();
+    let open = || Instance::open(&places.at("db"), settings(&[("log_path", &path)]), Cancel::default());
+    commit(&open().expect("opened"), 0..10).expect("committed");
+    fs::rename(places.at("db"), places.at("aside")).expect("moved");
+    fs::rename(places.at("early"), places.at("db")).expect("moved");
+    let error = open().and_then(|instance| commit(&instance, 0..1)).expect_err("a log is there").to_string();
+    assert!(error.contains("the log of another copy of the database is in it"), "{error}");
+    assert_eq!(all(&places, "aside", 0..0).expect("the original"), ids(10));
+}
+
+/// As an opening leaves it that is killed when some of the members have its epoch.
+#[test]
+fn an_opening_that_was_cut_short_leaves_members_that_the_next_one_takes() {
+    let places = Places::new();
+    commit(&places.create(), 0..10).expect("committed");
+    let heads = || {
+        let paths = places.names("first").into_iter().map(|name| places.at("first").join(name));
+        paths.map(|path| (fs::read(&path).expect("read")[..4096].to_vec(), path)).collect::<Vec<_>>()
+    };
+    let before = heads();
+    all(&places, "db", 0..0).expect("opened");
+    assert_ne!(heads(), before, "an opening has an epoch of its own");
+    for (head, path) in &before {
+        let file = fs::OpenOptions::new().write(true).open(path).expect("there");
+        std::os::unix::fs::FileExt::write_all_at(&file, head, 0).expect("written");
+    }
+    assert_eq!(all(&places, "db", 10..11).expect("opened"), ids(11));
+}
+
+#[test]
+fn a_member_that_missed_openings_is_made_again_like_the_other() {
+    let places = Places::new();
+    commit(&places.create(), 0..10).expect("committed");
+    fs::rename(places.at("second"), places.at("away")).expect("its disk is away");
+    fs::create_dir(places.at("second")).expect("made");
+    all(&places, "db", 10..20).expect("opened");
+    all(&places, "db", 20..30).expect("opened");
+    fs::remove_dir_all(places.at("second")).expect("removed");
+    fs::rename(places.at("away"), places.at("second")).expect("its disk is back");
+    assert_eq!(all(&places, "db", 30..31).expect("opened"), ids(31));
+    fs::rename(places.at("first"), places.at("away")).expect("the other disk is away");
+    fs::create_dir(places.at("first")).expect("made");
+    assert_eq!(all(&places, "db", 0..0).expect("opened"), ids(31));
+    // Where all members are older no log has what was committed since.
+    all(&places, "db", 31..32).expect("opened");
+    let swap = |from: &str, to: &str| fs::rename(places.at(from), places.at(to)).expect("moved");
+    for (from, to) in [("first", "newest"), ("away", "first"), ("second", "other")] {
+        swap(from, to);
+    }
+    fs::create_dir(places.at("second")).expect("made");
+    let error = all(&places, "db", 0..0).expect_err("older").to_string();
+    assert!(error.contains("it is an older copy, which was not there at the last opening"), "{error}");
+    fs::remove_dir(places.at("second")).expect("nothing was made");
+    for (from, to) in [("first", "away"), ("newest", "first"), ("other", "second")] {
+        swap(from, to);
+    }
+    assert_eq!(all(&places, "db", 0..0).expect("opened"), ids(32));
+}
+
+#[test]
+fn a_link_is_refused_as_a_log_file_in_each_place() {
+    let places = Places::new();
+    commit(&places.create(), 0..10).expect("committed");
+    for place in ["first", "second"] {
+        let name = &places.names(place)[1];
+        let (own, elsewhere) = (places.at(place).join(name), places.at("elsewhere"));
+        fs::rename(&own, &elsewhere).expect("moved");
+        std::os::unix::fs::symlink(&elsewhere, &own).expect("a link");
+        let error = all(&places, "db", 0..0).expect_err(place).to_string();
+        assert!(error.contains(name) && error.contains("it is a link"), "{error}");
+        fs::remove_file(&own).expect("removed");
+        fs::hard_link(&elsewhere, &own).expect("a second name");
+        let error = all(&places, "db", 0..0).expect_err(place).to_string();
+        assert!(error.contains("it has 2 names"), "{error}");
+        fs::remove_file(&elsewhere).expect("removed");
+        assert_eq!(all(&places, "db", 0..0).expect("its own again"), ids(10));
+    }
+}
+
+/// The power goes at each request of an opening, and again at the same one of the next: between the
+/// control block and the first member, between two members, within a header (O1, O2, O4).
+#[test]
+fn openings_that_are_cut_short_one_after_the_other_leave_a_log_that_opens() {
+    let base = Base::new(LogKind::Outside);
+    for at in 0.. {
+        let disk = base.copy();
+        disk.lose_power_at(Some(at));
+        let opened = base.read(&disk).is_ok();
+        if disk.requests() < at {
+            assert!(opened && at > 50, "{at} requests");
+            break;
+        }
+        for survivors in [Survivors::None, Survivors::All, Survivors::Random(at), Survivors::Random(!at)] {
+            let next = disk.restart(survivors);
+            next.lose_power_at(Some(at));
+            let _ = base.read(&next);
+            for survivors in [Survivors::None, Survivors::All, Survivors::Random(at)] {
+                let found = base.read(&next.restart(survivors));
+                let found = found.unwrap_or_else(|error| panic!("request {at} {survivors:?}: {error}"));
+                assert_eq!(found, base.world(), "request {at} {survivors:?}");
+            }
+        }
+    }
+}
+
+/// O3: a batch is behind the epoch of its opening.
+#[test]
+fn what_was_acknowledged_is_in_log_files_outside_wherever_the_power_goes() {
+    let base = Base::new(LogKind::Outside);
+    let mut tally = Tally::default();
+    (0..20).for_each(|seed| chain(&base, seed, 8, &mut tally));
+    assert!(tally.crashes * 2 > tally.cycles, "{tally:?}");
+    assert!(every_request(&base, 5, &steps(10), 2) > 100);
 }

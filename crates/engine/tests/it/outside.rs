@@ -209,8 +209,16 @@ fn a_file_that_the_disk_has_no_room_for_is_refused_before_any_of_it_is_taken() {
         control["tablespaces"][1]["files"][0]["bytes"] = (1_u64 << 42).into();
         control.to_string()
     });
+    let temp = fs::read(home.join("temp01.dbf")).expect("a file");
+    let read = Instance::open_to_read(home, settings(&[]), Cancel::default()).expect("it is not needed");
+    assert_green(&read, "t");
+    drop(read);
     let error = open_in(home).map(drop).expect_err("no disk is so large").to_string();
     assert!(error.contains("temp01.dbf") && error.contains("No space left"), "{error}");
-    let longest = fs::metadata(home.join("temp01.dbf")).map_or(0, |file| file.len());
-    assert!(longest < 1 << 30, "{longest} bytes were taken");
+    assert!(error.contains("is to have 4.00 TB by control file ") && error.lines().count() == 1, "{error}");
+    let found = fs::read(home.join("temp01.dbf")).expect("it stays");
+    assert!(found == temp, "it was changed, and has {} bytes now", found.len());
+    fs::remove_file(home.join("temp01.dbf")).expect("removed");
+    let error = open_in(home).map(drop).expect_err("no disk is so large").to_string();
+    assert!(error.contains("by control file ") && !home.join("temp01.dbf").exists(), "{error}");
 }

@@ -1,10 +1,13 @@
 //! A disk in memory that loses power.
 //!
-//! What it does: it keeps for each file what the process sees and what has reached the medium. A write, a
-//! truncation, a new name are seen at once and are durable with a sync: of the file, or of the directory. When the
-//! power goes, any subset of the sectors that were not synced has reached the medium ([`Survivors`]); so blocks are
-//! torn, and writes between two syncs come in any order. From then on each call fails with EIO, and
-//! [`MemoryDisk::restart`](super::MemoryDisk::restart) gives the disk that a restarted machine finds.
+//! What it does: it keeps for each file what the process sees and what has reached the medium. A
+//! write, a truncation, a new name are seen at once and are durable with a sync: of the file, or
+//! of the directory. A write that is durable by itself (O_DSYNC) is so with the length that it
+//! needs, and with no other change of its file. When the power goes, any subset of the sectors
+//! that were not synced has reached the medium ([`Survivors`]); so blocks are torn, and writes
+//! between two syncs come in any order. From then on each call fails with EIO, and
+//! [`MemoryDisk::restart`](super::MemoryDisk::restart) gives the disk that a restarted machine
+//! finds.
 //!
 //! How: what is not synced is a list of changes in the order of their calls. A power loss walks over it and applies
 //! what survives, sector by sector. Every call is a request with a number, at which the power can be made to
@@ -19,6 +22,7 @@
 use plumb_events::locked;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -249,6 +253,36 @@ impl Power {
         Ok(())
     }
 
+    /// Makes these bytes of the file durable, and its length, as a write with O_DSYNC does. Changes
+    /// elsewhere in the file stay pending.
+    pub(super) fn sync_range(&self, file: usize, range: Range<u64>) -> Result<(), Errno> {
+        let mut state = self.state();
+        state.request(8, file as u64, range.start, (range.end - range.start) as usize)?;
+        state.settle(|change| matches!(change, Change::Length { file: it, .. } if *it == file));
+        let (start, end) = (range.start as usize, range.end as usize);
+        let Content { seen, durable } = &mut state.contents[file];
+        if let Some(bytes) = seen.get(start..end) {
+            put(durable, start, bytes);
+        }
+        let pending = std::mem::take(&mut state.pending).into_iter();
+        state.pending = pending.flat_map(|change| change.without(file, &range)).collect();
+        Ok(())
+    }
+
+    /// The disk as another process finds it when this one was killed: what was written is seen,
+    /// and what was pending is still so.
+    pub(super) fn after_kill(&self) -> Power {
+        let state = self.state();
+        Power(Mutex::new(State {
+            contents: state.contents.clone(),
+            names: state.names.clone(),
+            durable_names: state.durable_names.clone(),
+            pending: state.pending.clone(),
+            drawn: state.drawn,
+            ..State::default()
+        }))
+    }
+
     /// Turns a bit of the medium: of what is there, and of what a restart finds.
     pub(super) fn flip(&self, path: &Path, bit: u64) {
         let mut state = self.state();
@@ -259,6 +293,26 @@ impl Power {
             if let Some(byte) = Arc::make_mut(bytes).get_mut(at) {
                 *byte ^= mask;
             }
+        }
+    }
+}
+
+impl Change {
+    /// Returns the parts of a write outside of a range that has become durable.
+    fn without(self, of: usize, range: &Range<u64>) -> Vec<Change> {
+        match self {
+            Change::Write { file, offset, bytes } if file == of => {
+                let end = offset + bytes.len() as u64;
+                let [before, behind] = [offset..range.start.min(end), range.end.max(offset)..end];
+                let part = |part: Range<u64>| {
+                    let kept =
+                        part.start.checked_sub(offset)? as usize..part.end.checked_sub(offset)? as usize;
+                    let bytes = bytes.get(kept)?.to_vec();
+                    (!bytes.is_empty()).then_some(Change::Write { file, offset: part.start, bytes })
+                };
+                [part(before), part(behind)].into_iter().flatten().collect()
+            }
+            other => vec![other],
         }
     }
 }

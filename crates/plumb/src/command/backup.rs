@@ -17,6 +17,7 @@ use plumb_units::RowCount;
 pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;
+    backup::require_apart(&instance, &arguments.to)?;
     let session = instance.recorder.session(Role::User);
     // A log is opened where there is one, and not made for this.
     let has_log = backup::has_log(&instance);

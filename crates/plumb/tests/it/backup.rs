@@ -53,6 +53,10 @@ fn a_damaged_backup_and_one_over_a_database_are_refused_in_one_line() {
         "{code} {says}"
     );
     assert_eq!(fs::read_dir(at.join("other")).expect("a directory").count(), 0);
+    let before = names(&at.join("plumb.db"));
+    let (_, says) = refused(at, ["backup", "plumb.db/copy"]);
+    assert!(says.starts_with("plumb.db/copy: it lies within the database "), "{says}");
+    assert_eq!(names(&at.join("plumb.db")), before);
     let (_, says) = refused(at, ["backup", "copy"]);
     assert!(says.starts_with("copy: a backup stands there (backup.json)"), "{says}");
 }

@@ -68,10 +68,13 @@ pub enum LogKind {
     Archived,
     /// Each file has two members.
     Mirrored,
+    /// Each file has two members, which lie outside of the home.
+    Outside,
     /// It has records of blocks of two sizes: the table and what is loaded are in blocks of 4K, the rest in blocks of 2K.
     Sizes,
 }
 
+/// The kinds of the chains: the seed of a chain says which.
 pub const LOG_KINDS: [LogKind; 4] = [LogKind::Plain, LogKind::Archived, LogKind::Mirrored, LogKind::Sizes];
 
 impl LogKind {
@@ -81,6 +84,8 @@ impl LogKind {
             LogKind::Plain => &[],
             LogKind::Archived => &[("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies")],
             LogKind::Mirrored => &[("log_file_members", "2")],
+            // Directories that are there; the files are in memory all the same.
+            LogKind::Outside => &[("log_file_members", "2"), ("log_path", "/"), ("log_mirror_path", "/proc")],
             LogKind::Sizes => &[("db_4k_cache_size", "1M"), ("log_buffer", "64K"), ("log_file_size", "128K")],
         };
         for (name, value) in SETTINGS.iter().chain(more) {

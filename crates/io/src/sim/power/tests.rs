@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sim::MemoryDisk;
-use crate::{DirectIo, Disk, OpenMode};
+use crate::{DirectIo, Disk, Durability, OpenMode};
 use std::sync::Arc;
 
 const HOME: &str = "/d";
@@ -50,6 +50,31 @@ fn coins_tear_writes_in_every_way() {
         ways.insert(found);
     }
     assert_eq!(ways.len(), 32, "four sectors of one write, one of another");
+}
+
+/// As O_DSYNC is on Linux: the kernel writes and waits for the range of the write alone.
+#[test]
+fn a_write_that_is_durable_by_itself_takes_no_other_bytes_of_its_file_along() {
+    let disk = MemoryDisk::with_power(1);
+    written(&disk);
+    let file = Disk::Memory(Arc::clone(&disk))
+        .open_durable(Path::new("/d/f"), OpenMode::Write, DirectIo::Off, Durability::Data)
+        .expect("there");
+    file.write_once(&[4; 1024], 512).expect("written");
+    assert_eq!(found(&disk), [2, 4, 4, 2, 0, 0, 0, 0, 3], "seen by the process");
+    assert_eq!(found(&disk.restart(Survivors::None)), [1, 4, 4, 1], "the rest was never synced");
+    assert_eq!(found(&disk.restart(Survivors::All)), [2, 4, 4, 2, 0, 0, 0, 0, 3]);
+    file.sync_data().expect("synced");
+    assert_eq!(found(&disk.restart(Survivors::None)), [2, 4, 4, 2, 0, 0, 0, 0, 3]);
+}
+
+#[test]
+fn the_next_process_sees_what_a_killed_one_wrote_and_a_loss_of_power_still_takes_it() {
+    let disk = MemoryDisk::with_power(1);
+    written(&disk);
+    let next = disk.after_kill();
+    assert_eq!((found(&next), next.unsynced()), (found(&disk), 2));
+    assert_eq!(found(&next.restart(Survivors::None)), [1, 1, 1, 1]);
 }
 
 #[test]
