@@ -457,19 +457,32 @@ pub fn open_regular(path: &Path) -> std::io::Result<std::fs::File> {
 /// other end. The flag is taken off again, because a ring answers EAGAIN for a file that has it.
 pub(crate) fn regular(file: OwnedFd) -> std::io::Result<OwnedFd> {
     let kind = FileType::from_raw_mode(fstat(&file)?.st_mode);
-    let found = match kind {
-        FileType::RegularFile => {
-            let flags = fcntl_getfl(&file)?;
-            fcntl_setfl(&file, flags.difference(OFlags::NONBLOCK))?;
-            return Ok(file);
-        }
+    if kind == FileType::RegularFile {
+        let flags = fcntl_getfl(&file)?;
+        fcntl_setfl(&file, flags.difference(OFlags::NONBLOCK))?;
+        return Ok(file);
+    }
+    Err(std::io::Error::other(format!("it is {}, expected a regular file", word_of(kind))))
+}
+
+/// Returns what a path leads to, as a message calls it; `None` when nothing has the name.
+#[must_use]
+pub fn what_is(path: &Path) -> Option<&'static str> {
+    match fs::stat(path) {
+        Ok(found) => Some(word_of(FileType::from_raw_mode(found.st_mode))),
+        Err(_) => fs::lstat(path).is_ok().then_some("a symbolic link that leads nowhere"),
+    }
+}
+
+fn word_of(kind: FileType) -> &'static str {
+    match kind {
+        FileType::RegularFile => "a file",
         FileType::Directory => "a directory",
         FileType::Fifo => "a pipe",
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         _ => "something else",
-    };
-    Err(std::io::Error::other(format!("it is {found}, expected a regular file")))
+    }
 }
 
 fn read_at_most(file: OwnedFd, most: u64) -> std::io::Result<Vec<u8>> {

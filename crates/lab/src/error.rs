@@ -3,6 +3,7 @@
 use crate::record::RecordError;
 use crate::study::StudyError;
 use plumb_engine::EngineError;
+use plumb_io::cure;
 use plumb_io::device::DeviceError;
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::io;
@@ -29,9 +30,9 @@ pub enum LabError {
     },
     /// A directory of our own cannot be made.
     #[error(
-        "{argument} {}: cannot make the directory {name} in it: {source}; give this user the right to write there, or \
-         name another directory",
-        path.display()
+        "{argument} {}: cannot make the directory {name} in it: {source}{}",
+        path.display(),
+        cure(source, &path.join(name), "give this user the right to write there, or name another directory")
     )]
     MakeDirectory {
         /// The argument that named the directory around it.
@@ -45,8 +46,8 @@ pub enum LabError {
     },
     /// The file system has too little room.
     #[error(
-        "{}: {needed} are needed there and {free} are free; free some space, make the work smaller (--rows, --scale, --schemas), or \
-         name a directory on another file system",
+        "{}: {needed} are needed there and {free} are free; free some space, make the work smaller, or name a directory on \
+         another file system",
         path.display()
     )]
     NoRoom {
@@ -177,9 +178,9 @@ pub enum LabError {
     },
     /// Reports of a run that cannot be written.
     #[error(
-        "cannot write reports to {}: {source}{}; name a directory that this user may write to with --bundle",
+        "cannot write reports to {}: {source}{}",
         path.display(),
-        plumb_io::hint_of_limits(source)
+        cure(source, path, "name a directory that this user may write to with --bundle")
     )]
     Reports {
         /// The directory or file.
@@ -189,10 +190,9 @@ pub enum LabError {
     },
     /// A file of a bundle cannot be written.
     #[error(
-        "cannot write {}: {source}{}; what the bundle holds already is whole: make room or rights, and go on by \
-         `plumb study --resume BUNDLE`",
+        "cannot write {}: {source}{}; what the bundle holds already is whole: go on by `plumb study --resume BUNDLE`",
         path.display(),
-        plumb_io::hint_of_limits(source)
+        cure(source, path, "give this user the right to write there")
     )]
     BundleWrite {
         /// The file.

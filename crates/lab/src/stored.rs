@@ -18,6 +18,7 @@ use crate::outside;
 use crate::record::{DeviceLimits, LimitFigure, StoredCalibration};
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;
+use plumb_io::cure;
 use plumb_io::device::{DeviceDescription, DirectIoSupport};
 use plumb_units::Bytes;
 use std::fs::{self, File};
@@ -41,7 +42,7 @@ pub enum StoredError {
         why: String,
     },
     /// It cannot be written.
-    #[error("cannot store the calibration as {}: {source}; give this user the right to write there", file.display())]
+    #[error("cannot store the calibration as {}: {source}{}", file.display(), cure(source, file, "give this user the right to write there"))]
     Write {
         /// The file.
         file: PathBuf,

@@ -25,7 +25,7 @@
 use crate::hex::hex;
 use crate::outside::WRITTEN_MOST;
 use plumb_io::owner::{self, MARK, Owner};
-use plumb_io::{Directory, EntryKind, Found, IoError, rights};
+use plumb_io::{Directory, EntryKind, Found, IoError, cure, rights};
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::fs::FileTimes;
@@ -61,7 +61,10 @@ impl Written {
             }
             place.recover()?;
             drop(abandoned);
-            let owner = Owner::of_file(&path).map_err(|error| format!("cannot write {name}: {error}"))?;
+            let owner = Owner::of_file(&path).map_err(|error| {
+                let right = "give this user the right to write in its directory";
+                format!("cannot write {name}: {error}{}", cure(&error, &path, right))
+            })?;
             let hash = hex(&Sha256::digest(text));
             place.note(WRITTEN, hash.as_bytes()).and_then(|()| place.keep()).map_err(wrong)?;
             written.0.push((place, owner));

@@ -14,7 +14,7 @@ mod size;
 mod time;
 mod visible;
 
-pub use count::{RowCount, total_of};
+pub use count::{RowCount, range_text, total_of};
 pub use nearest::nearest;
 pub use parse::{ParseUnitError, parse_count, parse_duration, parse_size};
 pub use path::{path_of_text, path_text};

@@ -619,7 +619,7 @@ impl LogHome<'_> {
     ) -> Result<LogFile, EngineError> {
         let unused = FileHeader::unused(self.database, number);
         let mut found: Vec<Option<(Arc<File>, Option<FileHeader>)>> = Vec::new();
-        let mut first_why = None;
+        let (mut first_why, mut others) = (None, Vec::new());
         for member in 1..=checkpoint.members {
             let path = self.path(number, member);
             let opened = match self.open_member(&path, checkpoint.file_bytes)? {
@@ -636,6 +636,7 @@ impl LogHome<'_> {
                 let named = FileHeader::home(head);
                 self.settle_home(redo.session, (&opened, &header), &named)?;
             }
+            others.extend(header.filter(|header| header.number != number).map(|found| (member, found)));
             found.push(Some((opened, header.filter(|header| header.number == number))));
         }
         let worth = |(file, header): &&(Arc<File>, Option<FileHeader>)| {
@@ -648,6 +649,17 @@ impl LogHome<'_> {
             let why = format!("{wrong}; restore it from a copy of the database made when it was closed");
             return Err(EngineError::Log { path, why });
         };
+        // One that another member can replace is made anew.
+        let is_other = others.len() == found.iter().flatten().count();
+        if let Some((member, FileHeader { number: found, .. })) = others.pop().filter(|_| is_other) {
+            let own = self.path(found, member);
+            let why = format!(
+                "it is log file {found} of this database, expected log file {number}; name it {}, where it belongs: if \
+                 the two were swapped, swap them back",
+                own.display()
+            );
+            return Err(EngineError::Log { path: self.path(number, member), why });
+        }
         let bytes = source.length()?;
         let mut opened = Vec::new();
         for (member, found) in (1..).zip(found) {

@@ -7,8 +7,8 @@ use super::{
 use crate::LabError;
 use crate::hex::hex;
 use crate::outside;
-use plumb_io::Directory;
 use plumb_io::owner::MARK;
+use plumb_io::{Directory, cure};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
@@ -80,10 +80,14 @@ impl Manifest {
         let text = text.map_err(|source| LabError::BundleRead {
             path: path.clone(),
             why: format!(
-                "{source}; {}",
-                bundles_below(directory).unwrap_or_else(|| {
-                    "name the directory of a study's bundle; those of runs and calibrations have no checksums".to_string()
-                })
+                "{source}{}",
+                cure(
+                    &source,
+                    &path,
+                    bundles_below(directory).as_deref().unwrap_or(
+                        "name the directory of a study's bundle; those of runs and calibrations have no checksums"
+                    )
+                )
             ),
         })?;
         let entry = |line: &str| {
