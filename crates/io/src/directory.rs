@@ -25,6 +25,7 @@ mod found;
 pub use found::Found;
 
 use crate::IoError;
+use crate::kind::word_of;
 use crate::sim::{self, DurableCall};
 use rustix::fs::{
     self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, fchmod, fcntl_getfl,
@@ -463,26 +464,6 @@ pub(crate) fn regular(file: OwnedFd) -> std::io::Result<OwnedFd> {
         return Ok(file);
     }
     Err(std::io::Error::other(format!("it is {}, expected a regular file", word_of(kind))))
-}
-
-/// Returns what a path leads to, as a message calls it; `None` when nothing has the name.
-#[must_use]
-pub fn what_is(path: &Path) -> Option<&'static str> {
-    match fs::stat(path) {
-        Ok(found) => Some(word_of(FileType::from_raw_mode(found.st_mode))),
-        Err(_) => fs::lstat(path).is_ok().then_some("a symbolic link that leads nowhere"),
-    }
-}
-
-fn word_of(kind: FileType) -> &'static str {
-    match kind {
-        FileType::RegularFile => "a file",
-        FileType::Directory => "a directory",
-        FileType::Fifo => "a pipe",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        _ => "something else",
-    }
 }
 
 fn read_at_most(file: OwnedFd, most: u64) -> std::io::Result<Vec<u8>> {

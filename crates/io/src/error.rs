@@ -1,6 +1,6 @@
 //! Errors that name the operation, the place, what was found and the cure.
 
-use crate::directory::what_is;
+use crate::kind::what_is;
 use crate::limits;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -104,8 +104,7 @@ impl IoError {
 }
 
 /// Notes what a full file system has free now: before anything that was begun is removed again.
-#[must_use]
-pub fn noted(source: io::Error, path: &Path) -> io::Error {
+pub(crate) fn noted(source: io::Error, path: &Path) -> io::Error {
     if matches!(source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) {
         io::Error::new(source.kind(), format!("{source}{}", hint(&source, path)))
     } else {

@@ -41,6 +41,7 @@ mod error;
 mod file;
 mod file_number;
 mod host;
+mod kind;
 pub mod limits;
 mod method;
 pub mod owner;
@@ -54,10 +55,11 @@ pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, ask_huge_pages, prefetch};
 pub use buffer_pool::{BufferPin, BufferPool};
-pub use directory::{Directory, Entry, EntryKind, Found, open_regular, read_regular, what_is};
-pub use error::{IoError, cure, noted};
+pub use directory::{Directory, Entry, EntryKind, Found, open_regular, read_regular};
+pub use error::{IoError, cure};
 pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, RESERVE, Space, random_id};
 pub use file_number::path_of_number;
+pub use kind::what_is;
 pub use method::{Channel, Completion, Failed, Method, MethodKind, Operation, Request, carry};
 pub use ring_setup::RingSetup;
 

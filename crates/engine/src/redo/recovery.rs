@@ -649,7 +649,7 @@ impl LogHome<'_> {
             let why = format!("{wrong}; restore it from a copy of the database made when it was closed");
             return Err(EngineError::Log { path, why });
         };
-        // One that another member can replace is made anew.
+        // One that another member can replace is made again from it.
         let is_other = others.len() == found.iter().flatten().count();
         if let Some((member, FileHeader { number: found, .. })) = others.pop().filter(|_| is_other) {
             let own = self.path(found, member);

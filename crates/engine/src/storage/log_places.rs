@@ -102,8 +102,8 @@ impl LogPlaces {
     }
 }
 
-/// Refuses a directory outside of the database's that is not there, and a relative path of several
-/// names.
+/// Refuses a directory outside of the database's that is not there, and a relative path that has
+/// several names.
 fn require_place(path: &Path) -> Result<(), String> {
     if path.is_absolute() {
         return match what_is(path).filter(|_| !path.is_dir()) {
