@@ -36,7 +36,7 @@ pub enum CalibrateError {
         path: PathBuf,
     },
     /// The directory for the files could not be made.
-    #[error("cannot make a directory in {}: {source}; give this user the right to write there or choose another --path", path.display())]
+    #[error("cannot make a directory in {}: {source}{}", path.display(), plumb_io::cure(source, path, "give this user the right to write there or choose another --path"))]
     Directory {
         /// Where it should be.
         path: PathBuf,

@@ -51,10 +51,11 @@ use filling::Filling;
 use plumb_events::Cancel;
 use plumb_events::{Event, IoStream, Session, clock};
 use plumb_io::{
-    Arena, Channel, DirectIo, Directory, Disk, File, IoBuffer, Method, MethodKind, OpenMode, Operation,
-    Request,
+    Arena, Channel, DirectIo, Directory, Disk, File, IoBuffer, IoError, Method, MethodKind, OpenMode,
+    Operation, Request,
 };
 use plumb_units::{Bytes, Lsn, Nanos, cut};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -253,7 +254,16 @@ pub fn restore(session: &Session, cancel: &Cancel, from: &Path, to: &Path) -> Re
 }
 
 fn open_to_read(disk: &Disk, path: &Path) -> Result<Arc<File>, EngineError> {
-    Ok(Arc::new(disk.open(path, OpenMode::Read, DirectIo::Off)?))
+    match disk.open(path, OpenMode::Read, DirectIo::Off) {
+        Ok(file) => Ok(Arc::new(file)),
+        Err(IoError::Operation { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            let why = format!(
+                "it is missing, and {MANIFEST} lists it; nothing was restored: restore from another backup"
+            );
+            Err(refused(path, why))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Refuses a database of which not every file can be copied.

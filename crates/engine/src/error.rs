@@ -7,6 +7,9 @@ use plumb_units::{BlockAddress, BlockSize, Bytes, Lsn, RowId};
 use std::path::PathBuf;
 use thiserror::Error;
 
+/// A data file, as messages call it.
+pub const DATA_FILE: &str = "data file";
+
 /// What can go wrong in the engine. Each prints as one line.
 #[derive(Debug, Error)]
 pub enum EngineError {
@@ -57,6 +60,16 @@ pub enum EngineError {
         /// The other.
         second: String,
         /// Why, and what to do.
+        why: String,
+    },
+    /// A place for log files that cannot be one.
+    #[error("{setting}={}: {why}", path.display())]
+    LogPlace {
+        /// The setting that names it.
+        setting: &'static str,
+        /// The place as the setting has it.
+        path: PathBuf,
+        /// The kind of thing found there, or the kind expected, and the cure.
         why: String,
     },
     /// A thread may not be put before others.
@@ -125,6 +138,16 @@ pub enum EngineError {
         /// One of the data files.
         file: PathBuf,
     },
+    /// A directory that a restore has not filled to the end.
+    #[error(
+        "{} is what a restore has made that was killed, or is not at its end: wait for it, restore again, or remove it by `plumb clean --path {}`",
+        home.display(),
+        home.parent().unwrap_or(home).display()
+    )]
+    HalfRestored {
+        /// The directory that is to become the database's.
+        home: PathBuf,
+    },
     /// A copy of a database whose data files outside its directory belong to the original.
     #[error("{} belongs to the database in {}, of which {} is a copy; open the original, or load the data anew", path.display(), original.display(), home.display())]
     CopyOf {
@@ -163,7 +186,7 @@ pub enum EngineError {
         /// The control file.
         control: PathBuf,
         /// The system's report.
-        error: IoError,
+        error: Box<IoError>,
     },
     /// A file of the home that a copy of the home could reach too.
     #[error("{}: {why}, so that a copy of the directory would write into the same file; put a plain file of its own in its place (cp --remove-destination), or link the whole directory instead", path.display())]
@@ -191,9 +214,11 @@ pub enum EngineError {
         /// What is wrong with it.
         error: String,
     },
-    /// The data file of another database.
-    #[error("data file {} belongs to database {found}, expected {expected}; move it to where it belongs, and restore this database's own from a copy or drop what lay in it", path.display())]
+    /// A file of another database.
+    #[error("{what} {} belongs to database {found}, expected {expected}; move it to where it belongs, and {}", path.display(), if *what == DATA_FILE { "restore this database's own from a copy or drop what lay in it" } else { "put this database's own in its place: if the two were swapped, swap them back" })]
     OtherDatabase {
+        /// [`DATA_FILE`], or what it is of the log.
+        what: &'static str,
         /// The file.
         path: PathBuf,
         /// The database in its header.

@@ -14,6 +14,7 @@
 
 pub mod device;
 pub mod kernel;
+pub mod kind;
 pub mod limits;
 pub mod owner;
 pub mod priority;

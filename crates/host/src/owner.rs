@@ -15,21 +15,24 @@
 //!
 //! Invariants:
 //! - O1 A mark whose lock is held, or whose process lives, is nobody's to take or to remove.
-//! - O2 A mark is written under its lock; an empty one is being made.
+//! - O2 A mark has its text and its lock before it has its name. Where the file system has no files
+//!   without a name, it is written under its lock, and an empty one is being made.
 //! - O3 A mark counts only if it belongs to this user, to root or to the owner of what it marks.
 
 use crate::regular::regular;
 use crate::rights;
+use rustix::fs::{AtFlags, CWD, linkat};
 use std::fs::{self, File, TryLockError};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The name of the mark in a directory, and what the name of a file's mark ends in.
 pub const MARK: &str = "plumb-owner";
 
 /// The longest mark.
-const MARK_BYTES_MAX: u64 = 64;
+const MARK_BYTES_MAX: usize = 64;
 
 /// A mark of this process, which goes when this is dropped.
 #[derive(Debug)]
@@ -74,7 +77,14 @@ impl Owner {
     /// Makes the mark, or takes over that of a dead process.
     fn take(mark: PathBuf) -> io::Result<Owner> {
         loop {
-            let mut file = open(File::options().read(true).write(true).create(true), &mark)?;
+            let file = match open(File::options().read(true).write(true), &mark) {
+                Err(error) if error.kind() == ErrorKind::NotFound => match make(&mark) {
+                    // Another process has made one since.
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                    made => return Ok(Owner { mark, stays: false, file: made? }),
+                },
+                opened => opened?,
+            };
             let maker = Maker::read(&file)?;
             let held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
             if held || maker.as_ref().is_some_and(Maker::lives) {
@@ -85,12 +95,50 @@ impl Owner {
             // Its maker may have removed it since it was opened; then nobody would see our lock.
             let found = fs::symlink_metadata(&mark).ok();
             if found.is_some_and(|found| is_same(&found, &file)) {
-                file.set_len(0)?;
-                file.write_all(Maker::this().text().as_bytes())?;
+                // A full disk refuses a new block, and takes the bytes where those of the dead
+                // process are.
+                let text = Maker::this().text();
+                file.write_all_at(text.as_bytes(), 0)?;
+                file.set_len(text.len() as u64)?;
                 return Ok(Owner { mark, stays: false, file });
             }
         }
     }
+}
+
+/// Makes a mark that is whole when it gets its name: otherwise a full disk, or a kill, would leave
+/// an empty one. A file system that has no files without a name has it made in place.
+fn make(mark: &Path) -> io::Result<File> {
+    make_unnamed(mark).or_else(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Err(error),
+        _ => make_in_place(mark),
+    })
+}
+
+fn make_unnamed(mark: &Path) -> io::Result<File> {
+    let around = mark.parent().filter(|around| !around.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = File::options().read(true).write(true).custom_flags(libc::O_TMPFILE).open(around)?;
+    write_held(&file)?;
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, unnamed, CWD, mark, AtFlags::SYMLINK_FOLLOW)?;
+    Ok(file)
+}
+
+fn make_in_place(mark: &Path) -> io::Result<File> {
+    let file = File::options().read(true).write(true).create_new(true).open(mark)?;
+    write_held(&file).inspect_err(|_| {
+        // The error to report is the first one.
+        let _ = fs::remove_file(mark);
+    })?;
+    Ok(file)
+}
+
+/// Writes a new mark under its lock.
+fn write_held(mut file: &File) -> io::Result<()> {
+    if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Err(io::Error::new(ErrorKind::ResourceBusy, "another process is using it"));
+    }
+    file.write_all(Maker::this().text().as_bytes())
 }
 
 /// True if this is what a name leads to and what is open.
@@ -123,6 +171,13 @@ pub fn abandoned(mark: &Path) -> Option<File> {
     let maker = Maker::read(&file).ok()??;
     let held = || matches!(file.try_lock(), Err(TryLockError::WouldBlock));
     (!maker.lives() && !held()).then_some(file)
+}
+
+/// True if two marks that were abandoned are of one process.
+#[must_use]
+pub fn is_same_maker(one: &File, other: &File) -> bool {
+    let maker = |mark| Maker::read(mark).ok().flatten();
+    maker(one).is_some_and(|one| maker(other) == Some(one))
 }
 
 /// True if what a file of this user says about a thing of that one may be acted on: it is this
@@ -159,7 +214,7 @@ fn open(options: &mut fs::OpenOptions, mark: &Path) -> io::Result<File> {
 }
 
 /// A process that made something.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Maker {
     process: u32,
     /// Clock ticks after the start of the system; 0 where /proc does not say.
@@ -178,10 +233,9 @@ impl Maker {
 
     /// What a mark says; none when it is empty or no mark.
     fn read(file: &File) -> io::Result<Option<Maker>> {
-        let mut text = String::new();
-        if file.metadata()?.is_file() {
-            file.take(MARK_BYTES_MAX).read_to_string(&mut text)?;
-        }
+        let mut bytes = [0; MARK_BYTES_MAX];
+        let length = if file.metadata()?.is_file() { file.read_at(&mut bytes, 0)? } else { 0 };
+        let text = String::from_utf8_lossy(&bytes[..length]);
         let maker = || {
             let (process, started) = text.trim_end().strip_prefix("plumb ")?.split_once(" started ")?;
             Some(Maker { process: process.parse().ok()?, started: started.parse().ok()? })
@@ -246,6 +300,34 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&mark).status().expect("mkfifo").success());
         let error = Owner::of_directory(directory.path()).expect_err("no pipe is opened").to_string();
         assert_eq!(error, "plumb-owner: it is a pipe, expected a regular file");
+    }
+
+    #[test]
+    fn a_mark_in_place_is_as_one_that_had_no_name() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mark = directory.path().join(MARK);
+        for make in [make_unnamed, make_in_place] {
+            let file = make(&mark).expect("made");
+            assert_eq!(fs::read_to_string(&mark).expect("text"), Maker::this().text());
+            let another = File::open(&mark).expect("there");
+            assert!(matches!(another.try_lock(), Err(TryLockError::WouldBlock)), "O2");
+            assert_eq!(make(&mark).expect_err("it is there").kind(), ErrorKind::AlreadyExists);
+            fs::remove_file(&mark).expect("there");
+            drop(file);
+        }
+    }
+
+    #[test]
+    fn a_mark_is_taken_over_in_place() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mark = directory.path().join(MARK);
+        fs::write(&mark, format!("plumb 4194305 started {}\n", u64::MAX)).expect("a mark");
+        let before = fs::metadata(&mark).expect("there").ino();
+        let owner = Owner::of_directory(directory.path()).expect("taken over");
+        assert_eq!(fs::metadata(&mark).expect("there").ino(), before);
+        assert_eq!(fs::read_to_string(&mark).expect("text"), Maker::this().text());
+        drop(owner);
+        assert!(!mark.exists());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Why: the open of a pipe waits for its other end, and a read of a device or of a file without
 //! end goes on for ever. Both may stand under a name that comes from elsewhere.
 
+use crate::kind::word_of;
 use rustix::fs::{self, FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -33,19 +34,12 @@ pub fn open_regular(path: &Path) -> std::io::Result<std::fs::File> {
 /// When it is something else: the error names what.
 pub fn regular(file: OwnedFd) -> std::io::Result<OwnedFd> {
     let kind = FileType::from_raw_mode(fstat(&file)?.st_mode);
-    let found = match kind {
-        FileType::RegularFile => {
-            let flags = fcntl_getfl(&file)?;
-            fcntl_setfl(&file, flags.difference(OFlags::NONBLOCK))?;
-            return Ok(file);
-        }
-        FileType::Directory => "a directory",
-        FileType::Fifo => "a pipe",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        _ => "something else",
-    };
-    Err(std::io::Error::other(format!("it is {found}, expected a regular file")))
+    if kind == FileType::RegularFile {
+        let flags = fcntl_getfl(&file)?;
+        fcntl_setfl(&file, flags.difference(OFlags::NONBLOCK))?;
+        return Ok(file);
+    }
+    Err(std::io::Error::other(format!("it is {}, expected a regular file", word_of(kind))))
 }
 
 /// Reads an open file of at most `most` bytes.

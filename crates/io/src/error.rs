@@ -1,5 +1,6 @@
 //! Errors that name the operation, the place, what was found and the cure.
 
+use plumb_host::kind::what_is;
 use plumb_host::limits;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ impl IoError {
     #[must_use]
     pub fn is_full(&self) -> bool {
         let IoError::Operation { source, .. } = self else { return false };
-        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        is_full(source)
     }
 
     /// One thread that could not be started.
@@ -102,33 +103,70 @@ impl IoError {
     }
 }
 
-/// Of a full file system what is free now: before anything that was begun is removed again.
+/// Notes what a full file system has free now: before anything that was begun is removed again.
 pub(crate) fn noted(source: io::Error, path: &Path) -> io::Error {
-    if source.raw_os_error() == Some(libc::ENOSPC) {
+    if matches!(source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) {
         io::Error::new(source.kind(), format!("{source}{}", hint(&source, path)))
     } else {
         source
     }
 }
 
+/// Returns the cure of an error as the end of a sentence. A full file system, a limit and the like
+/// have one cure, whatever was tried; `otherwise` is the cure for all other errors.
+#[must_use]
+pub fn cure(source: &io::Error, path: &Path, otherwise: &str) -> String {
+    match source.raw_os_error() {
+        // It has been noted.
+        None if is_full(source) => String::new(),
+        Some(
+            libc::ENOSPC
+            | libc::EDQUOT
+            | libc::EFBIG
+            | libc::ENAMETOOLONG
+            | libc::EMFILE
+            | libc::EROFS
+            | libc::EIO,
+        ) => hint(source, path),
+        Some(libc::ENOENT | libc::ENOTDIR | libc::EEXIST) => {
+            format!("{}; {otherwise}", explained(source, path))
+        }
+        _ => format!("; {otherwise}"),
+    }
+}
+
+fn is_full(source: &io::Error) -> bool {
+    matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// The cure for the errors whose cure is known, as the end of a sentence.
 fn hint(source: &io::Error, path: &Path) -> String {
     let directory = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+    // The directory of a path of one part.
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     match source.raw_os_error() {
         Some(libc::ENOSPC) => rustix::fs::statvfs(directory).map_or_else(
             |_| hint_of_room(0, (0, 0)),
             |fs| hint_of_room(fs.f_bavail.saturating_mul(fs.f_frsize), (fs.f_favail, fs.f_files)),
         ),
+        Some(libc::EDQUOT) => format!("; this user's share of the file system is used up (quota): {MORE_ROOM}"),
         Some(libc::EINVAL) => "; direct I/O needs offsets, lengths and buffers aligned to the device's block: try filesystemio_options=asynch".to_string(),
         Some(libc::EOPNOTSUPP) => "; the kernel, the file system or the device cannot do it in this way: choose another method or --path".to_string(),
         Some(libc::EACCES | libc::EPERM) => "; give this user the right to read and write there, or choose another --path".to_string(),
-        Some(libc::EROFS) => "; the file system is mounted read-only: choose another --path".to_string(),
-        Some(libc::ENOENT) => "; it does not exist: check the spelling or create it first".to_string(),
+        Some(libc::EROFS) => "; the file system is mounted read-only: choose a place on another one".to_string(),
+        Some(libc::ENOENT) => match explained(source, path) {
+            known if known.is_empty() => "; it does not exist: check the spelling or create it first".to_string(),
+            known => known,
+        },
+        Some(libc::ENOTDIR | libc::EEXIST) => explained(source, path),
+        Some(libc::ENAMETOOLONG) => {
+            "; a name has at most 255 bytes, with what stands behind it until the file is whole: choose a shorter one".to_string()
+        }
         Some(libc::EMFILE) => {
             let (limit, cure) = limits::files();
             format!("; {limit}: {cure}")
         }
-        Some(libc::EFBIG) => hint_of_limits(source),
+        Some(libc::EFBIG) => hint_of_limits(),
         Some(libc::ECANCELED) => {
             format!("; the kernel could not start a thread of the ring for it: {}", limits::threads(1))
         }
@@ -140,39 +178,57 @@ fn hint(source: &io::Error, path: &Path) -> String {
     }
 }
 
+/// Names what stops a path: the first part on the way that is no directory, or what has its name.
+/// Empty where there is neither.
+fn explained(source: &io::Error, path: &Path) -> String {
+    let mut around: Vec<&Path> =
+        path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect();
+    around.reverse();
+    for above in around {
+        match what_is(above).filter(|_| !above.is_dir()) {
+            Some(found) => return format!("; {} is {found}, expected a directory", above.display()),
+            None if above.is_dir() => {}
+            None => return format!("; there is no directory {}: make it first", above.display()),
+        }
+    }
+    let expected = match source.raw_os_error() {
+        Some(libc::ENOTDIR) => ", expected a directory",
+        _ => "",
+    };
+    what_is(path).map_or(String::new(), |found| format!("; {} is {found}{expected}", path.display()))
+}
+
+/// The cure for a full file system.
+const MORE_ROOM: &str = "free some space, or choose a place on another file system";
+
 /// What a full file system lacks: the kernel says the same of a file that has no inode and of one
 /// that has no blocks.
 fn hint_of_room(free_bytes: u64, (free_inodes, inodes): (u64, u64)) -> String {
     // btrfs has no number of inodes.
     match inodes > 0 && free_inodes == 0 && free_bytes > 0 {
         true => format!(
-            "; no inode of {inodes} was free there at that moment, and {free_bytes} bytes were: remove some files or choose another --path"
+            "; no inode of {inodes} was free there at that moment, and {free_bytes} bytes were: remove some files, or choose a place on another file system"
         ),
-        false => {
-            format!(
-                "; {free_bytes} bytes were free there at that moment: free some space or choose another --path"
-            )
-        }
+        false => format!("; {free_bytes} bytes were free there at that moment: {MORE_ROOM}"),
     }
 }
 
-/// What to do about a file that grew past a limit, as the end of a sentence; empty for other errors.
-#[must_use]
-pub fn hint_of_limits(source: &io::Error) -> String {
-    if source.raw_os_error() != Some(libc::EFBIG) {
-        return String::new();
-    }
+/// The cure for a file that grew past a limit, as the end of a sentence.
+fn hint_of_limits() -> String {
     match rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
         Some(limit) => format!(
             "; this process may make no file longer than {limit} bytes (RLIMIT_FSIZE): raise the limit (ulimit -f)"
         ),
-        None => "; the file system takes no file of that length: choose another --path".to_string(),
+        None => "; the file system takes no file of that length: choose a place on another one".to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::hint_of_room;
+    use super::{IoError, cure, hint_of_room};
+    use rustix::io::Errno;
+    use std::io;
+    use std::path::Path;
 
     #[test]
     fn a_full_file_system_says_what_it_lacks() {
@@ -181,5 +237,39 @@ mod tests {
         for of_space in [of(0, (0, 64)), of(4096, (7, 64)), of(4096, (0, 0))] {
             assert!(of_space.contains("bytes were free there at that moment: free some space"), "{of_space}");
         }
+    }
+
+    #[test]
+    fn an_error_has_one_cure_whatever_was_tried() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("file"), "").expect("a file");
+        std::os::unix::fs::symlink("nowhere", at("link")).expect("a link");
+        let cure = |errno: Errno, path: &Path| cure(&errno.into(), path, "do this");
+        for errno in [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::NAMETOOLONG] {
+            let said = cure(errno, &at("new"));
+            assert!(said.starts_with("; ") && !said.contains("do this"), "{errno}: {said}");
+        }
+        let noted: io::Error = super::noted(Errno::NOSPC.into(), &at("new"));
+        assert_eq!(super::cure(&noted, &at("new"), "do this"), "", "it says so already");
+        assert_eq!(cure(Errno::ACCESS, &at("new")), "; do this");
+        let shown = |name: &str| at(name).display().to_string();
+        let file = format!("; {} is a file", shown("file"));
+        assert_eq!(cure(Errno::EXIST, &at("file")), format!("{file}; do this"));
+        for below in ["file/b", "file/b/c"] {
+            assert_eq!(cure(Errno::NOTDIR, &at(below)), format!("{file}, expected a directory; do this"));
+        }
+        let said = IoError::operation("open", &at("link"), Errno::NOENT).to_string();
+        assert!(
+            said.ends_with(&format!("; {} is a symbolic link that leads nowhere", shown("link"))),
+            "{said}"
+        );
+        let said = IoError::operation("open", &at("none/b"), Errno::NOENT).to_string();
+        assert!(
+            said.ends_with(&format!("; there is no directory {}: make it first", shown("none"))),
+            "{said}"
+        );
+        let said = IoError::operation("open", &at("none"), Errno::NOENT).to_string();
+        assert!(said.ends_with("; it does not exist: check the spelling or create it first"), "{said}");
     }
 }

@@ -176,22 +176,26 @@ impl Disk {
     ) -> Result<OwnedFd, IoError> {
         let flags = open_flags(mode, direct, durability);
         let rights = Mode::from_raw_mode(0o640);
-        let opened = match self.held(path) {
+        let open = |flags| match self.held(path) {
             Some((directory, name)) => directory.open_regular(name, flags, rights),
             None => fs::open(path, flags | OFlags::NONBLOCK | OFlags::NOCTTY, rights)
                 .map_err(std::io::Error::from)
                 .and_then(plumb_host::regular::regular),
         };
-        opened.map_err(|error| {
-            // open(2) with O_CREAT may leave a new, empty file behind when O_DIRECT is refused.
-            if error.raw_os_error() == Some(libc::EINVAL) && direct == DirectIo::Required {
-                if mode == OpenMode::Create {
-                    let _ = self.remove(path);
-                }
-                let why = "the file system refuses O_DIRECT".to_string();
-                return IoError::DirectUnsupported { path: path.to_path_buf(), why };
+        open(flags).map_err(|error| {
+            let is_refused = error.raw_os_error() == Some(libc::EINVAL) && direct == DirectIo::Required;
+            if !is_refused {
+                return IoError::operation(verb(mode), path, error);
             }
-            IoError::operation(verb(mode), path, error)
+            if mode == OpenMode::Create {
+                // open(2) with O_CREAT may leave a new, empty file behind when O_DIRECT is refused.
+                let _ = self.remove(path);
+            } else if let Err(error) = open(flags.difference(OFlags::DIRECT)) {
+                // The kernel answers the same for a pipe or a device on any file system.
+                return IoError::operation(verb(mode), path, error);
+            }
+            let why = "the file system refuses O_DIRECT".to_string();
+            IoError::DirectUnsupported { path: path.to_path_buf(), why }
         })
     }
 

@@ -45,7 +45,7 @@ pub mod sim;
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, ask_huge_pages, prefetch};
 pub use buffer_pool::{BufferPin, BufferPool};
 pub use directory::{Directory, Entry, EntryKind, Found};
-pub use error::{IoError, hint_of_limits};
+pub use error::{IoError, cure};
 pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, RESERVE, Space, random_id};
 pub use file_number::path_of_number;
 pub use method::{Channel, Completion, Failed, Method, MethodKind, Operation, Request, carry};

@@ -4,7 +4,7 @@ use crate::study::StudyError;
 use plumb_engine::EngineError;
 use plumb_events::Interrupted;
 use plumb_host::device::DeviceError;
-use plumb_io::IoError;
+use plumb_io::{IoError, cure};
 use plumb_record::RecordError;
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::io;
@@ -31,9 +31,9 @@ pub enum LabError {
     },
     /// A directory of our own cannot be made.
     #[error(
-        "{argument} {}: cannot make the directory {name} in it: {source}; give this user the right to write there, or \
-         name another directory",
-        path.display()
+        "{argument} {}: cannot make the directory {name} in it: {source}{}",
+        path.display(),
+        cure(source, &path.join(name), "give this user the right to write there, or name another directory")
     )]
     MakeDirectory {
         /// The argument that named the directory around it.
@@ -47,8 +47,8 @@ pub enum LabError {
     },
     /// The file system has too little room.
     #[error(
-        "{}: {needed} are needed there and {free} are free; free some space, make the work smaller (--rows, --scale, --schemas), or \
-         name a directory on another file system",
+        "{}: {needed} are needed there and {free} are free; free some space, make the work smaller, or name a directory on \
+         another file system",
         path.display()
     )]
     NoRoom {
@@ -179,9 +179,9 @@ pub enum LabError {
     },
     /// Reports of a run that cannot be written.
     #[error(
-        "cannot write reports to {}: {source}{}; name a directory that this user may write to with --bundle",
+        "cannot write reports to {}: {source}{}",
         path.display(),
-        plumb_io::hint_of_limits(source)
+        cure(source, path, "name a directory that this user may write to with --bundle")
     )]
     Reports {
         /// The directory or file.
@@ -191,10 +191,9 @@ pub enum LabError {
     },
     /// A file of a bundle cannot be written.
     #[error(
-        "cannot write {}: {source}{}; what the bundle holds already is whole: make room or rights, and go on by \
-         `plumb study --resume BUNDLE`",
+        "cannot write {}: {source}{}; what the bundle holds already is whole: go on by `plumb study --resume BUNDLE`",
         path.display(),
-        plumb_io::hint_of_limits(source)
+        cure(source, path, "give this user the right to write there")
     )]
     BundleWrite {
         /// The file.

@@ -17,11 +17,15 @@
 //! taken for one; a bundle of a killed study holds runs, and is to be resumed. The directory of a
 //! killed backup or restore has the name that its user gave it, and is told by what it holds: names
 //! that the engine makes, and not yet the file that makes it whole.
+//!
+//! A run may have directories in several places. Those that the control file of one names and that
+//! have the mark of the same process are found with it.
 
 use crate::bundle::source_of;
 use crate::{loops, written};
 use plumb_engine::backup::{MANIFEST, is_left_over};
 use plumb_engine::redo::recovery;
+use plumb_engine::storage::control::{Catalog, FILE_NAME as CATALOG};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_host::owner::{self, MARK};
 use plumb_io::{Directory, EntryKind, IoError};
@@ -57,8 +61,8 @@ pub struct Orphan {
     /// Something in it that plumb did not make: nothing is removed then.
     stray: Option<PathBuf>,
     end: End,
-    /// The lock on the mark: nobody takes it over meanwhile.
-    _held: File,
+    /// The mark, locked: no other process takes it over meanwhile.
+    held: File,
 }
 
 /// How it is put right.
@@ -115,7 +119,8 @@ impl Orphan {
     }
 }
 
-/// All orphans in a directory and in its `plumb-reports`, by their paths. What cannot be read has none.
+/// All orphans in a directory and in its `plumb-reports`, and what their processes left in other
+/// places, by their paths. What cannot be read has none.
 #[must_use]
 pub fn find(directory: &Path) -> Vec<Orphan> {
     let Ok(directory) = Directory::open(directory) else { return Vec::new() };
@@ -125,8 +130,44 @@ pub fn find(directory: &Path) -> Vec<Orphan> {
         plain_entries(&around, Path::new("")).into_iter().filter_map(move |entry| orphan(&around, entry))
     };
     let mut found: Vec<Orphan> = within(directory).chain(reports.into_iter().flat_map(within)).collect();
+    let elsewhere: Vec<Orphan> = found.iter().flat_map(elsewhere).collect();
+    found.extend(elsewhere);
     found.sort_by(|one, two| one.path.cmp(&two.path));
     found
+}
+
+/// Finds the other directories of a killed run: those of log files and data files that its control
+/// file names. Another user may have written that file, so a directory counts only if it belongs to
+/// the same user and has the mark of the same process.
+fn elsewhere(of: &Orphan) -> Vec<Orphan> {
+    let own = of.own_directory.as_ref().filter(|own| is_temporary(own));
+    let user = own.and_then(|own| of.around.found(own)).map(|found| found.owner);
+    let Some(catalog) = user.and_then(|_| Catalog::find(&of.path).ok().flatten()) else {
+        return Vec::new();
+    };
+    let mut places: Vec<PathBuf> = catalog
+        .data_files(&of.path)
+        .filter_map(|file| file.parent().map(Path::to_path_buf))
+        .chain([&catalog.log_places.first, &catalog.log_places.second].map(Clone::clone))
+        .filter(|place| place.is_absolute() && is_temporary(place) && !is_of_loop(place))
+        .collect();
+    places.sort();
+    places.dedup();
+    let found = places.iter().filter_map(|place| {
+        let around = Rc::new(Directory::open(place.parent()?).ok()?);
+        let name = PathBuf::from(place.file_name()?);
+        let there = around.found(&name).filter(|there| Some(there.owner) == user)?;
+        let is_directory = there.kind == EntryKind::Directory;
+        let found = orphan(&around, Entry { name, is_directory, bytes: there.allocated })?;
+        owner::is_same_maker(&of.held, &found.held).then_some(found)
+    });
+    found.collect()
+}
+
+/// True if a directory goes with the process that made it, by its name.
+fn is_temporary(directory: &Path) -> bool {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// A file or directory, links and the rest apart.
@@ -171,20 +212,12 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
             directories.push(entry.name);
         }
     }
-    let name = own.to_string_lossy();
-    // Anything in a bundle is worth more than the room it takes.
-    let temporary = PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    let is_filled_half = || is_filled_half(&path, &own, files.iter().chain(&directories));
-    if !temporary && !is_filled_half() {
-        return None;
-    }
-    files.push(mark);
-    let is_ours = |entry: &PathBuf| match () {
-        () if is_of_loop(&own) => is_of_loop_directory(entry),
-        () if temporary => is_ours(entry) || is_our_directory(entry),
-        () => true,
+    let stray = match is_temporary(&own) {
+        true => stray(&path, &own)?,
+        // Anything in a bundle is worth more than the room it takes.
+        false => filled_half(&path)?.stray,
     };
-    let stray = entries(&path)?.into_iter().find(|entry| !is_ours(entry));
+    files.push(mark);
     let (around, own_directory) = (Rc::clone(around), Some(own));
     Some(Orphan {
         path,
@@ -195,26 +228,47 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
         own_directory,
         stray,
         end: End::Removed,
-        _held: held,
+        held,
     })
 }
 
-/// True for the directory of a killed backup or restore, and for one that was reserved and is
-/// empty.
+/// Finds an entry in a directory of runs or of a loop device that plumb did not make.
+fn stray(path: &Path, own: &Path) -> Option<Option<PathBuf>> {
+    let is_ours = |entry: &PathBuf| match is_of_loop(own) {
+        true => is_of_loop_directory(entry),
+        false => is_ours(entry) || is_our_directory(entry),
+    };
+    Some(entries(path)?.into_iter().find(|entry| !is_ours(entry)))
+}
+
+/// The directory of a killed backup or restore, or one that was reserved and is empty.
+struct FilledHalf {
+    /// An entry that the engine did not make.
+    stray: Option<PathBuf>,
+}
+
+/// Recognises such a directory by its entries; `None` for a backup or database that is whole, and
+/// where no entry is the engine's.
 ///
-/// Each entry is one of those named: a link, a pipe or a deeper directory is none of them.
-fn is_filled_half<'a>(path: &Path, own: &Path, mut named: impl Iterator<Item = &'a PathBuf>) -> bool {
-    let Some(found) = entries(path) else { return false };
-    let is_directory = |entry: &&PathBuf| fs::symlink_metadata(entry).is_ok_and(|found| found.is_dir());
-    let below =
-        found.iter().filter(is_directory).map(|entry| entries(entry).map_or(1, |inside| inside.len()));
-    let expected = found.len() + below.sum::<usize>();
-    let mut count = 1; // the mark
-    let is_left_over = named.all(|name| {
-        count += 1;
-        name.strip_prefix(own).is_ok_and(is_left_over)
-    });
-    is_left_over && count == expected
+/// A link, a pipe and a directory two levels below are not the engine's, whatever their names are.
+fn filled_half(path: &Path) -> Option<FilledHalf> {
+    let is_directory = |entry: &Path| fs::symlink_metadata(entry).is_ok_and(|found| found.is_dir());
+    let is_file = |entry: &Path| fs::symlink_metadata(entry).is_ok_and(|found| found.is_file());
+    let mut all = entries(path)?;
+    for directory in all.clone().iter().filter(|entry| is_directory(entry)) {
+        all.extend(entries(directory)?);
+    }
+    all.sort();
+    let name = |entry: &PathBuf| entry.strip_prefix(path).unwrap_or(entry).to_path_buf();
+    if all.iter().map(name).any(|name| [MANIFEST, CATALOG].iter().any(|last| name == Path::new(last))) {
+        return None;
+    }
+    let is_mirror = |entry: &PathBuf| is_directory(entry) && is_left_over(&name(entry));
+    let is_ours = |entry: &PathBuf| is_file(entry) && is_left_over(&name(entry));
+    let stray = all.iter().find(|entry| !is_ours(entry) && !is_mirror(entry)).cloned();
+    let is_known =
+        stray.is_none() || all.iter().any(|entry| is_ours(entry) && name(entry) != Path::new(MARK));
+    is_known.then_some(FilledHalf { stray })
 }
 
 /// True if plumb makes a file or directory like this one in that of a loop device. No link.
@@ -250,7 +304,7 @@ fn written_over(around: &Rc<Directory>, mark: &Path) -> Option<Orphan> {
         own_directory: None,
         stray: None,
         end: End::PutBack,
-        _held: held,
+        held,
     })
 }
 
@@ -350,6 +404,6 @@ fn unfinished(around: &Rc<Directory>, mark: PathBuf) -> Option<Orphan> {
         own_directory: None,
         stray: None,
         end: End::Removed,
-        _held: held,
+        held,
     })
 }

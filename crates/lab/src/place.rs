@@ -7,7 +7,9 @@ use crate::LabError;
 use plumb_engine::Layout;
 use plumb_engine::instance::InitialSizes;
 use plumb_host::device::DeviceDescription;
+use plumb_host::kind::what_is;
 use plumb_host::owner::Owner;
+use plumb_io::cure;
 use plumb_units::{Bytes, path_of_text};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -276,11 +278,17 @@ pub fn require_directory(argument: &'static str, path: &Path) -> Result<PathBuf,
         |why: &str| Err(LabError::Directory { argument, path: path.to_path_buf(), why: why.to_string() });
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => path.canonicalize().or_else(|error| refuse(&error.to_string())),
-        Ok(_) => refuse("is a file, and a directory is expected; name the directory it is in"),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            refuse("there is no such directory; make it first, or name another one")
+        Ok(_) => {
+            let found = what_is(path).unwrap_or("no directory");
+            refuse(&format!("it is {found}, expected a directory; name the directory it is in"))
         }
-        Err(error) => refuse(&format!("{error}; name a directory that this user may write to")),
+        Err(error) if error.kind() == ErrorKind::NotFound => match what_is(path) {
+            Some(link) => refuse(&format!("it is {link}, expected a directory; name another one")),
+            None => refuse("there is no such directory; make it first, or name another one"),
+        },
+        Err(error) => {
+            refuse(&format!("{error}{}", cure(&error, path, "name a directory that this user may write to")))
+        }
     }
 }
 

@@ -16,6 +16,7 @@
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;
 use plumb_host::device::{DeviceDescription, DirectIoSupport};
+use plumb_io::cure;
 use plumb_record::calendar::Moment;
 use plumb_record::outside;
 use plumb_record::{DeviceLimits, LimitFigure, StoredCalibration};
@@ -41,7 +42,7 @@ pub enum StoredError {
         why: String,
     },
     /// It cannot be written.
-    #[error("cannot store the calibration as {}: {source}; give this user the right to write there", file.display())]
+    #[error("cannot store the calibration as {}: {source}{}", file.display(), cure(source, file, "give this user the right to write there"))]
     Write {
         /// The file.
         file: PathBuf,

@@ -86,6 +86,7 @@ impl Temporary {
             else {
                 continue;
             };
+            place::require_directory(argument, &path)?;
             let directory = path.join(name);
             if !self.directories.contains(&directory) {
                 place::make_directory(argument, &path, &directory)?;

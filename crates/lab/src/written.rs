@@ -24,7 +24,7 @@
 
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_host::rights;
-use plumb_io::{Directory, EntryKind, Found, IoError};
+use plumb_io::{Directory, EntryKind, Found, IoError, cure};
 use plumb_record::outside::WRITTEN_MOST;
 use plumb_units::hex;
 use sha2::{Digest, Sha256};
@@ -62,7 +62,10 @@ impl Written {
             }
             place.recover()?;
             drop(abandoned);
-            let owner = Owner::of_file(&path).map_err(|error| format!("cannot write {name}: {error}"))?;
+            let owner = Owner::of_file(&path).map_err(|error| {
+                let right = "give this user the right to write in its directory";
+                format!("cannot write {name}: {error}{}", cure(&error, &path, right))
+            })?;
             let hash = hex(&Sha256::digest(text));
             place.note(WRITTEN, hash.as_bytes()).and_then(|()| place.keep()).map_err(wrong)?;
             written.0.push((place, owner));

@@ -354,8 +354,8 @@ pub struct Study {
     /// Instead of a study file: a command with a word in braces for each factor, as 'fio --bs={bs} job.fio'
     #[arg(long, value_name = "COMMAND", conflicts_with = "study", requires = "factor")]
     pub command: Option<String>,
-    /// What is varied, with its values, the first the reference: a setting or a parameter of the workload, or a word of the
-    /// command (repeat for several)
+    /// Vary a setting, a parameter of the workload or a word of the command over these values, the
+    /// first the reference (repeat for several)
     #[arg(long, value_name = "NAME=A,B,..")]
     pub factor: Vec<String>,
     /// With a workload and --factor: a setting that all runs share (repeat for several)
@@ -414,8 +414,9 @@ pub struct Conduct {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of commands; of a workload --measure and --same")]
 pub struct AroundCommand {
-    /// What is compared: elapsed, cpu, "peak memory", regex:PATTERN with one group, json:/POINTER, or size:FILE; of a workload
-    /// what docs/studies.md calls a statistic [default: elapsed, of slob operations a second]
+    /// Compare this figure: elapsed, cpu, "peak memory", regex:PATTERN with one group,
+    /// json:/POINTER, or size:FILE; of a workload a statistic of docs/studies.md [default: elapsed,
+    /// of slob operations a second]
     #[arg(long, value_name = "MEASURE")]
     pub measure: Option<String>,
     /// The figure that counts, of several matches of a pattern or several JSON documents
@@ -442,9 +443,9 @@ pub struct AroundCommand {
     /// Run after each run: the result is wrong when it does not exit with 0
     #[arg(long, value_name = "COMMAND")]
     pub verify: Option<String>,
-    /// What must be seen of the command where a word has this value, and not elsewhere: KIND is output (a pattern), opened,
-    /// library, executable (a path), open-flag (a path and a flag), ring-requests, flushes, ... (the least number; repeat for
-    /// several)
+    /// Require this of the command where a word has this value, and its absence elsewhere: KIND is
+    /// output (a pattern), opened, library, executable (a path), open-flag (a path and a flag),
+    /// ring-requests, flushes, ... (the least number; repeat for several)
     #[arg(long, value_name = "WORD=VALUE:KIND:WHAT")]
     pub receipt: Vec<String>,
     /// Codes that the commands may end with, as in 0,1 for grep and diff [default: 0]

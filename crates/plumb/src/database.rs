@@ -72,13 +72,9 @@ fn recovery(done: &Recovered) -> String {
 /// As [`open`].
 pub fn open_to_read(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Instance, Failure> {
     let home = home_in(path)?;
-    let failure = |error: EngineError| match error.is_damage() {
-        true => Failure::finding(error.to_string()),
-        false => Failure::from(error),
-    };
-    let catalog = Catalog::find(&home).map_err(failure)?;
+    let catalog = Catalog::find(&home)?;
     require_standing(path, &home, catalog.is_some_and(|catalog| catalog.is_open()))?;
-    let instance = Instance::open_to_read(&home, settings, interrupt.cancel()).map_err(failure)?;
+    let instance = Instance::open_to_read(&home, settings, interrupt.cancel())?;
     require_same_shape(&instance)?;
     Ok(instance)
 }

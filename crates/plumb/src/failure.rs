@@ -16,22 +16,28 @@ pub struct Failure {
     pub message: String,
     /// How the program ends.
     pub outcome: Outcome,
+    /// True if a study can go on from its bundle, where its runs are: the history leaves it out.
+    pub resumable: bool,
 }
 
 impl Failure {
+    fn of(message: impl Into<String>, outcome: Outcome) -> Failure {
+        Failure { message: message.into(), outcome, resumable: false }
+    }
+
     /// An error of the run.
     pub fn run(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), outcome: Outcome::Error }
+        Failure::of(message, Outcome::Error)
     }
 
     /// A failed verification of data.
     pub fn finding(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), outcome: Outcome::INVALID }
+        Failure::of(message, Outcome::INVALID)
     }
 
     /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), outcome: Outcome::Usage }
+        Failure::of(message, Outcome::Usage)
     }
 
     /// Returns clap's error in one line: its message, its tip, and the command whose help shows the
@@ -68,13 +74,16 @@ impl From<StoredError> for Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
+        let said = error.to_string();
         let outcome = match error {
             EngineError::Setting { .. }
             | EngineError::NoSuchSetting { .. }
-            | EngineError::Contradiction { .. } => Outcome::Usage,
+            | EngineError::Contradiction { .. }
+            | EngineError::LogPlace { .. } => Outcome::Usage,
+            error if error.is_damage() => Outcome::INVALID,
             _ => Outcome::Error,
         };
-        Failure { message: error.to_string(), outcome }
+        Failure::of(said, outcome)
     }
 }
 
@@ -87,7 +96,7 @@ impl From<LabError> for Failure {
             | LabError::Budget { .. }
             | LabError::OneTreatment { .. }
             | LabError::Sides { .. } => Failure::usage(error.to_string()),
-            LabError::Tampered { .. } => Failure { message: error.to_string(), outcome: Outcome::INVALID },
+            LabError::Tampered { .. } => Failure::finding(error.to_string()),
             other => Failure::run(other.to_string()),
         }
     }

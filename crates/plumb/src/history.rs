@@ -6,6 +6,8 @@
 //! directory without any leaves nothing in it.
 
 use crate::command_line;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
 use plumb_events::clock;
 use plumb_lab::orphans::REPORTS;
 use plumb_record::calendar::Moment;
@@ -43,9 +45,10 @@ pub fn begin(kind: &'static str) {
 }
 
 /// Notes an early end, if something has begun and there are bundles.
-pub fn note(why: &str) {
+pub fn note(failure: &Failure) {
     // A study that can go on has its bundle, which says so.
-    let Some(kind) = KIND.get().filter(|_| !why.contains("plumb study --resume")) else { return };
+    let is_elsewhere = failure.resumable || failure.outcome == Outcome::Usage;
+    let Some(kind) = KIND.get().filter(|_| !is_elsewhere) else { return };
     let reports = Path::new(REPORTS);
     if !fs::symlink_metadata(reports).is_ok_and(|found| found.is_dir()) {
         return;
@@ -56,7 +59,7 @@ pub fn note(why: &str) {
         // Nothing is written through a link, or into a pipe.
         return;
     }
-    let line = json!({ "kind": kind, "date": Moment::of(clock::wall()).iso(), "command": command_line::typed(), "why": why });
+    let line = json!({ "kind": kind, "date": Moment::of(clock::wall()).iso(), "command": command_line::typed(), "why": failure.message });
     let is_long = known.is_some_and(|found| found.len() > BYTES_MAX);
     let opened = File::options().create(true).append(!is_long).write(true).truncate(is_long).open(file);
     // A history that cannot be written must not hide why the command ended.

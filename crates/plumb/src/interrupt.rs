@@ -79,6 +79,8 @@ struct Shared {
     begun: AtomicBool,
     /// Whether what was begun only reads.
     reads_only: AtomicBool,
+    /// True for a study that can go on from its bundle.
+    resumable: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
     /// Directories that a guard takes apart, which takes longer than files to be removed.
     taken_apart: Mutex<Vec<PathBuf>>,
@@ -149,9 +151,24 @@ impl Interrupt {
         self.begin();
     }
 
-    /// The message of an interrupted command.
+    /// The failure of an interrupted command.
     #[must_use]
-    pub fn message(&self) -> String {
+    pub fn failure(&self) -> Failure {
+        Failure { resumable: self.is_resumable(), ..Failure::run(self.message()) }
+    }
+
+    /// True if a study can go on from its bundle.
+    #[must_use]
+    pub fn is_resumable(&self) -> bool {
+        self.0.resumable.load(SeqCst)
+    }
+
+    /// Says that a study can go on from its bundle from now on.
+    pub fn leaves_resumable(&self) {
+        self.0.resumable.store(true, SeqCst);
+    }
+
+    fn message(&self) -> String {
         if let Some(message) = &*locked(&self.0.message) {
             return (message.0)();
         }
@@ -200,12 +217,13 @@ impl Interrupt {
                 self.say(format!("interrupted: {} is whole", directory.display()));
                 Ok(made)
             }
-            Err(EngineError::Interrupted) => Err(Failure::run(self.message())),
+            Err(EngineError::Interrupted) => Err(self.failure()),
             // Refused before anything was made, or said by itself.
             Err(error @ EngineError::Backup { .. }) => Err(Failure::from(error)),
             Err(error) => {
-                let said = format!("{error}; what had been made is removed");
-                Err(if error.is_damage() { Failure::finding(said) } else { Failure::run(said) })
+                let failure = Failure::from(error);
+                let message = format!("{}; what had been made is removed", failure.message);
+                Err(Failure { message, ..failure })
             }
         }
     }
@@ -256,7 +274,7 @@ impl Interrupt {
         if !self.0.begun.load(SeqCst) {
             self.release();
             output::complain(NOTHING_CHANGED);
-            history::note(NOTHING_CHANGED);
+            history::note(&Failure::run(NOTHING_CHANGED));
             process::exit(exit_code().unwrap_or(1).into());
         }
         self.0.cancel.request();
@@ -275,8 +293,9 @@ impl Interrupt {
                 let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));
             }
             shared.release();
-            output::complain(&shared.message());
-            history::note(&shared.message());
+            let failure = shared.failure();
+            output::complain(&failure.message);
+            history::note(&failure);
             shared.say_what_stays();
             process::exit(exit_code().unwrap_or(1).into());
         };

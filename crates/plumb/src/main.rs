@@ -49,9 +49,7 @@ fn main() -> ExitCode {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
             output::complain(&failure.message);
-            if failure.outcome != Outcome::Usage {
-                history::note(&failure.message);
-            }
+            history::note(&failure);
             let code = failure.outcome.code();
             // What failed behind a signal was ended by it, if only because it ended a command that
             // was run; what is found wrong in data is wrong all the same.

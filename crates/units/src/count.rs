@@ -36,3 +36,14 @@ impl FromStr for RowCount {
 pub fn total_of(figures: impl Iterator<Item = u64>) -> u64 {
     figures.fold(0, u64::saturating_add)
 }
+
+/// Returns what a number may be, as a message says it: `3`, `at least 1` where 64 bits are the only
+/// bound, else `1 to 64`.
+#[must_use]
+pub fn range_text(least: i128, most: i128) -> String {
+    match () {
+        () if least == most => least.to_string(),
+        () if most >= i128::from(u64::MAX) => format!("at least {least}"),
+        () => format!("{least} to {most}"),
+    }
+}

@@ -16,7 +16,7 @@ mod takes_effect;
 mod time;
 mod visible;
 
-pub use count::{RowCount, total_of};
+pub use count::{RowCount, range_text, total_of};
 pub use hex::hex;
 pub use nearest::nearest;
 pub use parse::{ParseUnitError, parse_count, parse_duration, parse_size};

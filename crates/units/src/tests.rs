@@ -93,3 +93,10 @@ fn what_a_message_quotes_is_cut_at_a_letter() {
     assert_eq!(cut("Zürich", 2), "Zü.. (7 bytes)");
     assert!(cut(&"\0".repeat(1 << 20), 16).len() < 100);
 }
+
+#[test]
+fn a_range_says_no_more_than_it_bounds() {
+    assert_eq!(range_text(3, 3), "3");
+    assert_eq!(range_text(-1, 64), "-1 to 64");
+    assert_eq!(range_text(1, i128::from(u64::MAX)), "at least 1");
+}

@@ -208,10 +208,11 @@ fn push_directory(site: u64, directory: u64, page: &mut String) {
     }
 }
 
-/// A rank from 0 to below 2^`log2`: first the power of two that rank + 1 has,
-/// all alike, then a number of that many bits, all alike. Rank r so comes with
-/// a frequency within a factor of two of 1 / (r + 1): Zipf's law in steps,
-/// without logarithms, which libraries round differently.
+/// Draws a rank from 0 to below 2^`log2` by Zipf's law in steps: the frequency of rank r is within
+/// a factor of two of 1 / (r + 1).
+///
+/// It draws the highest bit of rank + 1, then the bits below it, both uniformly. Rejected:
+/// logarithms, because libraries round them differently.
 #[inline]
 fn rank(random: u64, log2: u32) -> u64 {
     let power = ((random >> 32) * u64::from(log2)) >> 32;

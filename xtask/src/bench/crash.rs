@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::Args;
 use crash_cycle::faults::{FAULTS, Fault, FaultTally, faulty};
 use crash_cycle::operation::{OPERATIONS, steps};
-use crash_cycle::{Base, LOG_KINDS, Tally, chain, every_request, kill, pair};
+use crash_cycle::{Base, LOG_KINDS, LogKind, Tally, chain, every_request, kill, pair};
 use std::io::{BufRead, BufReader, Lines};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -36,6 +36,9 @@ pub struct Options {
     /// All pairs of operations, each crashed at every request, besides.
     #[arg(long)]
     pairs: bool,
+    /// Log files that lie outside of the home, in place of all other kinds of logs.
+    #[arg(long)]
+    outside: bool,
     /// Runs on disks with a fault, so many of each kind of fault, besides.
     #[arg(long, default_value_t = 0)]
     faults: u64,
@@ -151,8 +154,12 @@ impl Drop for NamesItself {
 fn take_share(options: &Options, share: u64) {
     // Whoever waits for the line may be gone.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-    let bases = Base::of_each_kind();
-    let filled = if options.pairs { LOG_KINDS.map(Base::filled).into() } else { Vec::new() };
+    let bases = if options.outside { vec![Base::new(LogKind::Outside)] } else { Base::of_each_kind() };
+    let filled = match (options.pairs, options.outside) {
+        (false, _) => Vec::new(),
+        (true, false) => LOG_KINDS.map(Base::filled).into(),
+        (true, true) => vec![Base::filled(LogKind::Outside)],
+    };
     for (part, count) in Part::all(options) {
         let (mut sum, begin) = (Counts::default(), plumb_events::now());
         let twentieth = (count / options.processes / 20).max(1);

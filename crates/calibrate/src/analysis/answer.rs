@@ -10,9 +10,9 @@
 //! device                 none of these
 //! ```
 //!
-//! Limits: the first is a measurement, the others are suspicions: a disk that is as fast
-//! as a cache will be suspected. A layer that caches is named whatever it answered this time. A cache that holds the whole file from the start shows no
-//! difference at all; nothing inside the machine can see it.
+//! Limits: the first is a measurement, the others are suspicions. A disk as fast as a cache is
+//! suspected. A layer that caches is reported even if the disk below it answered. A cache that
+//! holds the whole file from the start shows no difference; nothing inside the machine can see it.
 
 use crate::measure::{Traffic, find};
 use crate::{
@@ -53,7 +53,7 @@ pub(crate) fn judge(results: &mut [TaskResult], device: &DeviceDescription) {
 }
 
 impl Answer {
-    /// What the device's counters say of a layer that caches says nothing of the disk below it.
+    /// Replaces the answer if a layer caches: its counters say nothing of the disk below it.
     fn unless_cached(self, caches: &[String]) -> Answer {
         match (self.source, caches) {
             (AnswerSource::Device | AnswerSource::HostCacheSuspected, [_, ..]) => {

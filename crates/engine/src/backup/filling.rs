@@ -9,6 +9,7 @@ use super::manifest::{MANIFEST, is_engine_name};
 use super::refused;
 use crate::EngineError;
 use crate::storage::control::FILE_NAME as CATALOG;
+use plumb_host::kind::what_is;
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_io::{DirectIo, Directory, Disk, EntryKind, File, IoError, OpenMode};
 use std::cell::RefCell;
@@ -35,14 +36,11 @@ impl Filling {
         let was_there = to.exists();
         require_empty(to)?;
         let directory = Arc::new(Directory::create(to)?);
-        let owner = Owner::of_directory(to).map_err(|error| match error.kind() {
-            ErrorKind::ResourceBusy => refused(
-                to,
-                format!(
-                    "{error}: a backup or a restore fills it; wait for its end, or name another directory"
-                ),
-            ),
-            _ => IoError::operation("mark", to, error).into(),
+        let owner = own(to).inspect_err(|_| {
+            if !was_there {
+                // One that another process has marked is not empty, and stays.
+                let _ = Disk::Kernel.remove_directory(to);
+            }
         })?;
         let disk = Disk::Held(Arc::clone(&directory));
         let filling = Filling {
@@ -128,6 +126,16 @@ impl Drop for Filling {
     }
 }
 
+fn own(to: &Path) -> Result<Owner, EngineError> {
+    Owner::of_directory(to).map_err(|error| match error.kind() {
+        ErrorKind::ResourceBusy => refused(
+            to,
+            format!("{error}: a backup or a restore fills it; wait for its end, or name another directory"),
+        ),
+        _ => IoError::operation("mark", to, error).into(),
+    })
+}
+
 /// Names in a directory and in those of one level below, each directory before what lies in it.
 fn inside(directory: &Directory) -> Result<Vec<PathBuf>, EngineError> {
     let mut names = Vec::new();
@@ -183,8 +191,14 @@ pub(super) fn require_apart(to: &Path, home: &Path) -> Result<(), EngineError> {
 
 /// Refuses a directory with something in it, unless a killed process has left it.
 pub(super) fn require_empty(to: &Path) -> Result<(), EngineError> {
-    if !to.exists() {
-        return Ok(());
+    if !to.is_dir() {
+        return match what_is(to) {
+            None => Ok(()),
+            Some(found) => {
+                let why = format!("it is {found}, expected an empty directory or none; name another one");
+                Err(refused(to, why))
+            }
+        };
     }
     let found = inside(&Directory::open(to)?)?;
     let known = [("a backup stands there", MANIFEST), ("a database stands there", CATALOG)];

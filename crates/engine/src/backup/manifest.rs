@@ -6,6 +6,7 @@ use crate::database_id::DatabaseId;
 use crate::redo::recovery;
 use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
 use crate::storage::tablespace::Purpose;
+use plumb_host::kind::what_is;
 use plumb_io::{Directory, Disk};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,7 +50,11 @@ pub fn manifest(from: &Path) -> Result<Manifest, EngineError> {
 }
 
 pub(super) fn missing(from: &Path) -> EngineError {
-    let why = format!("it has no {MANIFEST}, and so is no whole backup");
+    let why = match what_is(from).filter(|_| !from.is_dir()) {
+        Some(found) => format!("it is {found}, expected the directory of a backup"),
+        None if from.is_dir() => format!("it has no {MANIFEST}, and so is no whole backup"),
+        None => "there is no such directory".to_string(),
+    };
     refused(from, format!("{why}: name a directory that `plumb backup` has written"))
 }
 

@@ -312,7 +312,7 @@ impl Opening<'_> {
                 path: path.to_path_buf(),
                 bytes: Bytes(bytes),
                 control: self.home.join(FILE_NAME),
-                error,
+                error: Box::new(error),
             },
             error => error,
         }

@@ -172,7 +172,8 @@ impl Checkpoint {
         })?;
         if newest.database != database {
             let (found, expected) = (newest.database, database);
-            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
+            let (what, path) = ("control block of the log", path.to_path_buf());
+            return Err(EngineError::OtherDatabase { what, path, found, expected });
         }
         newest.require_bounds(path)?;
         Ok(newest)

@@ -35,7 +35,7 @@ use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::block::LSN_MOST;
 use crc_fast::CrcAlgorithm;
-use plumb_units::Lsn;
+use plumb_units::{Lsn, range_text};
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
@@ -71,10 +71,9 @@ pub(super) fn require(
     if range.contains(&found) {
         return Ok(());
     }
-    let (least, most) = range.into_inner();
-    let why = format!(
-        "{part}: {field}: found {found}, expected {least} to {most}; restore the database from a copy"
-    );
+    let expected = range_text(i128::from(*range.start()), i128::from(*range.end()));
+    let why =
+        format!("{part}: {field}: found {found}, expected {expected}; restore the database from a copy");
     Err(EngineError::Log { path: path.to_path_buf(), why })
 }
 
@@ -159,7 +158,8 @@ impl FileHeader {
         }
         let found = DatabaseId(u128::from(number(bytes, 24)) << 64 | u128::from(number(bytes, 16)));
         if found != database {
-            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected: database });
+            let (what, path) = ("log file", path.to_path_buf());
+            return Err(EngineError::OtherDatabase { what, path, found, expected: database });
         }
         let header = FileHeader {
             database,

@@ -707,7 +707,7 @@ impl LogHome<'_> {
     ) -> Result<LogFile, EngineError> {
         let unused = FileHeader::unused(self.database, number);
         let mut found: Vec<Option<(Arc<File>, Option<FileHeader>)>> = Vec::new();
-        let mut first_why = None;
+        let (mut first_why, mut others) = (None, Vec::new());
         for member in 1..=checkpoint.members {
             let path = self.path(number, member);
             let opened = match self.open_member(&path, checkpoint.file_bytes)? {
@@ -731,6 +731,7 @@ impl LogHome<'_> {
                     continue;
                 }
             }
+            others.extend(header.filter(|header| header.number != number).map(|found| (member, found)));
             found.push(Some((opened, header.filter(|header| header.number == number))));
         }
         let worth = |(file, header): &&(Arc<File>, Option<FileHeader>)| {
@@ -743,6 +744,7 @@ impl LogHome<'_> {
             let why = format!("{wrong}; restore it from a copy of the database made when it was closed");
             return Err(EngineError::Log { path, why });
         };
+        self.require_own(number, found.iter().flatten().count(), &others)?;
         let (bytes, owner) = (source.length()?, self.owner(checkpoint.epochs.now));
         let mut opened = Vec::new();
         for (member, found) in (1..).zip(found) {
@@ -764,6 +766,26 @@ impl LogHome<'_> {
         }
         let header = header.unwrap_or(unused);
         Ok(LogFile { members: opened, header, bytes, usage: Usage::Free, archived: true })
+    }
+
+    /// Refuses a log file whose members, `members` in number, are all those of other log files: one
+    /// alone is made again from the other member.
+    fn require_own(
+        &self,
+        number: u32,
+        members: usize,
+        others: &[(u32, FileHeader)],
+    ) -> Result<(), EngineError> {
+        let Some((member, FileHeader { number: found, .. })) = others.last() else { return Ok(()) };
+        if others.len() < members {
+            return Ok(());
+        }
+        let why = format!(
+            "it is log file {found} of this database, expected log file {number}; name it {}, where it belongs: if \
+             the two were swapped, swap them back",
+            self.path(*found, *member).display()
+        );
+        Err(EngineError::Log { path: self.path(number, *member), why })
     }
 }
 

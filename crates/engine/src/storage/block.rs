@@ -20,7 +20,7 @@
 
 use super::layout::{self, Misfit};
 use crate::EngineError;
-use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
+use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn, range_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -113,10 +113,8 @@ impl LsnRange {
 
 impl fmt::Display for LsnRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.first == self.last {
-            true => write!(f, "number {}", self.first),
-            false => write!(f, "numbers {} to {}", self.first, self.last),
-        }
+        let ending = if self.first == self.last { "" } else { "s" };
+        write!(f, "number{ending} {}", range_text(i128::from(self.first), i128::from(self.last)))
     }
 }
 

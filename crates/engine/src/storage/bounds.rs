@@ -18,7 +18,7 @@ use super::control::{
 use super::tablespace::Purpose;
 use plumb_types::Schema;
 use plumb_types::row::VALUE_BYTES_MAX;
-use plumb_units::BlockSize;
+use plumb_units::{BlockSize, range_text};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -33,7 +33,7 @@ const INTEGERS: RangeInclusive<i64> = -(1 << 56)..=1 << 56;
 const HEIGHT_MOST: u64 = 33;
 
 /// Refuses a field outside of its range.
-fn within<T: PartialOrd + Display>(
+fn within<T: Copy + PartialOrd + Display + TryInto<i128>>(
     field: impl Display,
     found: T,
     range: RangeInclusive<T>,
@@ -41,7 +41,8 @@ fn within<T: PartialOrd + Display>(
     if range.contains(&found) {
         return Ok(());
     }
-    Err(format!("{field}: found {found}, expected {} to {}", range.start(), range.end()))
+    let [least, most] = [*range.start(), *range.end()].map(|end| end.try_into().unwrap_or(i128::MAX));
+    Err(format!("{field}: found {found}, expected {}", range_text(least, most)))
 }
 
 impl Catalog {
@@ -271,7 +272,7 @@ impl<'c> Spaces<'c> {
         let blocks = index.extents[0].extent.blocks;
         self.extents(Purpose::Indx, &index.extents, taken)?;
         // A header, and a root behind it.
-        within("blocks of the first extent", blocks, 2..=u32::MAX)?;
+        within("blocks of the first extent", u64::from(blocks), 2..=u64::MAX)?;
         made_once(index.created, created)
     }
 }

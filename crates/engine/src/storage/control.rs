@@ -18,6 +18,7 @@ use crate::database_id::DatabaseId;
 use crate::storage::block::{BlockKind, Expected, LsnRange};
 use crate::storage::log_places::LogPlaces;
 use crate::storage::tablespace::{Extent, Purpose};
+use plumb_host::owner::MARK;
 use plumb_io::{Disk, IoError};
 use plumb_types::{ColumnType, DigitCode, Schema, leading_word};
 use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn, cut, path_text};
@@ -505,10 +506,16 @@ impl Catalog {
         };
         let Some(bytes) = disk.read_small(&path)? else {
             return match stray_data_file(home) {
+                Some(_) if home.join(MARK).exists() => {
+                    Err(EngineError::HalfRestored { home: home.to_path_buf() })
+                }
                 Some(file) => Err(EngineError::NoControlFile { home: home.to_path_buf(), file }),
                 None => Ok(None),
             };
         };
+        if bytes.is_empty() {
+            return Err(refuse("it is empty".to_string()));
+        }
         let text = String::from_utf8_lossy(&bytes);
         let (sum, document) = text.split_once('\n').unwrap_or((&text, ""));
         let expected = format!("{:08x}", checksum(document));

@@ -6,6 +6,7 @@
 
 use crate::EngineError;
 use crate::access::Access;
+use crate::error::DATA_FILE;
 use crate::storage::header::{self, FileHeader, Found};
 use crate::storage::tablespace::Purpose;
 use plumb_events::Cancel;
@@ -134,7 +135,7 @@ impl DataFile {
         let (file, locked) = session.wait(Event::DiskFileOperations, open)?;
         if !locked {
             let holder = "another process".to_string();
-            return Err(EngineError::InUse { what: "data file", path: path.to_path_buf(), holder });
+            return Err(EngineError::InUse { what: DATA_FILE, path: path.to_path_buf(), holder });
         }
         let (grown, failed) = (AtomicBool::new(false), Mutex::default());
         Ok(DataFile {

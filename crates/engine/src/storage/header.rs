@@ -24,6 +24,7 @@
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
+use crate::error::DATA_FILE;
 use crate::storage::block::{self, BlockKind, Content, Expected, LsnRange};
 use crate::storage::tablespace::Purpose;
 use plumb_host::regular::open_regular;
@@ -201,7 +202,8 @@ impl FileHeader {
         // A file of another database may well have another number: say the former.
         if whole && database != self.database.0 {
             let (found, expected) = (DatabaseId(database), self.database);
-            return Err(EngineError::OtherDatabase { path: path.to_path_buf(), found, expected });
+            let (what, path) = (DATA_FILE, path.to_path_buf());
+            return Err(EngineError::OtherDatabase { what, path, found, expected });
         }
         verified?;
         let purpose =

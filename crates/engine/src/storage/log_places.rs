@@ -7,6 +7,7 @@
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
+use plumb_host::kind::what_is;
 use plumb_units::path_text;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
@@ -40,17 +41,13 @@ impl LogPlaces {
     /// is not there.
     pub(crate) fn of(settings: &Settings) -> Result<LogPlaces, EngineError> {
         let path = |setting| PathBuf::from(settings.word(setting));
-        let places = LogPlaces { first: path(Setting::LogPath), second: path(Setting::LogMirrorPath) };
         for setting in [Setting::LogPath, Setting::LogMirrorPath] {
-            let directory = path(setting);
-            if directory.is_absolute() && !directory.is_dir() {
-                return Err(EngineError::Contradiction {
-                    first: format!("{}={}", setting.row().name, directory.display()),
-                    second: "a new log".to_string(),
-                    why: "there is no such directory; make it first, or name another one".to_string(),
-                });
+            let path = path(setting);
+            if let Err(why) = require_place(&path) {
+                return Err(EngineError::LogPlace { setting: setting.row().name, path, why });
             }
         }
+        let places = LogPlaces { first: path(Setting::LogPath), second: path(Setting::LogMirrorPath) };
         places.require_valid().map_err(|why| EngineError::Contradiction {
             first: format!("log_path={}", settings.word(Setting::LogPath)),
             second: format!("log_mirror_path={}", settings.word(Setting::LogMirrorPath)),
@@ -102,5 +99,22 @@ impl LogPlaces {
             false => format!("redo{number:02}.log"),
         };
         self.directory(home, member).join(name)
+    }
+}
+
+/// Refuses a directory outside of the database's that is not there, and a relative path that has
+/// several names.
+fn require_place(path: &Path) -> Result<(), String> {
+    if path.is_absolute() {
+        return match what_is(path).filter(|_| !path.is_dir()) {
+            Some(found) => Err(format!("it is {found}, expected a directory; name another one")),
+            None if path.is_dir() => Ok(()),
+            None => Err("there is no such directory; make it first, or name another one".to_string()),
+        };
+    }
+    let is_name = path.components().all(|part| matches!(part, Component::Normal(_)));
+    match is_name && path.components().count() <= 1 {
+        true => Ok(()),
+        false => Err("expected an absolute path, or the name of a directory in the database's".to_string()),
     }
 }

@@ -246,7 +246,7 @@ fn a_load_survives_a_full_disk() {
                 text.starts_with("write of ") && text.contains(".dbf failed: No space left on device"),
                 "{text}"
             );
-            assert!(text.ends_with("free some space or choose another --path"), "{text}");
+            assert!(text.ends_with("free some space, or choose a place on another file system"), "{text}");
             memory_disk(&instance).plan_faults(Faults::default());
             assert_nothing_half_made(Work::Load, &instance);
         }

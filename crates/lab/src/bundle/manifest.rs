@@ -6,7 +6,7 @@ use super::{
 };
 use crate::LabError;
 use plumb_host::owner::MARK;
-use plumb_io::Directory;
+use plumb_io::{Directory, cure};
 use plumb_record::outside;
 use plumb_units::hex;
 use sha2::{Digest, Sha256};
@@ -80,10 +80,14 @@ impl Manifest {
         let text = text.map_err(|source| LabError::BundleRead {
             path: path.clone(),
             why: format!(
-                "{source}; {}",
-                bundles_below(directory).unwrap_or_else(|| {
-                    "name the directory of a study's bundle; those of runs and calibrations have no checksums".to_string()
-                })
+                "{source}{}",
+                cure(
+                    &source,
+                    &path,
+                    bundles_below(directory).as_deref().unwrap_or(
+                        "name the directory of a study's bundle; those of runs and calibrations have no checksums"
+                    )
+                )
             ),
         })?;
         let entry = |line: &str| {

@@ -89,8 +89,9 @@ impl Bundle {
         environment: Environment,
     ) -> Result<Bundle, LabError> {
         let path = reservation.directory();
-        let directory = Directory::open(path).map_err(|error| not_written(path, error))?;
-        directory.make_directory(RUNS).map_err(|error| not_written(&path.join(RUNS), error))?;
+        let not_begun = |error| refused(path, source_of(error));
+        let directory = Directory::open(path).map_err(not_begun)?;
+        directory.make_directory(RUNS).map_err(not_begun)?;
         let mut bundle = Bundle {
             directory,
             manifest: Manifest::default(),
@@ -98,11 +99,24 @@ impl Bundle {
             is_new: true,
             reservation,
         };
-        bundle.write(STUDY, &plan.study.to_toml())?;
-        let environment = json(&bundle.contents.environment)?;
-        bundle.write(ENVIRONMENT, &environment)?;
-        bundle.write(ORDER, &json(&OrderFile::of(plan))?)?;
-        Ok(bundle)
+        match bundle.begin(plan) {
+            Ok(()) => Ok(bundle),
+            Err(error) => {
+                bundle.discard();
+                // Nothing is there that a study could go on from.
+                Err(match error {
+                    LabError::BundleWrite { path, source } => refused(&path, source),
+                    error => error,
+                })
+            }
+        }
+    }
+
+    fn begin(&mut self, plan: &Plan) -> Result<(), LabError> {
+        self.write(STUDY, &plan.study.to_toml())?;
+        let environment = json(&self.contents.environment)?;
+        self.write(ENVIRONMENT, &environment)?;
+        self.write(ORDER, &json(&OrderFile::of(plan))?)
     }
 
     /// Opens one to write into it. Nothing in it changes yet, but that it has this process's mark.

@@ -37,7 +37,7 @@ pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathB
 pub fn text(path: &Path) -> Result<String, LabError> {
     outside::text(path).map_err(|error| LabError::BundleRead {
         path: path.to_path_buf(),
-        why: format!("{error}; {}", cure(path)),
+        why: format!("{error}{}", plumb_io::cure(&error, path, &cure(path))),
     })
 }
 

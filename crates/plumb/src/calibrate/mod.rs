@@ -142,7 +142,7 @@ fn options(arguments: &Calibrate, begin: Moment) -> Options {
 
 fn failure(error: &CalibrateError, interrupt: &Interrupt) -> Failure {
     match error {
-        CalibrateError::Cancelled => Failure::run(interrupt.message()),
+        CalibrateError::Cancelled => interrupt.failure(),
         CalibrateError::Option { option, value, range } => {
             Failure::usage(format!("--{} {value} is not possible: {range}", option.replace('_', "-")))
         }

@@ -40,7 +40,9 @@ pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
     let home = database::home_in(&arguments.path)?;
     let session = Recorder::new().session(Role::User);
     let cancel = interrupt.cancel();
-    let restore = || backup::restore(&session, &cancel, &arguments.from, &home);
+    // A message names files of it by paths that hold wherever they are read.
+    let from = arguments.from.canonicalize().unwrap_or_else(|_| arguments.from.clone());
+    let restore = || backup::restore(&session, &cancel, &from, &home);
     let copied = interrupt.whole_or_nothing(&home, restore)?;
     said("verified and restored to", &home.display().to_string(), &copied)
 }

@@ -46,7 +46,7 @@ pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     watch.stage(&Stage::Verify { recorder: &instance.recorder, blocks: blocks_in_use(&instance) });
     for table in &tables {
         let found = check::examine_table(&instance, table).map_err(|error| match error {
-            EngineError::Interrupted => Failure::run(interrupt.message()),
+            EngineError::Interrupted => interrupt.failure(),
             error => Failure::from(error),
         })?;
         report.table(table, &found)?;

@@ -4,6 +4,7 @@ use crate::arguments::Clean;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
+use plumb_io::cure;
 use plumb_lab::orphans::{self, End, Orphan};
 use plumb_lab::place;
 use plumb_units::Bytes;
@@ -39,9 +40,13 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
         let (path, bytes, end) = (shown(&orphan.path), orphan.bytes, orphan.end());
         let stays = orphan.remove().map_err(|error| match end {
             End::PutBack => Failure::run(error.to_string()),
-            End::Removed => Failure::run(format!(
-                "cannot remove {path}: {error}; give this user the right to, or remove it by hand"
-            )),
+            End::Removed => {
+                let by_hand = "give this user the right to, or remove it by hand";
+                Failure::run(format!(
+                    "cannot remove {path}: {error}{}",
+                    cure(&error, Path::new(&path), by_hand)
+                ))
+            }
         })?;
         if stays.is_none() {
             freed.0 += bytes.0;

@@ -74,7 +74,7 @@ pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
             interrupt.begin_reading();
             arguments
                 .format
-                .write(&rows, &arguments.path, &interrupt, &mut file.file)
+                .write(&rows, &arguments.path, &interrupt, &mut file)
                 .and_then(|count| file.finish().map(|()| count))
                 .and_then(|count| {
                     output::print(&format!("{}: {}\n", path.display(), output::counted(count, "row")))
@@ -85,11 +85,7 @@ pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
 }
 
 fn cannot_go_on(failure: Failure, interrupt: &Interrupt) -> Failure {
-    if failure.message == EngineError::Interrupted.to_string() {
-        Failure::run(interrupt.message())
-    } else {
-        failure
-    }
+    if failure.message == EngineError::Interrupted.to_string() { interrupt.failure() } else { failure }
 }
 
 /// Shows the first rows in columns.
@@ -380,10 +376,9 @@ impl NewFile {
         name.push(".unfinished");
         let unfinished = PathBuf::from(name);
         let refused = |error: io::Error| {
-            Failure::run(format!(
-                "cannot make {}: {error}; name a file in a directory that may be written",
-                path.display()
-            ))
+            let elsewhere = "name a file in a directory that may be written";
+            let cure = plumb_io::cure(&error, path, elsewhere);
+            Failure::run(format!("cannot make {}: {error}{cure}", path.display()))
         };
         if fs::symlink_metadata(&unfinished).is_ok() {
             return Err(EngineError::Unfinished { path: unfinished }.into());
@@ -396,10 +391,26 @@ impl NewFile {
     fn finish(mut self) -> Result<(), Failure> {
         let named = self.file.sync_all().and_then(|()| fs::rename(&self.unfinished, &self.path));
         self.finished = named.is_ok();
-        named.map_err(|error| Failure::run(format!("cannot finish {}: {error}", self.path.display())))?;
+        named.map_err(|error| {
+            let cure = plumb_io::cure(&error, &self.path, "name a file in a directory that may be written");
+            Failure::run(format!("cannot finish {}: {error}{cure}", self.path.display()))
+        })?;
         // A name is durable with its directory.
         let around = self.path.parent().unwrap_or(Path::new(""));
         Ok(Disk::Kernel.sync_directory(around).map_err(EngineError::from)?)
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| {
+            let cure = plumb_io::cure(&error, &self.unfinished, "name a file on another file system");
+            io::Error::new(error.kind(), format!("{error}{cure}"))
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 

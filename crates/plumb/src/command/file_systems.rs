@@ -76,25 +76,30 @@ impl Required {
         });
         let made = made.collect::<Result<Vec<_>, _>>();
         match cancel.check() {
-            Err(_) => Err(Failure::run(interrupt.message())),
+            Err(_) => Err(interrupt.failure()),
             Ok(()) => Ok(made?),
         }
     }
 
     /// Returns an error without the advice to go on where there is nothing to go on with.
     pub fn without_resume(&self, error: Failure) -> Failure {
-        if self.kinds.is_empty() {
+        if !self.are_made() {
             return error;
         }
         let again = "its file systems are removed, so study again with a --budget";
         Failure { message: error.message.replace("go on with --resume and a --budget", again), ..error }
     }
 
+    /// True if there are some, without which an interrupted study cannot go on.
+    pub fn are_made(&self) -> bool {
+        !self.kinds.is_empty()
+    }
+
     /// What an interrupted study of this bundle says: without its file systems it cannot go on.
     pub fn interrupted(&self, bundle: &str) -> String {
-        match self.kinds.is_empty() {
-            true => format!("interrupted; `plumb study --resume {bundle}` goes on"),
-            false => format!(
+        match self.are_made() {
+            false => format!("interrupted; `plumb study --resume {bundle}` goes on"),
+            true => format!(
                 "interrupted; its file systems are removed, so it cannot go on; `plumb report {bundle} --end` gives its verdicts"
             ),
         }

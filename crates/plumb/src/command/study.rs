@@ -100,10 +100,11 @@ pub(super) fn one(
         Ok(stop) => stop,
         Err(error) => return Err(given_up(bundle, file_systems.without_resume(error), interrupt)),
     };
-    let context = report::publish(&mut bundle, plumb_pages::study::rendered)?;
+    let kept = |error| Failure { resumable: interrupt.is_resumable(), ..Failure::from(error) };
+    let context = report::publish(&mut bundle, plumb_pages::study::rendered).map_err(kept)?;
     drop(bundle);
     match stop {
-        Stop::Interrupted => Err(Failure::run(interrupt.message())),
+        Stop::Interrupted => Err(interrupt.failure()),
         _ => Ok((context, directory)),
     }
 }
@@ -129,8 +130,8 @@ fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
         return error;
     }
     match interrupt.cancel().check() {
-        Err(_) => Failure::run(interrupt.message()),
-        Ok(()) => error,
+        Err(_) => interrupt.failure(),
+        Ok(()) => Failure { resumable: interrupt.is_resumable(), ..error },
     }
 }
 
@@ -144,6 +145,9 @@ fn to_its_end(
     interrupt.reserved(bundle.reservation());
     let named = command_line::quoted(&bundle.directory().display().to_string());
     interrupt.say(file_systems.interrupted(&named));
+    if !file_systems.are_made() {
+        interrupt.leaves_resumable();
+    }
     Ok(execution::execute(bundle, target, budget, &interrupt.cancel(), progress)?)
 }
 
@@ -156,7 +160,7 @@ fn sized(
     (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
 ) -> Result<(Plan, Option<Nanos>), Failure> {
     let found = pilot::pilot(target, &plan, sought, &interrupt.cancel(), progress)?;
-    let pilot = found.ok_or_else(|| Failure::run(interrupt.message()))?;
+    let pilot = found.ok_or_else(|| interrupt.failure())?;
     output::remark(&format!("{pilot}\n"));
     let options = PlanOptions { blocks: Some(pilot.blocks), rows: None };
     let (until, seed) = (plan.until, plan.schedule.seed);
@@ -194,8 +198,10 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<study::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
     if is_file {
-        let text = outside::text(file)
-            .map_err(|error| Failure::run(format!("cannot read the study {name}: {error}")))?;
+        let text = outside::text(file).map_err(|error| {
+            let cure = plumb_io::cure(&error, file, "name a study's file that may be read");
+            Failure::run(format!("cannot read the study {name}: {error}{cure}"))
+        })?;
         return Ok(study::parse(name, &places::named(&text, paths)?, KINDS).map_err(LabError::from)?);
     }
     let Some((file, text)) = catalog::text(name) else {

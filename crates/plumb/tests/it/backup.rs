@@ -46,9 +46,10 @@ fn a_damaged_backup_and_one_over_a_database_are_refused_in_one_line() {
     bytes[100_000] ^= 1;
     fs::write(&path, bytes).expect("written");
     fs::create_dir(at.join("other")).expect("a directory");
+    let real = at.canonicalize().expect("there");
     let (code, says) = refused(at, ["restore", "copy", "--path", "other"]);
     assert!(
-        says.starts_with("copy/users01.dbf: it is damaged: ")
+        says.starts_with(&format!("{}/copy/users01.dbf: it is damaged: ", real.display()))
             && says.ends_with("; nothing was restored: restore from another backup"),
         "{code} {says}"
     );
@@ -134,4 +135,68 @@ fn an_interrupted_restore_leaves_nothing_and_says_so() {
     );
     assert_eq!(ended.status.code(), Some(130));
     assert_eq!(names(&at.join("other")), Vec::<String>::new());
+}
+
+#[test]
+fn a_place_that_is_no_directory_is_called_what_it_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    fs::write(at.join("t.csv"), "id\n1\n").expect("a file");
+    fine(at, ["load", "t.csv", "--table", "t"]);
+    std::os::unix::fs::symlink("nowhere", at.join("dangling")).expect("a link");
+    assert!(Command::new("mkfifo").arg(at.join("pipe")).status().expect("mkfifo").success());
+    let before = names(at);
+    for (name, what) in
+        [("dangling", "a symbolic link that leads nowhere"), ("pipe", "a pipe"), ("t.csv", "a file")]
+    {
+        let commands: [(&[&str], String); 6] = [
+            (&["backup", name], format!("{name}: it is {what}, expected an empty directory or none")),
+            (&["restore", name], format!("it is {what}, expected the directory of a backup")),
+            (&["run", "large-sort", "--rows", "9", "--bundle", name], format!("; {name} is {what}")),
+            (&["calibrate", "--bundle", name], format!("; {name} is {what}")),
+            (&["verify", name], format!("; {name} is {what}, expected a directory")),
+            (&["check", "--path", name], format!("--path {name}: it is {what}, expected a directory")),
+        ];
+        for (command, expected) in commands {
+            let (code, line) = refused(at, command);
+            assert_eq!(code, 1, "{line}");
+            assert!(line.contains(&expected), "{command:?}: {line}");
+        }
+        assert_eq!(names(at), before);
+    }
+}
+
+#[test]
+fn what_a_killed_restore_left_is_restored_again_or_cleaned() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    fs::write(at.join("t.csv"), "id\n1\n").expect("a file");
+    fine(at, ["load", "t.csv", "--table", "t"]);
+    fine(at, ["backup", "copy"]);
+    let home = at.join("plumb.db");
+    fs::remove_file(home.join("control.json")).expect("not there yet");
+    let (code, line) = refused(at, ["check"]);
+    assert_eq!(code, 5, "{line}");
+    assert!(line.contains("has no control file, but there is"), "{line}");
+    // The same sentence ends every command in the same way.
+    let load: &[&str] = &["load", "t.csv", "--table", "u"];
+    for command in [load, &["backup", "other"], &["index", "t", "id"]] {
+        assert_eq!(refused(at, command), (5, line.clone()), "{command:?}");
+    }
+    for of_database in ["lock", "control.json.reserve"] {
+        fs::remove_file(home.join(of_database)).expect("a restore makes none");
+    }
+    fs::write(home.join("plumb-owner"), "plumb 4194305 started 1\n").expect("a mark");
+    for command in [load, &["check"]] {
+        let ended = crate::program::plumb(at, command);
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        let line = ended.stderr.lines().last().expect("a line");
+        assert!(line.contains("restore again, or remove it by `plumb clean --path "), "{line}");
+    }
+    fine(at, ["restore", "copy"]);
+    fine(at, ["check"]);
+    fs::write(home.join("control.json"), "").expect("emptied");
+    let (code, line) = refused(at, ["check"]);
+    assert_eq!(code, 5, "{line}");
+    assert!(line.contains("control.json: it is empty; restore it from a copy"), "{line}");
 }

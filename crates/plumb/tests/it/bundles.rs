@@ -214,3 +214,28 @@ fn a_list_finds_a_run_by_what_was_asked_of_it_and_shows_what_ended_early() {
     assert!(found[0]["says"].as_str().is_some_and(|says| says.contains("are needed there")), "{found:?}");
     assert_eq!(fine(here, ["list", "bundles", "--where", "nothing has this"]), "none of 3 rows has that\n");
 }
+
+/// The text of a message is not what decides it: the first one advises to resume another study.
+#[test]
+fn an_early_end_is_noted_unless_the_study_can_go_on_from_its_bundle() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    for made in ["plumb-reports", "taken"] {
+        fs::create_dir(here.join(made)).expect("a directory");
+    }
+    fs::write(here.join("taken/study.toml"), "").expect("a file");
+    let noted = || fs::read_to_string(here.join("plumb-reports/ended-early.jsonl")).unwrap_or_default();
+    let (_, line) = refused(here, ["study", "redo-direct", "--bundle", "taken"]);
+    assert!(line.contains("`plumb study --resume taken`"), "{line}");
+    assert!(noted().lines().count() == 1 && noted().contains("\"kind\":\"study\""), "{}", noted());
+
+    let mut study = command(here);
+    study.args(["study", "--command", "sleep 0.1{x}", "--factor", "x=1,2", "--bundle", "b"]);
+    let child = study.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for(&here.join("b/runs/0001.json"));
+    signal("INT", child.id());
+    let ended = end_of(child);
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert!(stderr.contains("`plumb study --resume b` goes on"), "{stderr}");
+    assert_eq!(noted().lines().count(), 1, "{}", noted());
+}

@@ -421,3 +421,97 @@ fn what_the_database_refuses_is_refused_before_the_file_is_read() {
     let (_, line) = refused(directory.path(), ["load", "missing.csv", "--table", "t_name_ix"]);
     assert!(line.starts_with("index T_NAME_IX exists already"), "{line}");
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_no_fault_of_direct_io() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    database(directory.path(), 10);
+    let file = directory.path().join("plumb.db/temp01.dbf");
+    fs::remove_file(&file).expect("there");
+    assert!(Command::new("mkfifo").arg(&file).status().expect("mkfifo").success());
+    let (code, line) = refused(directory.path(), ["drop", "t"]);
+    assert_eq!(code, 1);
+    assert!(line.contains("temp01.dbf: it is a pipe, expected a regular file"), "{line}");
+}
+
+#[test]
+fn a_name_that_is_too_long_while_a_file_is_made_says_so() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    database(directory.path(), 10);
+    let name = "x".repeat(252);
+    let before = names(directory.path());
+    let sort: &[&str] = &["sort", "t.csv", &name];
+    for command in [sort, &["export", "t", "--output", &name]] {
+        let (code, line) = refused(directory.path(), command);
+        assert_eq!(code, 1, "{line}");
+        assert!(
+            line.contains("a name has at most 255 bytes, ") && line.ends_with("choose a shorter one"),
+            "{line}"
+        );
+        assert_eq!(names(directory.path()), before);
+    }
+    fine(directory.path(), ["backup", &name]);
+    fine(directory.path(), ["check"]);
+    fine(directory.path(), ["run", "large-sort", "--rows", "1000", "--bundle", &name.replace('x', "y")]);
+}
+
+#[test]
+fn log_files_in_each_others_places_are_named_and_no_table_is_to_be_dropped() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("t.csv"), "id\n1\n").expect("a file");
+    for home in ["one", "two"] {
+        fs::create_dir(here.join(home)).expect("a directory");
+        let small = ["--set", "log_file_size=1M", "--set", "log_buffer=256K"];
+        let load = ["load", "t.csv", "--table", "t", "--conventional", "--path", home];
+        fine(here, load.into_iter().chain(small));
+    }
+    let log = |home: &str, number: u32| here.join(format!("{home}/plumb.db/redo0{number}.log"));
+    let swap = |one: &Path, other: &Path| {
+        fs::rename(one, here.join("aside")).expect("moved");
+        fs::rename(other, one).expect("moved");
+        fs::rename(here.join("aside"), other).expect("moved");
+    };
+    swap(&log("one", 1), &log("two", 1));
+    let (code, line) = refused(here, ["backup", "copy", "--path", "one"]);
+    assert_eq!(code, 5, "{line}");
+    assert!(line.starts_with("log file ") && line.contains(" belongs to database "), "{line}");
+    assert!(line.contains("if the two were swapped, swap them back") && !line.contains("drop"), "{line}");
+    swap(&log("one", 1), &log("two", 1));
+    fine(here, ["check", "--path", "one"]);
+
+    swap(&log("one", 1), &log("one", 2));
+    let (code, line) = refused(here, ["backup", "copy", "--path", "one"]);
+    assert_eq!(code, 1, "{line}");
+    assert!(
+        line.contains("redo02.log: it is log file 1 of this database, expected log file 2; name it "),
+        "{line}"
+    );
+    assert!(line.contains("redo01.log, where it belongs: if the two were swapped"), "{line}");
+    swap(&log("one", 1), &log("one", 2));
+    fine(here, ["check", "--path", "one"]);
+}
+
+#[test]
+fn a_place_for_log_files_that_cannot_be_is_named_by_its_own_setting() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("t.csv"), "id\n1\n").expect("a file");
+    let load = ["load", "t.csv", "--table", "t", "--conventional", "--set"];
+    for (set, expected) in [
+        ("log_path=../up", "log_path=../up: expected an absolute path, or the name of a directory"),
+        ("log_mirror_path=a/b", "log_mirror_path=a/b: expected an absolute path, or the name"),
+        ("log_path=/no/such", "log_path=/no/such: there is no such directory; make it first"),
+        ("log_path=/dev/null", "log_path=/dev/null: it is a device, expected a directory"),
+    ] {
+        let ended = plumb(here, load.iter().chain([&set]));
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.starts_with(&format!("plumb: {expected}")), "{}", ended.stderr);
+    }
+    let run = ["run", "redo", "--rows", "1000", "--set", "log_path=/no/such"];
+    let (_, line) = refused(here, run);
+    assert_eq!(
+        line,
+        "--set log_path /no/such: there is no such directory; make it first, or name another one"
+    );
+}

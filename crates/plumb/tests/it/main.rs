@@ -22,6 +22,7 @@
 //! - `trace`: every request of a run, printed from its bundle.
 //! - `backup`: backups there and back.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
+//! - `full_disk`: commands on a file system without room.
 //! - `memory_files`: overlayfs and tmpfs, whose page cache says nothing of a device.
 //! - `limits`: fewer threads, rings and less memory than asked for.
 //! - `texts`: help, lists and every error message, as snapshots.
@@ -37,6 +38,7 @@ mod export;
 mod factors;
 mod faults;
 mod foreign_text;
+mod full_disk;
 mod large_sort;
 mod limits;
 mod memory_files;

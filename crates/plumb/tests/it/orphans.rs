@@ -96,14 +96,64 @@ fn what_a_killed_backup_or_restore_left_goes_and_a_whole_one_stays() {
     let cleaned = fine(here, ["clean"]);
     assert!(cleaned.contains("./copy") && !cleaned.contains("stays"), "{cleaned}");
     assert_eq!(names(here), Vec::<String>::new(), "{cleaned}");
-    for whole in ["backup.json", "control.json", "notes.txt", "mirror/mine"] {
+    for whole in ["backup.json", "control.json"] {
         left(&[whole]);
         assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n", "{whole}");
-        assert_eq!(names(&here.join("copy")).len(), if whole.contains('/') { 6 } else { 7 }, "{whole}");
+        assert_eq!(names(&here.join("copy")).len(), 7, "{whole}");
+    }
+    for mine in ["notes.txt", "mirror/mine"] {
+        left(&[mine]);
+        let said = fine(here, ["clean"]);
+        assert!(said.contains(&format!("stays: plumb did not make ./copy/{mine}\n")), "{said}");
+        assert_eq!(names(&here.join("copy")).len(), if mine.contains('/') { 6 } else { 7 }, "{mine}");
     }
     left(&[]);
     symlink(here, here.join("copy/users02.dbf")).expect("a link");
-    assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n");
+    let said = fine(here, ["clean"]);
+    assert!(said.contains("stays: plumb did not make ./copy/users02.dbf\n"), "{said}");
+    assert_eq!(names(&here.join("copy")).len(), 7);
+}
+
+/// A run has a directory in every place that its settings and arguments name.
+#[test]
+fn what_a_killed_run_left_in_other_places_is_found_by_its_control_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let here = directory.path().canonicalize().expect("there");
+    for place in ["home", "log", "data"] {
+        fs::create_dir(here.join(place)).expect("a directory");
+    }
+    let log = format!("log_path={}", here.join("log").display());
+    let run = [
+        "run",
+        "redo",
+        "--rows",
+        "3000",
+        "--json",
+        "--keep",
+        "--path",
+        "home",
+        "--temp-path",
+        "temp",
+        "--set",
+    ];
+    fine(&here, run.iter().chain([&log.as_str()]));
+    let name = names(&here.join("home")).into_iter().next().expect("the run's directory");
+    let home = here.join("home").join(&name);
+    let places = ["home", "log", "data"].map(|place| here.join(place).join(&name));
+    let mark = |place: &Path, text: &str| fs::write(place.join("plumb-owner"), text).expect("a mark");
+    places.iter().for_each(|place| mark(place, "plumb 4194305 started 1\n"));
+    // The same name and another process, or none: it stays.
+    mark(&places[2], "plumb 4194305 started 2\n");
+    let dry = fine(&here, ["clean", "--dry-run", "--path", "home"]);
+    assert!(dry.contains(&format!("home/{name}")), "{dry}");
+    assert!(dry.contains(&places[1].display().to_string()), "{dry}");
+    assert!(!dry.contains(&places[2].display().to_string()), "{dry}");
+    mark(&places[2], "plumb 4194305 started 1\n");
+    fs::write(places[1].join("notes.txt"), "kept").expect("a file");
+    let said = fine(&here, ["clean", "--path", "home"]);
+    assert!(said.contains("stays: plumb did not make "), "{said}");
+    assert!(!home.exists() && !places[2].exists(), "{said}");
+    assert_eq!(names(&places[1]).iter().filter(|name| name.starts_with("redo")).count(), 3, "{said}");
 }
 
 #[test]

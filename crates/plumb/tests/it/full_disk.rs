@@ -1,0 +1,74 @@
+//! Commands on a file system that is full: one line with a cure for that, and nothing left. Where
+//! none may be mounted the test says so and ends.
+
+use crate::program::{fine, names, refused};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A file system in memory, gone when this is dropped.
+struct Mounted(tempfile::TempDir);
+
+impl Mounted {
+    fn new() -> Option<Mounted> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=12M", "tmpfs"]).arg(directory.path()).stderr(Stdio::null());
+        match mount.status().is_ok_and(|status| status.success()) {
+            true => Some(Mounted(directory)),
+            false => {
+                println!("skipped: no file system may be mounted here");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+/// Takes what is free, to the last block.
+fn fill(directory: &Path) {
+    let filler = directory.join("filler");
+    let mut filler = File::options().create(true).append(true).open(filler).expect("a file");
+    for bytes in [1 << 16, 512] {
+        while filler.write_all(&vec![0; bytes]).is_ok() {}
+    }
+}
+
+#[test]
+fn what_is_refused_on_a_full_disk_says_so_and_leaves_nothing() {
+    let Some(mounted) = Mounted::new() else { return };
+    let here = mounted.0.path();
+    fs::write(here.join("t.csv"), "id\n1\n2\n").expect("a file");
+    fine(here, ["load", "t.csv", "--table", "t"]);
+    fill(here);
+    let before = names(here);
+    let commands: [&[&str]; 7] = [
+        &["backup", "copy"],
+        &["export", "t", "--output", "out.csv"],
+        &["run", "large-sort", "--rows", "1000", "--bundle", "b"],
+        &["run", "large-sort", "--rows", "1000"],
+        &["study", "redo-direct", "--rows", "1000", "--bundle", "b"],
+        &["calibrate", "--bundle", "b"],
+        &["sort", "t.csv", "sorted"],
+    ];
+    for command in commands {
+        // A command may have given up the reserve of the control file.
+        fill(here);
+        let (code, line) = refused(here, command);
+        assert_eq!(code, 1, "{line}");
+        assert!(line.contains("free some space"), "{command:?}: {line}");
+        for other in ["right", "may write", "may be written", "--rows", "--path", "--bundle"] {
+            assert!(!line.contains(other), "{command:?}: {other} is no cure: {line}");
+        }
+        assert_eq!(names(here), before, "{command:?}: {line}");
+    }
+    fs::remove_file(here.join("filler")).expect("room again");
+    assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n");
+    fine(here, ["backup", "copy"]);
+}
