@@ -132,8 +132,8 @@ fn what_a_killed_run_left_in_other_places_is_found_by_its_control_file() {
         "--keep",
         "--path",
         "home",
-        "--temp-path",
-        "temp",
+        "--data-path",
+        "data",
         "--set",
     ];
     fine(&here, run.iter().chain([&log.as_str()]));
