@@ -161,7 +161,7 @@ pub enum EngineError {
     /// A log file outside the home that another copy of the database has gone on with.
     #[error("redo log {}: the log was continued by another copy of the database, which was then in {}, and what it committed is not in this copy, {}; put that copy back, or restore a backup", path.display(), last.display(), home.display())]
     Continued {
-        /// The log file.
+        /// The log file outside the home.
         path: PathBuf,
         /// The directory of the copy that wrote it last.
         last: PathBuf,
@@ -179,13 +179,13 @@ pub enum EngineError {
     /// There is no room for a file that is made again with the length of the control file.
     #[error("data file {} is to have {bytes} by control file {}, and its disk has not so much left: {error}; free some space there, or restore the control file from a copy if that length is wrong", path.display(), control.display())]
     NoRoom {
-        /// The data file.
+        /// The data file that would be made again.
         path: PathBuf,
-        /// The length.
+        /// The length that it is to have.
         bytes: Bytes,
-        /// The control file.
+        /// The control file that gives the length.
         control: PathBuf,
-        /// The system's report.
+        /// The system's report of the room left.
         error: Box<IoError>,
     },
     /// A file of the home that a copy of the home could reach too.

@@ -6,7 +6,7 @@
 //!
 //! A [`Quota`] is a limit of our own, so that a test hits one at a place of its choice.
 
-use crate::kernel::status_field;
+use crate::kernel::{Host, status_field};
 use crate::roots::{Roots, names};
 use plumb_units::{Bytes, Nanos};
 use rustix::io::Errno;
@@ -220,7 +220,7 @@ pub fn locked(needed: Bytes, held: Bytes) -> (String, String) {
 /// Returns the bytes that this process may lock in all; `None`: no limit.
 #[must_use]
 pub fn lockable() -> Option<u64> {
-    let host = crate::kernel::read(&Roots::real());
+    let host = Host::this();
     host.memlock_soft.filter(|_| !host.memlock_exempt).map(|bytes| bytes.0)
 }
 

@@ -159,9 +159,8 @@ impl Drop for Owner {
     }
 }
 
-/// The mark of a dead process, if this file is one and may be acted on. While the file that is
-/// given is open, nobody
-/// takes the mark over.
+/// Returns the mark of a dead process, if this file is one and may be acted on. While the returned
+/// file is open, no process takes the mark over.
 #[must_use]
 pub fn abandoned(mark: &Path) -> Option<File> {
     let file = open(File::options().read(true), mark).ok()?;

@@ -6,7 +6,7 @@ use crate::{
     Operation, Request, describe_device,
 };
 use plumb_events::{Event, IoStream, Recorder, Role, SessionKind, Statistic};
-use plumb_host::device::{RingPart, RingSetup};
+use plumb_host::device::{IoUringSupport, RingPart, RingSetup};
 use plumb_host::limits::{Quota, Quotas};
 use plumb_host::readings;
 use std::path::Path;
@@ -239,6 +239,11 @@ fn a_ring_of_one_request_takes_a_linked_pair() {
 fn a_set_up_is_done_or_refused_and_a_disk_that_cannot_be_polled_says_so() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let description = describe_device(directory.path()).expect("a description");
+    if let IoUringSupport::Yes { features, file_read, .. } = &description.io_uring {
+        assert!(features.contains(&"nodrop"));
+        assert!(file_read);
+    }
+    assert_eq!(directory.path().read_dir().expect("a directory").count(), 0, "the probe leaves nothing");
     for setup in RingSetup::ALL {
         let refusal = description.io_uring.refusal(RingPart::Setup(setup));
         if setup != RingSetup::CompletionPolling {

@@ -110,11 +110,16 @@ pub enum LabError {
     },
     /// A budget without room for a block that counts, as the first runs show.
     #[error(
-        "--budget {:.1} s is not enough for a block that counts: {} of {runs} runs (warm-up and block) took {:.1} s; go on with \
-         --resume and a --budget of {:.0} s or more{}",
+        "--budget {:.1} s is not enough for a block that counts: {} of {runs} runs (warm-up and block) took {:.1} s; {} of {:.0} s \
+         or more{}",
         budget.seconds(),
         made,
         spent.seconds(),
+        if *resumable {
+            "go on with --resume and a --budget"
+        } else {
+            "its file systems are removed, so study again with a --budget"
+        },
         needed.seconds().ceil(),
         fewer(*rows)
     )]
@@ -131,6 +136,8 @@ pub enum LabError {
         spent: Nanos,
         /// What all of them take.
         needed: Nanos,
+        /// False if the study made file systems of its own, which are gone.
+        resumable: bool,
     },
     /// Arms of a study that come to the same on this machine.
     #[error(

@@ -110,9 +110,15 @@ fn require_time(plan: &Plan, budget: Option<Nanos>, prepared: Nanos, spent: Nano
     let runs = 2 * plan.schedule.slots();
     let needed = Nanos(prepared.0.saturating_add(spent.0.saturating_mul(runs as u64)));
     match budget {
-        Some(budget) if needed > budget => {
-            Err(LabError::BudgetSpent { budget, made: 1, runs, rows: plan.study.rows_asked(), spent, needed })
-        }
+        Some(budget) if needed > budget => Err(LabError::BudgetSpent {
+            budget,
+            made: 1,
+            runs,
+            rows: plan.study.rows_asked(),
+            spent,
+            needed,
+            resumable: true,
+        }),
         _ => Ok(()),
     }
 }
@@ -120,7 +126,15 @@ fn require_time(plan: &Plan, budget: Option<Nanos>, prepared: Nanos, spent: Nano
 fn budget_spent(plan: &Plan, budget: Nanos, spent: Nanos, made: usize) -> LabError {
     let runs = made.max(2 * plan.schedule.slots());
     let needed = Nanos(spent.0 / made.max(1) as u64 * runs as u64);
-    LabError::BudgetSpent { budget, made, runs, rows: plan.study.rows_asked(), spent, needed }
+    LabError::BudgetSpent {
+        budget,
+        made,
+        runs,
+        rows: plan.study.rows_asked(),
+        spent,
+        needed,
+        resumable: true,
+    }
 }
 
 struct Execution<'a> {

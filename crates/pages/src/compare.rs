@@ -12,7 +12,7 @@ mod io;
 use super::run::device_facts;
 use super::tone_of;
 use plumb_lab::compare::{
-    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, is_quotient, median, samples,
+    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, is_quotient, samples,
 };
 use plumb_lab::vocabulary::Figure;
 use plumb_record::{Record, RunState};
@@ -299,7 +299,7 @@ fn figures(comparison: &Comparison, group: Group, titles: [&str; 3], print: impl
             let mut cells = cells![&sample.name];
             let values = [sample.first, sample.second];
             cells.extend(values.into_iter().zip(known).map(|(values, is_known)| match is_known {
-                true => print(median(values)),
+                true => print(plumb_proof::median(&values)),
                 false => Cell::default(),
             }));
             let difference = comparison.difference(group, &sample.name);

@@ -63,5 +63,12 @@ fn tone_of_standing(standing: Option<Standing>) -> Tone {
     }
 }
 
+/// Returns a section as the text of its document has it, without blanks at the ends of lines.
+#[cfg(test)]
+fn section_text(section: &plumb_report::Section, document: &Document) -> String {
+    let lines = text::render_section(section, document);
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod browser;

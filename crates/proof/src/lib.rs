@@ -50,3 +50,4 @@ pub mod synthetic;
 pub mod verdict;
 
 pub use error::ProofError;
+pub use summary::median;

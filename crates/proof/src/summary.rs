@@ -14,8 +14,9 @@ pub(crate) fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
 
-/// Median of a list; 0 of nothing.
-pub(crate) fn median(values: &[f64]) -> f64 {
+/// Returns the median of a list, between its two middle values; 0 of nothing.
+#[must_use]
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     match sorted.len() {

@@ -19,7 +19,7 @@ pub(crate) struct Claim<'a> {
     pub(crate) disk: &'a Disk,
     /// The directory as it was named.
     pub(crate) home: &'a Path,
-    /// The same without links.
+    /// The directory with all links resolved.
     pub(crate) canonical: &'a Path,
     pub(crate) database: DatabaseId,
     /// The epochs of its control block.

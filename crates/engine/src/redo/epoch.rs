@@ -61,9 +61,9 @@ pub struct Epochs {
 /// The standing of a member by its epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It is this directory's.
+    /// It has an epoch of this directory.
     Own,
-    /// It missed openings.
+    /// It missed openings, and is made again.
     Behind,
     /// Another copy has gone on with it.
     Continued,

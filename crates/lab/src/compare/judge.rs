@@ -22,6 +22,7 @@ use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::log_ratio;
 use plumb_proof::family::{self, Advice, Asks, Looks, Place, Question};
 use plumb_proof::interval::Interval;
+use plumb_proof::median;
 use plumb_proof::multiple::{Outcome as Proved, Step, single_step};
 use plumb_proof::order;
 use plumb_proof::randomisation::{fewest_blocks, interval, tails};
@@ -227,13 +228,6 @@ fn apart(sample: &Sample) -> Difference {
 fn chance_of_no_overlap(n: usize, m: usize) -> f64 {
     let choices: f64 = (1..=n).map(|index| (m + index) as f64 / index as f64).product();
     2.0 / choices
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (low, high) = (sorted.len().saturating_sub(1) / 2, sorted.len() / 2);
-    sorted.get(low).zip(sorted.get(high)).map_or(0.0, |(low, high)| (low + high) / 2.0)
 }
 
 /// The verdict on a measure by which no claim of the study compares these two; none where it has no test.

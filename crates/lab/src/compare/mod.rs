@@ -23,6 +23,7 @@ use crate::LabError;
 use crate::analysis::result::Why;
 use crate::analysis::why;
 use crate::vocabulary::{Kinds, Measure};
+use plumb_proof::median;
 use plumb_proof::verdict::Verdict;
 use plumb_record::Record;
 use plumb_record::operation::operations;
@@ -291,7 +292,7 @@ impl Period {
     /// Returns the median of a figure of its runs.
     #[must_use]
     pub fn median(&self, of: impl Fn(&Record) -> f64) -> f64 {
-        median(self.runs.iter().map(of).collect())
+        median(&self.runs.iter().map(of).collect::<Vec<_>>())
     }
 
     /// True if any of its runs has a figure.
@@ -371,17 +372,6 @@ impl Comparison {
     #[must_use]
     pub fn difference(&self, group: Group, name: &str) -> Option<&Difference> {
         self.differences.iter().find(|found| found.group == group && found.name == name)
-    }
-}
-
-/// Returns the middle of some values; 0 of none.
-#[must_use]
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
-    match (values.get(low), values.get(high)) {
-        (Some(low), Some(high)) => (low + high) / 2.0,
-        _ => 0.0,
     }
 }
 

@@ -250,11 +250,10 @@ fn every_figure_of_either_side_is_a_sample() {
     assert_eq!((free.first.as_slice(), free.second.as_slice()), (&[0.47][..], &[0.0][..]));
 }
 
-/// A section as text.
+/// The section of this name, as text.
 fn section_text(comparison: &Comparison, id: &str) -> String {
     let section = sections(comparison).into_iter().find(|section| section.id == id).expect("it");
-    let lines = text::render_section(&section, &document(comparison));
-    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+    crate::section_text(&section, &document(comparison))
 }
 
 #[test]

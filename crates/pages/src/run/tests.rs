@@ -2,7 +2,7 @@
 
 use super::fixture::{empty, large_sort};
 use super::{document, sections};
-use crate::browser;
+use crate::{browser, section_text};
 use plumb_events::LatencyHistogram;
 use plumb_record::{
     Beside, Circumstance, DeviceLimits, DeviceSample, DeviceTally, Fact, Held, Phase, Receipt, Record,
@@ -41,9 +41,8 @@ fn invalid() -> Record {
 fn text_sections_read_like_an_awr_report() {
     let record = large_sort();
     for section in sections(&record) {
-        let lines = text::render_section(&section, &document(&record));
-        let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
-        insta::assert_snapshot!(format!("text_{}", section.id), lines.join("\n"));
+        let shown = section_text(&section, &document(&record));
+        insta::assert_snapshot!(format!("text_{}", section.id), shown);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::fixture::{parallel_sort, troubled, unborn};
 use super::why::{Part, Parts};
 use super::{WIDTH, document, sections, summary as screen};
-use crate::browser;
+use crate::{browser, section_text};
 use plumb_lab::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, EndsNanos, WhyPart};
 use plumb_lab::compare::COMPARE_SCHEMA_VERSION;
 use plumb_lab::vocabulary::{Figure, Measure};
@@ -26,9 +26,8 @@ fn hostile() -> Analysis {
 fn text_sections_read_from_the_answer_downwards() {
     let study = parallel_sort();
     for section in sections(&study) {
-        let lines = text::render_section(&section, &document(&study));
-        let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
-        insta::assert_snapshot!(format!("study_text_{}", section.id), lines.join("\n"));
+        let shown = section_text(&section, &document(&study));
+        insta::assert_snapshot!(format!("study_text_{}", section.id), shown);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::arguments::Study;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use plumb_lab::LabError;
 use plumb_lab::bundle::STUDY;
 use plumb_lab::loops::{self, FILE_SYSTEMS, FileSystem, LoopMount};
 use plumb_lab::study::catalog;
@@ -81,13 +82,13 @@ impl Required {
         }
     }
 
-    /// Returns an error without the advice to go on where there is nothing to go on with.
-    pub fn without_resume(&self, error: Failure) -> Failure {
-        if !self.are_made() {
-            return error;
+    /// Returns an error of the study, which advises to go on only where there is something to go on
+    /// with.
+    pub fn without_resume(&self, mut error: LabError) -> LabError {
+        if let LabError::BudgetSpent { resumable, .. } = &mut error {
+            *resumable = !self.are_made();
         }
-        let again = "its file systems are removed, so study again with a --budget";
-        Failure { message: error.message.replace("go on with --resume and a --budget", again), ..error }
+        error
     }
 
     /// True if there are some, without which an interrupted study cannot go on.
@@ -109,7 +110,6 @@ impl Required {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_lab::LabError;
     use plumb_units::{Nanos, RowCount};
 
     #[test]
@@ -122,19 +122,12 @@ mod tests {
         let spent = || {
             let seconds = |seconds: u64| Nanos(seconds * 1_000_000_000);
             let (budget, spent, needed) = (seconds(180), seconds(16), seconds(306));
-            Failure::from(LabError::BudgetSpent {
-                budget,
-                made: 1,
-                runs: 18,
-                rows: RowCount(0),
-                spent,
-                needed,
-            })
+            let (rows, resumable) = (RowCount(0), true);
+            LabError::BudgetSpent { budget, made: 1, runs: 18, rows, spent, needed, resumable }
         };
-        assert!(
-            of("").without_resume(spent()).message.contains("go on with --resume and a --budget of 306 s")
-        );
-        let own = of("\"@xfs\"").without_resume(spent()).message;
+        let plain = of("").without_resume(spent()).to_string();
+        assert!(plain.contains("go on with --resume and a --budget of 306 s"), "{plain}");
+        let own = of("\"@xfs\"").without_resume(spent()).to_string();
         assert!(!own.contains("--resume") && own.contains("study again with a --budget of 306 s"), "{own}");
     }
 }

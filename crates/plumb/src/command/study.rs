@@ -98,7 +98,7 @@ pub(super) fn one(
     drop(watch);
     let stop = match ended {
         Ok(stop) => stop,
-        Err(error) => return Err(given_up(bundle, file_systems.without_resume(error), interrupt)),
+        Err(error) => return Err(given_up(bundle, error, interrupt)),
     };
     let kept = |error| Failure { resumable: interrupt.is_resumable(), ..Failure::from(error) };
     let context = report::publish(&mut bundle, plumb_pages::study::rendered).map_err(kept)?;
@@ -148,7 +148,8 @@ fn to_its_end(
     if !file_systems.are_made() {
         interrupt.leaves_resumable();
     }
-    Ok(execution::execute(bundle, target, budget, &interrupt.cancel(), progress)?)
+    execution::execute(bundle, target, budget, &interrupt.cancel(), progress)
+        .map_err(|error| file_systems.without_resume(error).into())
 }
 
 /// The plan with the blocks that a pilot of its reference says, and what is left of the budget; what

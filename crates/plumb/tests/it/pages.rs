@@ -208,8 +208,8 @@ impl Place {
         let ended = run.output().expect("it starts");
         let _ = fs::remove_dir_all(here.join("archive")).and_then(|()| fs::create_dir(here.join("archive")));
         let said = String::from_utf8_lossy(&ended.stderr);
-        // A run beside others may be INVALID: a receipt of times contradicts what it was asked. A short
-        // calibration is IN DOUBT.
+        // On a busy machine a receipt of times may contradict its setting, so that a run is INVALID.
+        // A short calibration is IN DOUBT.
         let is_doubted =
             matches!((verb.as_str(), ended.status.code()), ("run", Some(5)) | ("calibrate", Some(4)));
         assert!(is_doubted || ended.status.success(), "plumb {}: {said}", words.join(" "));
