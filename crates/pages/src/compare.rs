@@ -11,14 +11,14 @@ mod io;
 
 use super::run::device_facts;
 use super::tone_of;
-use plumb_lab::compare::{
-    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, is_quotient, samples,
-};
-use plumb_lab::vocabulary::Figure;
 use plumb_record::{Record, RunState};
 use plumb_report::format::{Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
 use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
 use plumb_report::{Block, Document, Section, State, Summary, cells, text};
+use plumb_study::compare::{
+    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, is_quotient, samples,
+};
+use plumb_study::vocabulary::Figure;
 use std::collections::BTreeMap;
 
 /// What the report of a comparison says.

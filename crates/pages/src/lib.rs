@@ -10,11 +10,11 @@ pub mod info;
 pub mod run;
 pub mod study;
 
-use plumb_lab::bundle::REPORTS;
 use plumb_proof::verdict::{Standing, Verdict};
 use plumb_record::{RunState, Validity};
 use plumb_report::table::Tone;
 use plumb_report::{Document, html, text};
+use plumb_study::bundle::REPORTS;
 
 /// Returns a report of any kind as the files of a bundle: name and text.
 #[must_use]

@@ -8,13 +8,13 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 use plumb_events::clock;
-use plumb_lab::bundle::{Reservation, write_over};
-use plumb_lab::orphans::REPORTS;
 use plumb_pages::rendered;
 use plumb_record::calendar::Moment;
 use plumb_record::trace::{self, RunTrace};
 use plumb_record::{BESIDE, FILE, FIO_JOB, Record};
 use plumb_report::Document;
+use plumb_run::orphans::REPORTS;
+use plumb_study::bundle::{Reservation, write_over};
 use std::path::{Path, PathBuf};
 
 /// Reserves the directory that was named, or else one in `plumb-reports` of this name and the time, if

@@ -11,7 +11,7 @@ use crate::command::bundles;
 use clap::{Arg, Command, CommandFactory};
 use plumb_engine::Setting;
 use plumb_engine::settings::Domain;
-use plumb_lab::study::catalog;
+use plumb_study::definition::catalog;
 use plumb_workload::{Decides, Takes, WORKLOADS};
 use std::path::Path;
 

@@ -11,8 +11,9 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
 use plumb_events::Session;
-use plumb_lab::place::{make_directory, require_directory, require_space};
-use plumb_lab::settings;
+use plumb_io::named_directory;
+use plumb_run::place::require_space;
+use plumb_run::settings;
 use plumb_units::{BlockSize, Bytes, RowCount};
 use std::cell::Cell;
 use std::fs;
@@ -118,7 +119,7 @@ impl<'a> Target<'a> {
         let instance = exists.then(|| open(path, settings.clone(), interrupt)).transpose()?;
         if !exists {
             require_space(&plumb_io::describe_device(path)?, first_bytes(&settings) + SPARE_BYTES)?;
-            if make_directory("--path", path, &home)? {
+            if named_directory::make("--path", path, &home)? {
                 // This only tested the right to make it.
                 let _ = fs::remove_dir(&home);
             }
@@ -165,7 +166,7 @@ impl<'a> Target<'a> {
 
     fn create(&mut self) -> Result<Instance, Failure> {
         let sizes = InitialSizes { users: ONE_EXTENT, temp: ONE_EXTENT, indx: ONE_EXTENT };
-        self.directory_is_ours = make_directory("--path", self.path, &self.home)?;
+        self.directory_is_ours = named_directory::make("--path", self.path, &self.home)?;
         self.temporary.set(true);
         if self.directory_is_ours {
             self.interrupt.temporary(self.home.clone());
@@ -205,7 +206,7 @@ fn first_bytes(settings: &Settings) -> u64 {
 /// The database in a directory, or the directory itself where it is one: what
 /// `plumb run --keep` left.
 pub fn home_in(path: &Path) -> Result<PathBuf, Failure> {
-    let directory = require_directory("--path", path)?;
+    let directory = named_directory::require("--path", path)?;
     let is_home = directory.join(FILE_NAME).exists();
     Ok(if is_home { directory } else { directory.join(PERSISTENT) })
 }

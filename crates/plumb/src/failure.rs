@@ -4,9 +4,11 @@ use crate::outcome::Outcome;
 use plumb_engine::EngineError;
 use plumb_host::device::DeviceError;
 use plumb_io::IoError;
-use plumb_lab::LabError;
-use plumb_lab::stored::StoredError;
+use plumb_io::named_directory::NamedDirectoryError;
 use plumb_record::RecordError;
+use plumb_run::RunError;
+use plumb_run::stored::StoredError;
+use plumb_study::StudyError;
 use plumb_workload::CsvError;
 
 /// What is printed after `plumb: `, and the exit code.
@@ -87,18 +89,37 @@ impl From<EngineError> for Failure {
     }
 }
 
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Failure {
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
         match error {
-            LabError::Engine(error) => Failure::from(error),
-            LabError::Study(_)
-            | LabError::Plan { .. }
-            | LabError::Budget { .. }
-            | LabError::OneTreatment { .. }
-            | LabError::Sides { .. } => Failure::usage(error.to_string()),
-            LabError::Tampered { .. } => Failure::finding(error.to_string()),
+            RunError::Engine(error) => Failure::from(error),
+            RunError::Study(error) => Failure::from(error),
             other => Failure::run(other.to_string()),
         }
+    }
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Failure {
+        match error {
+            StudyError::Target(error) => match error.downcast::<RunError>() {
+                Ok(error) => Failure::from(*error),
+                Err(error) => Failure::run(error.to_string()),
+            },
+            StudyError::File(_)
+            | StudyError::Plan { .. }
+            | StudyError::Budget { .. }
+            | StudyError::OneTreatment { .. }
+            | StudyError::Sides { .. } => Failure::usage(error.to_string()),
+            StudyError::Tampered { .. } => Failure::finding(error.to_string()),
+            other => Failure::run(other.to_string()),
+        }
+    }
+}
+
+impl From<NamedDirectoryError> for Failure {
+    fn from(error: NamedDirectoryError) -> Failure {
+        Failure::run(error.to_string())
     }
 }
 

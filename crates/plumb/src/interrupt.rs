@@ -17,7 +17,7 @@ use plumb_engine::EngineError;
 use plumb_events::Cancel;
 use plumb_events::{locked, now};
 use plumb_io::IoError;
-use plumb_lab::bundle::Reservation;
+use plumb_study::bundle::Reservation;
 use plumb_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         // The watchdog removes what is temporary and ends the program.
         std::thread::park();
     }
-    plumb_lab::left().iter().for_each(|why| output::remark(&format!("{why}\n")));
+    plumb_run::left().iter().for_each(|why| output::remark(&format!("{why}\n")));
     match ended {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {

@@ -1,6 +1,6 @@
 //! How the program ends: one table, from which exit codes and the help follow.
 
-use plumb_lab::analysis::result::Standing;
+use plumb_study::analysis::result::Standing;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_events::{Event, Recorder, Snapshot, Statistic, clock, locked};
-use plumb_lab::{Observer, Stage};
+use plumb_study::{Observer, Stage};
 use plumb_units::{Bytes, Nanos, RowCount, visible};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

@@ -7,11 +7,11 @@ use crate::outcome::Outcome;
 use crate::progress::{Audience, ProgressObserver, Watch};
 use crate::{bundle, command_line, output, settings};
 use plumb_engine::{EngineError, Setting};
-use plumb_lab::LabError;
-use plumb_lab::bundle::Reservation;
-use plumb_lab::place::Places;
-use plumb_lab::workload::{self, Ran, Request};
 use plumb_record::{Record, RunState};
+use plumb_run::RunError;
+use plumb_run::place::Places;
+use plumb_run::workload::{self, Ran, Request};
+use plumb_study::bundle::Reservation;
 use plumb_units::visible;
 use plumb_workload::slob::SLOB;
 use plumb_workload::slob_conf::{self, SlobConf};
@@ -90,12 +90,12 @@ fn work(arguments: &Run) -> Result<(Work, Origins), Failure> {
 }
 
 /// The error of a run with where the parameters that it is about were given, if that was in a file.
-fn with_origins(error: LabError, origins: &Origins) -> Failure {
+fn with_origins(error: RunError, origins: &Origins) -> Failure {
     let sides = match &error {
-        LabError::Engine(EngineError::Contradiction { first, second, .. }) => {
+        RunError::Engine(EngineError::Contradiction { first, second, .. }) => {
             [first, second].map(|side| side.split('=').next().unwrap_or_default()).to_vec()
         }
-        LabError::NoRoom { .. } => vec!["scale"],
+        RunError::NoRoom { .. } => vec!["scale"],
         _ => Vec::new(),
     };
     let places: Vec<&str> =

@@ -1,12 +1,12 @@
 //! The kinds of targets: one row each.
 
-use plumb_lab::LabError;
-use plumb_lab::study::Study;
-use plumb_lab::target::child::Runner;
-use plumb_lab::target::command::{CommandTarget, Commands};
-use plumb_lab::target::embedded::{Embedded, Engine};
-use plumb_lab::target::{Opening, Target};
-use plumb_lab::vocabulary::{Kinds, TargetKind};
+use plumb_run::embedded::{Embedded, Engine};
+use plumb_study::StudyError;
+use plumb_study::definition::Study;
+use plumb_study::targets::child::Runner;
+use plumb_study::targets::command::{CommandTarget, Commands};
+use plumb_study::targets::{Opening, Target};
+use plumb_study::vocabulary::{Kinds, TargetKind};
 
 /// What study files may name; the first is meant where one names none.
 pub const KINDS: &Kinds = &[&Engine, &Commands];
@@ -18,7 +18,7 @@ pub const RUNNERS: &[&dyn Runner] = &[&Engine, &Commands];
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn open<'a>(study: &Study, opening: Opening<'a>) -> Result<Box<dyn Target + 'a>, LabError> {
+pub fn open<'a>(study: &Study, opening: Opening<'a>) -> Result<Box<dyn Target + 'a>, StudyError> {
     Ok(match study.vocabulary.target() == Commands.name() {
         true => Box::new(CommandTarget::open(study, opening)?),
         false => Box::new(Embedded::open(study, opening)?),

@@ -2,8 +2,8 @@
 
 use plumb_events::clock::wall;
 use plumb_host::device;
-use plumb_lab::host;
 use plumb_record::calendar::Moment;
+use plumb_study::machine;
 use plumb_units::Bytes;
 use std::path::Path;
 use std::thread;
@@ -17,7 +17,7 @@ pub(super) struct Machine {
 impl Machine {
     /// Reads what the kernel tells.
     pub(super) fn describe(directory: &Path) -> Machine {
-        let host = host::describe();
+        let host = machine::describe();
         let load = load();
         let mut lines = vec![
             format!("{} processors, {}", host.cpus, host.cpu_model),
@@ -45,7 +45,7 @@ pub(super) fn load_average() -> String {
 }
 
 fn load() -> String {
-    host::load_average().map_or("unknown".to_string(), |load| load.to_string())
+    machine::load_average().map_or("unknown".to_string(), |load| load.to_string())
 }
 
 /// The day, as documents state it.

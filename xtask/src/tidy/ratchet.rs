@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn each_rule_finds_its_breach() {
-        let path = "crates/lab/src/x.rs";
+        let path = "crates/run/src/x.rs";
         let wide = format!("/// {}\npub fn f() {{}}\n", "word ".repeat(21));
         assert_eq!(found(path, &wide), ["width 1: 109 columns"]);
         assert_eq!(
@@ -358,23 +358,23 @@ mod tests {
     fn two_crates_do_not_name_their_types_alike() {
         let sources = [
             parsed("crates/io/src/x.rs", "pub struct File;"),
-            parsed("crates/lab/src/x.rs", "pub struct File; struct Own;"),
+            parsed("crates/run/src/x.rs", "pub struct File; struct Own;"),
         ];
         let what = names(&sources).into_iter().map(|(_, path, _, what)| (path, what)).collect::<Vec<_>>();
         let other = "File is a public type of crates/io/src/x.rs too";
-        assert_eq!(what, [("crates/lab/src/x.rs".to_string(), other.to_string())]);
+        assert_eq!(what, [("crates/run/src/x.rs".to_string(), other.to_string())]);
     }
 
     #[test]
     fn counts_may_shrink_and_not_grow() {
         let root = tempfile::tempdir().expect("a directory");
         fs::create_dir_all(root.path().join("xtask/src/tidy")).expect("a directory");
-        let source = |count: usize| parsed("crates/lab/src/x.rs", &"fn f(a: (u8, u8)) {}\n".repeat(count));
+        let source = |count: usize| parsed("crates/run/src/x.rs", &"fn f(a: (u8, u8)) {}\n".repeat(count));
         shrink(root.path(), &[source(2)]).expect("written");
         assert!(check(root.path(), &[source(2)]).is_empty());
         let more = check(root.path(), &[source(3)]);
         assert!(
-            more[0].starts_with("crates/lab/src/x.rs:1: tuple: 3 found, expected 2: line 1: f takes"),
+            more[0].starts_with("crates/run/src/x.rs:1: tuple: 3 found, expected 2: line 1: f takes"),
             "{more:?}"
         );
         let fewer = check(root.path(), &[source(1)]);

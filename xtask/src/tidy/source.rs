@@ -165,7 +165,7 @@ mod tests {
             ["1: 81 lines and no header that says what the file is"]
         );
         assert_eq!(complaints(&format!("// {}\n", UNFINISHED[0])).len(), 1);
-        assert_eq!(check(&parsed("crates/lab/src/util.rs", "")), ["1: util names nothing"]);
+        assert_eq!(check(&parsed("crates/run/src/util.rs", "")), ["1: util names nothing"]);
     }
 
     #[test]

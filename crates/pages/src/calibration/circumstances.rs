@@ -2,11 +2,11 @@
 
 use crate::run::device_facts;
 use plumb_calibrate::Calibration;
-use plumb_lab::provenance::Provenance;
 use plumb_report::Section;
 use plumb_report::format::{Count, Duration, Figure, Size};
 use plumb_report::plot::short_bytes;
 use plumb_report::table::Facts;
+use plumb_study::provenance::Provenance;
 
 pub(super) fn environment(calibration: &Calibration, provenance: &Provenance) -> Section {
     let environment = &calibration.environment;

@@ -9,8 +9,8 @@ use plumb_calibrate::{
 };
 use plumb_events::LatencyHistogram;
 use plumb_io::{DirectIo, MethodKind};
-use plumb_lab::provenance::Provenance;
 use plumb_record::Host;
+use plumb_study::provenance::Provenance;
 use plumb_units::{Bytes, Nanos};
 
 /// Nine repeats within half a per cent.
@@ -19,7 +19,6 @@ fn steady(median: f64) -> Estimate {
     Estimate::of(&(0..9).map(repeat).collect::<Vec<f64>>(), 0.1).expect("nine")
 }
 
-/// Three repeats that disagree.
 fn shaky(median: f64) -> Estimate {
     Estimate::of(&[median * 0.8, median, median * 1.1], 0.1).expect("three")
 }
@@ -41,7 +40,6 @@ pub(super) fn provenance() -> Provenance {
     }
 }
 
-/// The calibration.
 pub(super) fn normal() -> Calibration {
     Calibration {
         schema_version: SCHEMA_VERSION,

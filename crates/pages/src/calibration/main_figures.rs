@@ -27,7 +27,6 @@ pub(super) fn headline(calibration: &Calibration) -> Vec<Headline> {
     first.map(of).collect()
 }
 
-/// All of them.
 pub(super) fn figures(calibration: &Calibration) -> Section {
     let mut table = Table::new(vec![
         Column::text("Figure"),

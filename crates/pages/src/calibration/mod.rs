@@ -25,10 +25,10 @@ mod transfers;
 pub use comparison::against;
 
 use plumb_calibrate::{Calibration, Estimate, Interval, TaskResult};
-use plumb_lab::provenance::Provenance;
 use plumb_report::format::grouped;
 use plumb_report::table::{Cell, Tone};
 use plumb_report::{Document, Section, text};
+use plumb_study::provenance::Provenance;
 
 /// What a calibration's report says.
 #[must_use]

@@ -28,7 +28,6 @@ pub(super) fn read_cost(calibration: &Calibration) -> Option<Section> {
     Some(section.drawings(vec![Drawing::Plot(plot(cost))]).table(table(cost)))
 }
 
-/// The line's time, microseconds.
 fn fitted(cost: &ReadCost, bytes: f64) -> f64 {
     cost.start_micros.median + bytes / (cost.mb_per_second.median * Bytes::M as f64) * 1e6
 }

@@ -2,12 +2,12 @@
 
 use super::{test_cells, test_columns};
 use crate::run::{TopEvent, top_events};
-use plumb_lab::compare::{Comparison, Group, Period, names};
 use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Average, Count, Percent, Reading, Seconds, SparsePercent};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, short_micros};
 use plumb_report::table::{Cell, Column, Table};
 use plumb_report::{Drawing, Section, cells};
+use plumb_study::compare::{Comparison, Group, Period, names};
 use plumb_units::total_of;
 
 /// Events whose histograms are laid over each other.

@@ -1,8 +1,8 @@
 //! The difference as a sum: what the second set spends more or less on, part by part.
 
 use crate::study::why::{Parts, TimeUnit, difference};
-use plumb_lab::compare::{Comparison, Explanation};
 use plumb_report::Section;
+use plumb_study::compare::{Comparison, Explanation};
 
 /// Parts that the sentence names.
 const NAMED: usize = 3;

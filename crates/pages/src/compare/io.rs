@@ -1,12 +1,12 @@
 //! I/O by function, by type of file, by file and by device.
 
 use super::{figures, test_cells, test_columns};
-use plumb_lab::compare::{Comparison, Group, names, tallies};
 use plumb_record::IoTally;
 use plumb_report::Section;
 use plumb_report::cells;
 use plumb_report::format::{Average, Decimal, PerSecond, Reading, Size};
 use plumb_report::table::{Cell, Column, Table};
+use plumb_study::compare::{Comparison, Group, names, tallies};
 
 /// The requests of a table's rows on both sides, with the test of their mean time.
 fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
@@ -75,7 +75,6 @@ pub(super) fn file_types(comparison: &Comparison) -> Section {
     Section::detail("io-file-types", "IOStat by Filetype").note(OF_TIME).table(table)
 }
 
-/// By tablespace and file.
 pub(super) fn files(comparison: &Comparison) -> Section {
     let table = requests(comparison, Group::File, "Tablespace, File");
     Section::detail("io-files", "Tablespace and File IO Stats")
@@ -88,7 +87,7 @@ pub(super) fn files(comparison: &Comparison) -> Section {
 pub(super) fn devices(comparison: &Comparison) -> Section {
     let table =
         figures(comparison, Group::Device, ["Device", "1st", "2nd"], |value| Cell::of(Reading(value)));
-    let named = |period: &plumb_lab::compare::Period| {
+    let named = |period: &plumb_study::compare::Period| {
         let devices = period.typical().map(|run| run.io_devices.as_slice()).unwrap_or_default();
         devices.iter().map(|device| device.device.clone()).collect::<Vec<_>>().join(", ")
     };

@@ -4,13 +4,13 @@ use super::{document, percent, sections};
 use crate::browser;
 use crate::run::fixture::large_sort;
 use plumb_events::Unit;
-use plumb_lab::compare::{
-    COMPARE_SCHEMA_VERSION, Comparison, Difference, Group, Judged, Outcome, Pairing, Period, samples,
-};
-use plumb_lab::vocabulary::Measure;
 use plumb_proof::verdict::{Change, Verdict};
 use plumb_record::{Circumstance, Fact, Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
 use plumb_report::{html, text};
+use plumb_study::compare::{
+    COMPARE_SCHEMA_VERSION, Comparison, Difference, Group, Judged, Outcome, Pairing, Period, samples,
+};
+use plumb_study::vocabulary::Measure;
 
 /// The run of the second side: half the CPU, no waits for free buffers, a larger sort area, another host.
 fn changed() -> Record {
@@ -47,7 +47,7 @@ fn single() -> Comparison {
 
 fn explained(mut comparison: Comparison) -> Comparison {
     let (first, second) = (&comparison.first.runs, &comparison.second.runs);
-    comparison.explanation = plumb_lab::compare::explanation(first, second, comparison.pairing);
+    comparison.explanation = plumb_study::compare::explanation(first, second, comparison.pairing);
     comparison
 }
 
@@ -195,7 +195,7 @@ fn a_quotient_is_blank_on_a_side_that_has_nothing_to_divide_by() {
     let commits = StatisticRow { name: "user commits".to_string(), total: 20_000, unit: Unit::Count };
     comparison.first.runs[0].statistics.push(commits);
     comparison.second.runs[0].io_devices[0].writes = IoTally::default();
-    let raw = |sample: plumb_lab::compare::Sample| Difference {
+    let raw = |sample: plumb_study::compare::Sample| Difference {
         ratio: Some(sample.second[0] / sample.first[0]).filter(|ratio| ratio.is_finite()),
         group: sample.group,
         name: sample.name,

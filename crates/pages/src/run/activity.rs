@@ -6,7 +6,6 @@ use plumb_report::format::{Count, PerSecond, Total};
 use plumb_report::table::{Cell, Table};
 use plumb_report::{Section, cells};
 
-/// Every counter that moved.
 pub(super) fn statistics(record: &Record) -> Section {
     let elapsed_ns = record.header.elapsed_ns;
     let mut statistics = record.statistics.iter().collect::<Vec<_>>();

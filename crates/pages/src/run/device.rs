@@ -215,7 +215,6 @@ fn measured_limits(calibration: &MeasuredLimits, stored: Option<&StoredCalibrati
     facts
 }
 
-/// What the calibration found.
 fn figures(stored: &StoredCalibration) -> Table {
     let mut table = Table::default()
         .text(["Calibrated figure"])

@@ -16,13 +16,10 @@ pub(crate) const DB_CPU: &str = "DB CPU";
 /// An event of the first page; CPU is one without waits.
 #[derive(Debug, Clone)]
 pub(crate) struct TopEvent<'a> {
-    /// Its name.
     pub event: &'a str,
     /// Its class; CPU has none.
     pub wait_class: &'a str,
-    /// Waits; CPU has none.
     pub waits: Option<u64>,
-    /// Its time, nanoseconds.
     pub time_ns: u64,
 }
 

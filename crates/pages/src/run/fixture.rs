@@ -11,7 +11,6 @@ use plumb_units::Bytes;
 const MB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
 
-/// The record.
 pub(crate) fn large_sort() -> Record {
     let sessions = sessions();
     let foreground = sessions.iter().filter(|row| row.kind == SessionKind::Foreground);

@@ -43,7 +43,6 @@ pub(super) fn receipts(record: &Record) -> Section {
         .table(table)
 }
 
-/// What the figures mean.
 pub(super) fn findings(record: &Record) -> Option<Section> {
     if record.findings.is_empty() {
         return None;

@@ -40,7 +40,6 @@ pub(super) fn waits(record: &Record) -> Option<Section> {
     Some(section.table(table))
 }
 
-/// What it counted.
 pub(super) fn statistics(record: &Record) -> Option<Section> {
     let session = record.session.as_ref()?;
     let mut statistics: Vec<_> = session.statistics.iter().filter(|statistic| statistic.total > 0).collect();

@@ -12,7 +12,6 @@ use plumb_report::format::{Average, Count, Figure, PerSecond, Percent, Seconds, 
 
 /// Phases shown at most; the longest of those that rows passed through are.
 const PHASES_MAX: usize = 5;
-/// Events shown at most.
 const EVENTS_MAX: usize = 3;
 
 pub(super) fn summary(record: &Record) -> Summary {

@@ -2,11 +2,11 @@
 
 use super::words;
 use crate::run::findings_table;
-use plumb_lab::analysis::result::{Analysis, Recommendation, StudyState};
-use plumb_lab::vocabulary::Assignment;
 use plumb_report::Section;
 use plumb_report::format::{Change, Ends, Figure, Share};
 use plumb_report::table::Facts;
+use plumb_study::analysis::result::{Analysis, Recommendation, StudyState};
+use plumb_study::vocabulary::Assignment;
 
 /// The settings to use, then the findings, then what the study says nothing about.
 pub(super) fn advice(analysis: &Analysis) -> Section {
@@ -62,7 +62,6 @@ pub(crate) fn gain(recommendation: &Recommendation) -> String {
     format!("{} {ends} ({} interval)", Change(effect.ratio).figure(), Share(effect.confidence).figure())
 }
 
-/// `name=value`, blanks between them.
 pub(crate) fn assignments(settings: &[Assignment]) -> String {
     let settings = settings.iter().map(|setting| format!("{}={}", setting.name, setting.value));
     settings.collect::<Vec<_>>().join(" ")

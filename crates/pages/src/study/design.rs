@@ -2,12 +2,11 @@
 
 use super::advice::assignments;
 use crate::run::settings_section;
-use plumb_lab::analysis::result::{Analysis, CanaryFigure, Explains, StolenFigure, StudyState};
 use plumb_report::Section;
 use plumb_report::format::{Count, Figure, Seconds, Share};
 use plumb_report::table::{Cell, Facts, RowKind, Table};
+use plumb_study::analysis::result::{Analysis, CanaryFigure, Explains, StolenFigure, StudyState};
 
-/// The design.
 pub(super) fn design(analysis: &Analysis) -> Section {
     let design = &analysis.design;
     let mut facts = Facts::default();
@@ -118,7 +117,6 @@ fn blocks(analysis: &Analysis) -> String {
     )
 }
 
-/// What was varied.
 pub(super) fn factors(analysis: &Analysis) -> Section {
     let mut table = Table::default().text(["Factor", "Level"]).wrapped("Settings", 60).text([""]);
     let reference = &analysis.arms[analysis.design.reference_arm].levels;

@@ -2,11 +2,11 @@
 
 use super::with_unit;
 use crate::tone_of;
-use plumb_lab::analysis::result::{Analysis, Effect};
 use plumb_report::Section;
 use plumb_report::axis::LogAxis;
 use plumb_report::format::{Change, Ends, Figure, Probability, Reading, Share};
 use plumb_report::table::{Axis, Cell, Column, RowKind, Table};
+use plumb_study::analysis::result::{Analysis, Effect};
 
 /// How wide the drawn column is in text.
 const WIDTH: usize = 34;
@@ -25,7 +25,6 @@ struct Row<'a> {
     last: Cell,
 }
 
-/// The claims' effects.
 pub(super) fn claims(analysis: &Analysis) -> Section {
     let rows = analysis.claims.iter().enumerate().map(|(index, claim)| Row {
         name: format!("{} {}", index + 1, claim.name),

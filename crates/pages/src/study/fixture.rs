@@ -5,18 +5,18 @@
 
 use crate::run::fixture::large_sort;
 use plumb_events::Direction;
-use plumb_lab::analysis::result::*;
-use plumb_lab::bundle::Environment;
-use plumb_lab::fixture;
-use plumb_lab::study::{Study, parse};
-use plumb_lab::target::embedded::Engine;
-use plumb_lab::vocabulary::Assignment;
 use plumb_proof::equivalence::Equivalence;
 use plumb_proof::noise::Floor;
 use plumb_proof::order::{After, Group, OrderReport};
 use plumb_proof::verdict::{Aim, Change, More, Verdict};
 use plumb_record::RunState;
 use plumb_record::{Finding, IoProfile, ProfileSeries};
+use plumb_run::embedded::Engine;
+use plumb_run::fixture;
+use plumb_study::analysis::result::*;
+use plumb_study::bundle::Environment;
+use plumb_study::definition::{Study, parse};
+use plumb_study::vocabulary::Assignment;
 
 const MS: u64 = 1_000_000;
 const BLOCKS: u64 = 9;
@@ -24,7 +24,6 @@ const BLOCKS: u64 = 9;
 const FAILED_BLOCK: u64 = 5;
 const ARMS: usize = 12;
 
-/// The study.
 pub(crate) fn parallel_sort() -> Analysis {
     let runs = runs();
     let run = large_sort();

@@ -19,16 +19,15 @@ mod words;
 
 use crate::run::devices_of;
 use crate::tone_of_standing;
-use plumb_lab::analysis::result::{Analysis, Counted};
 use plumb_report::format::{Change, Count, Figure, Seconds, Share};
 use plumb_report::{Document, Headline, Section, State};
+use plumb_study::analysis::result::{Analysis, Counted};
 
-/// The longest line.
 const WIDTH: usize = 110;
 
-/// Renders the page of a study, as text and as HTML: see [`plumb_lab::report::RenderPage`].
+/// Renders the page of a study, as text and as HTML: see [`plumb_study::report::RenderPage`].
 #[must_use]
-pub fn rendered(analysis: &Analysis) -> plumb_lab::report::Rendered {
+pub fn rendered(analysis: &Analysis) -> plumb_study::report::Rendered {
     crate::rendered(&document(analysis)).map(|(_, text)| text)
 }
 

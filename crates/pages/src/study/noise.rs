@@ -1,17 +1,16 @@
 //! What the machine could have resolved, and whether the order of runs mattered.
 
-use plumb_lab::analysis::result::{Analysis, NoiseFloor, StudyState};
 use plumb_proof::order::{Group, OrderReport};
 use plumb_report::Section;
 use plumb_report::format::{Change, Count, Ends, Figure, Probability, Share};
 use plumb_report::table::{Cell, Facts, Table, Tone};
+use plumb_study::analysis::result::{Analysis, NoiseFloor, StudyState};
 
 /// From this p on a test of order speaks.
 const SPEAKS_P: f64 = 0.01;
 /// What is said of a study that may go on: each look at its figures would have its price.
 const NOT_BEFORE_THE_END: &str = "not told before the study's end";
 
-/// The noise floor.
 pub(super) fn floor(analysis: &Analysis) -> Section {
     let section = Section::front("floor", "Noise Floor");
     if analysis.state == StudyState::Interrupted {

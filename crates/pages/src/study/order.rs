@@ -8,11 +8,11 @@
 //! count are hollow; one that gave no figure stands on the axis.
 
 use super::with_unit;
-use plumb_lab::analysis::result::{Analysis, Counted, StudyRun};
 use plumb_report::axis::LogAxis;
 use plumb_report::format::{Figure, Reading};
 use plumb_report::order::{OrderBand, OrderPanel, OrderPlot, OrderPoint, SlotLabel};
 use plumb_report::table::Axis;
+use plumb_study::analysis::result::{Analysis, Counted, StudyRun};
 
 /// The panel of ratios reaches at least this far to either side of 1.
 const PANEL_MIN: f64 = 1.01;
@@ -37,7 +37,6 @@ pub(super) fn plot(analysis: &Analysis) -> Option<OrderPlot> {
     })
 }
 
-/// The figures themselves.
 fn figures(analysis: &Analysis) -> OrderPanel {
     let axis = LogAxis::around(analysis.runs.iter().filter_map(|run| run.value));
     let measure = &analysis.study.measure;

@@ -4,11 +4,11 @@
 //! share it is of the table's first, theirs and ours.
 
 use super::with_unit;
-use plumb_lab::analysis::result::Analysis;
-use plumb_lab::study::{Published, PublishedRow, minutes};
 use plumb_report::Section;
 use plumb_report::format::{Figure, MinutesSeconds, Percent, Reading};
 use plumb_report::table::{Cell, Column, Table};
+use plumb_study::analysis::result::Analysis;
+use plumb_study::definition::{Published, PublishedRow, minutes};
 
 /// Their table with ours beside it; none where the study answers to none.
 pub(super) fn table(analysis: &Analysis) -> Option<Section> {
@@ -18,7 +18,7 @@ pub(super) fn table(analysis: &Analysis) -> Option<Section> {
     let mut columns: Vec<Column> =
         published.row_factors.iter().map(|factor| Column::text(&study.factors[*factor].name)).collect();
     // What is no time stands as it was printed.
-    let is_time = study.measure.figure == plumb_lab::vocabulary::Figure::Elapsed;
+    let is_time = study.measure.figure == plumb_study::vocabulary::Figure::Elapsed;
     let their_unit = if is_time { "m:ss" } else { study.measure.unit() };
     for (side, unit) in [("theirs", their_unit), ("ours", study.measure.unit())] {
         for figure in [unit, "%"] {

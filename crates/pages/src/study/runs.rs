@@ -1,11 +1,11 @@
 //! Every run: drawn in order of execution, and as a list.
 
 use super::{order, with_unit};
-use plumb_lab::analysis::result::{Analysis, Counted, StudyRun};
 use plumb_record::RunState;
 use plumb_report::format::{Change, Count, Reading, Seconds};
 use plumb_report::table::{Cell, Column, RowKind, Table, Tone};
 use plumb_report::{Block, Section};
+use plumb_study::analysis::result::{Analysis, Counted, StudyRun};
 use std::collections::BTreeMap;
 
 /// The runs drawn; none when nothing ran.

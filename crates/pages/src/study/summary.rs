@@ -6,12 +6,12 @@
 use super::advice::{assignments, gain, nothing_else};
 use super::words;
 use crate::run::device_line;
-use plumb_lab::analysis::result::{Analysis, Counted, JudgedClaim};
 use plumb_proof::order::OrderReport;
 use plumb_report::Summary;
 use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
 use plumb_report::summary::LINE_MAX;
 use plumb_report::text::wrap;
+use plumb_study::analysis::result::{Analysis, Counted, JudgedClaim};
 
 /// Where values begin: behind two blanks, the longest name, and two blanks.
 const VALUE_COLUMN: usize = 15;
@@ -19,7 +19,6 @@ const VALUE_COLUMN: usize = 15;
 const SETTINGS_LINES_MAX: usize = 2;
 /// How much of a claim's name is shown.
 const NAME_WIDTH: usize = 24;
-/// The most lines.
 pub(crate) const LINES: usize = 24;
 /// The first line and those below the claims.
 const OTHER_LINES: usize = 11;

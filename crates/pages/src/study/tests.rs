@@ -4,11 +4,11 @@ use super::fixture::{parallel_sort, troubled, unborn};
 use super::why::{Part, Parts};
 use super::{WIDTH, document, sections, summary as screen};
 use crate::{browser, section_text};
-use plumb_lab::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, EndsNanos, WhyPart};
-use plumb_lab::compare::COMPARE_SCHEMA_VERSION;
-use plumb_lab::vocabulary::{Figure, Measure};
 use plumb_report::html::render_section;
 use plumb_report::{Document, Headline, html, summary, text};
+use plumb_study::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, EndsNanos, WhyPart};
+use plumb_study::compare::COMPARE_SCHEMA_VERSION;
+use plumb_study::vocabulary::{Figure, Measure};
 
 /// A study whose texts hold whatever markup would break on.
 fn hostile() -> Analysis {

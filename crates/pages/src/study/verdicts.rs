@@ -3,14 +3,13 @@
 use super::effects::of_claims;
 use super::words;
 use crate::tone_of;
-use plumb_lab::analysis::result::{Analysis, JudgedClaim};
-use plumb_lab::vocabulary::Better;
 use plumb_report::Section;
 use plumb_report::format::{Change, Count, Ends, Figure, Probability, Seconds, Share};
 use plumb_report::table::{Cell, Facts, Table, Tone};
+use plumb_study::analysis::result::{Analysis, JudgedClaim};
+use plumb_study::vocabulary::Better;
 use plumb_units::Nanos;
 
-/// The question.
 pub(super) fn question(analysis: &Analysis) -> Section {
     let mut facts = Facts::default();
     facts.add("Question", &analysis.study.question);
@@ -42,7 +41,7 @@ fn start(analysis: &Analysis) -> Option<String> {
     let least = analysis.runs.iter().filter_map(|run| run.elapsed_ns).min()?;
     let share = spawn as f64 / least.max(1) as f64;
     // A figure that a command prints has nothing of its start.
-    if analysis.study.measure.figure != plumb_lab::vocabulary::Figure::Elapsed {
+    if analysis.study.measure.figure != plumb_study::vocabulary::Figure::Elapsed {
         return None;
     }
     match share {
@@ -65,7 +64,6 @@ fn host(analysis: &Analysis) -> String {
     format!("{}, {}, {}, {}", host.name, host.processors(), host.cpu_model, host.kernel)
 }
 
-/// A verdict a claim.
 pub(super) fn verdicts(analysis: &Analysis) -> Section {
     let mut table = Table::default()
         .numbers(["#"])

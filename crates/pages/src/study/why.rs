@@ -7,12 +7,12 @@
 //! treatment's: each bar begins where the one before it ended.
 
 use crate::run::moved;
-use plumb_lab::analysis::result::{Analysis, EndsNanos, ProfilePair, RunProfile, Why};
 use plumb_report::axis::LinearAxis;
 use plumb_report::format::{Figure, Percent, SignedMillis, grouped};
 use plumb_report::profile::{Chart, PairChart, Side, Stream, axis_end};
 use plumb_report::table::{BarKind, Cell, Column, Drawing, RowKind, Table, Tone};
 use plumb_report::{Block, Section};
+use plumb_study::analysis::result::{Analysis, EndsNanos, ProfilePair, RunProfile, Why};
 use plumb_units::Nanos;
 
 /// The name of what no instrument accounts for.
@@ -27,16 +27,13 @@ pub(crate) struct Parts {
     pub rows: Vec<Part>,
 }
 
-/// One of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Part {
     /// CPU, an event, or what is unaccounted.
     pub name: String,
     /// The wait class; empty for CPU and for what is unaccounted.
     pub wait_class: String,
-    /// Nanoseconds of the reference.
     pub reference_ns: i64,
-    /// Nanoseconds of the treatment.
     pub treatment_ns: i64,
     /// The interval of their difference; none of what is unaccounted.
     pub ends: Option<EndsNanos>,
@@ -53,7 +50,7 @@ impl Parts {
     /// The parts with the rest that they leave.
     pub(crate) fn of(why: &Why) -> Parts {
         let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        let part = |part: &plumb_lab::analysis::result::WhyPart| Part {
+        let part = |part: &plumb_study::analysis::result::WhyPart| Part {
             name: part.name.clone(),
             wait_class: part.wait_class.clone(),
             reference_ns: signed(part.reference_ns),
@@ -74,7 +71,6 @@ impl Parts {
         Parts { rows }
     }
 
-    /// The whole difference, nanoseconds.
     pub(crate) fn difference_ns(&self) -> i64 {
         self.rows.iter().map(Part::difference_ns).sum()
     }
@@ -114,16 +110,12 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
 /// What times of one table are printed in, with three decimals.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeUnit {
-    /// Behind a figure.
     pub short: &'static str,
-    /// Over an axis.
     long: &'static str,
-    /// Nanoseconds of one.
     ns: f64,
 }
 
 impl TimeUnit {
-    /// Of runs.
     pub(crate) const SECONDS: TimeUnit = TimeUnit { short: "s", long: "seconds", ns: 1e9 };
 
     /// The largest in which a time is one or more.

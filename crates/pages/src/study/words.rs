@@ -1,11 +1,11 @@
 //! A verdict in words that need no other table: what more blocks take in time, and what was claimed
 //! where the verdict alone does not say why a claim is open.
 
-use plumb_lab::analysis::result::{Analysis, ClaimOutcome, JudgedClaim};
-use plumb_lab::analysis::spent::Spent;
-use plumb_lab::study::Expectation;
 use plumb_proof::verdict::Verdict;
 use plumb_report::format::{Ends, Figure};
+use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim};
+use plumb_study::analysis::spent::Spent;
+use plumb_study::definition::Expectation;
 use std::collections::BTreeMap;
 
 /// Returns the verdict of a claim as it is printed.

@@ -1,7 +1,7 @@
 //! The arguments of `plumb sort`.
 
 use clap::Args;
-use plumb_lab::workload::named_file::directory_of;
+use plumb_run::workload::named_file::directory_of;
 use std::path::{Path, PathBuf};
 
 /// `plumb sort`

@@ -22,15 +22,16 @@ use crate::{bundle, command_line, output};
 use plumb_calibrate::{CalibrateError, Calibration, Mode, Options, calibrate, csv, leftovers};
 use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
-use plumb_lab::analysis::result::Standing;
-use plumb_lab::bundle::{CALIBRATION, json, text as bundle_text};
-use plumb_lab::provenance::Provenance;
-use plumb_lab::{place, stored};
+use plumb_io::named_directory;
 use plumb_pages::calibration as document;
 use plumb_pages::rendered;
 use plumb_record as record;
 use plumb_record::calendar::Moment;
 use plumb_report::Document;
+use plumb_run::stored;
+use plumb_study::analysis::result::Standing;
+use plumb_study::bundle::{CALIBRATION, json, text as bundle_text};
+use plumb_study::provenance::Provenance;
 use progress_display::ProgressDisplay;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ const PAGE: &str = "report.html";
 /// When the path will not do, an option is out of range, a request fails, or a
 /// result cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
-    let path = place::require_directory("--path", &arguments.path)?;
+    let path = named_directory::require("--path", &arguments.path)?;
     let device = plumb_io::describe_device(&path)?;
     let earlier = stored::read(&arguments.path)?;
     let interrupt = Interrupt::install()?;

@@ -6,11 +6,12 @@
 use crate::failure::Failure;
 use crate::history;
 use crate::targets::KINDS;
-use plumb_lab::bundle::{CALIBRATION, REPORTS, STUDY, run_record};
-use plumb_lab::{orphans, study};
 use plumb_record::Record;
 use plumb_record::calendar::Moment;
 use plumb_record::{self as record, outside};
+use plumb_run::orphans;
+use plumb_study::bundle::{CALIBRATION, REPORTS, STUDY, run_record};
+use plumb_study::definition;
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::{Work, Workload};
 use std::fs;
@@ -115,8 +116,8 @@ fn beside_defaults(record: &Record) -> String {
 /// Returns the name of a study with its factors: `io=none,setall`.
 fn factors(bundle: &Path) -> Option<String> {
     let text = outside::text(&bundle.join(STUDY)).ok()?;
-    let study = study::parse_kept(STUDY, &text, KINDS).ok()?;
-    let factor = |factor: &study::Factor| {
+    let study = definition::parse_kept(STUDY, &text, KINDS).ok()?;
+    let factor = |factor: &definition::Factor| {
         let labels: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
         format!("{}={}", factor.name, labels.join(","))
     };

@@ -16,8 +16,8 @@ use plumb_engine::check::{self, SegmentDamage, TableCheck};
 use plumb_engine::storage::control::stored_name;
 use plumb_engine::transaction::check::LiveCheck;
 use plumb_engine::{EngineError, Instance};
-use plumb_lab::Stage;
-use plumb_lab::workload::large_sort::blocks_in_use;
+use plumb_run::workload::large_sort::blocks_in_use;
+use plumb_study::Stage;
 use plumb_units::RowCount;
 use serde_json::json;
 

@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
 use plumb_io::cure;
-use plumb_lab::orphans::{self, End, Orphan};
-use plumb_lab::place;
+use plumb_io::named_directory;
+use plumb_run::orphans::{self, End, Orphan};
 use plumb_units::Bytes;
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use std::path::Path;
 /// # Errors
 /// When there is no such directory, or something cannot be removed.
 pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
-    place::require_directory("--path", &arguments.path)?;
+    named_directory::require("--path", &arguments.path)?;
     let found = orphans::find(&arguments.path);
     if found.is_empty() {
         output::print(&format!("{}: no killed process left anything\n", arguments.path.display()))?;

@@ -5,10 +5,10 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
-use plumb_lab::bundle;
-use plumb_lab::compare::compare;
 use plumb_record::RunState;
 use plumb_report::html;
+use plumb_study::bundle;
+use plumb_study::compare::compare;
 
 /// Compares them.
 ///

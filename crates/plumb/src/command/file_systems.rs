@@ -3,11 +3,11 @@
 use crate::arguments::Study;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use plumb_lab::LabError;
-use plumb_lab::bundle::STUDY;
-use plumb_lab::loops::{self, FILE_SYSTEMS, FileSystem, LoopMount};
-use plumb_lab::study::catalog;
 use plumb_record::outside;
+use plumb_run::loops::{self, FILE_SYSTEMS, FileSystem, LoopMount};
+use plumb_study::StudyError;
+use plumb_study::bundle::STUDY;
+use plumb_study::definition::catalog;
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Fa
         return Ok(Required { path, kinds });
     }
     loops::require(&path, &kinds)?;
-    let path = plumb_lab::place::require_directory("--path", &path)?;
+    let path = plumb_io::named_directory::require("--path", &path)?;
     Ok(Required { path, kinds })
 }
 
@@ -84,8 +84,8 @@ impl Required {
 
     /// Returns an error of the study, which advises to go on only where there is something to go on
     /// with.
-    pub fn without_resume(&self, mut error: LabError) -> LabError {
-        if let LabError::BudgetSpent { resumable, .. } = &mut error {
+    pub fn without_resume(&self, mut error: StudyError) -> StudyError {
+        if let StudyError::BudgetSpent { resumable, .. } = &mut error {
             *resumable = !self.are_made();
         }
         error
@@ -123,7 +123,7 @@ mod tests {
             let seconds = |seconds: u64| Nanos(seconds * 1_000_000_000);
             let (budget, spent, needed) = (seconds(180), seconds(16), seconds(306));
             let (rows, resumable) = (RowCount(0), true);
-            LabError::BudgetSpent { budget, made: 1, runs: 18, rows, spent, needed, resumable }
+            StudyError::BudgetSpent { budget, made: 1, runs: 18, rows, spent, needed, resumable }
         };
         let plain = of("").without_resume(spent()).to_string();
         assert!(plain.contains("go on with --resume and a --budget of 306 s"), "{plain}");

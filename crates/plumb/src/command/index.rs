@@ -13,9 +13,10 @@ use plumb_engine::storage::control::stored_name;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
-use plumb_lab::evidence::{Asked, Evidence};
-use plumb_lab::{Stage, assemble, device_probe, stored, workload};
 use plumb_record::Record;
+use plumb_run::evidence::{Asked, Evidence};
+use plumb_run::{assemble, device_probe, stored, workload};
+use plumb_study::Stage;
 
 /// Builds the index.
 ///

@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
-use plumb_lab::bundle::{CALIBRATION, Contents, RUNS, run_record};
 use plumb_pages::info::{HEAD, line};
+use plumb_study::bundle::{CALIBRATION, Contents, RUNS, run_record};
 use std::path::Path;
 
 /// Prints them: a bundle of a run has one line, that of a study one for each run that ended. A

@@ -10,8 +10,8 @@ use crate::{database, document};
 use plumb_engine::Settings;
 use plumb_engine::storage::control::{Catalog, Index, IndexColumn, SegmentExtent};
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_lab::LabError;
-use plumb_lab::study::catalog;
+use plumb_study::StudyError;
+use plumb_study::definition::catalog;
 use plumb_types::Schema;
 use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::{Parameter, WORKLOADS, Workload};
@@ -148,7 +148,7 @@ fn workloads() -> Rows {
 
 fn studies() -> Result<Rows, Failure> {
     let mut rows = Vec::new();
-    for study in catalog::all(KINDS).map_err(LabError::from)? {
+    for study in catalog::all(KINDS).map_err(StudyError::from)? {
         let arms: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
         let size = if study.work.is_some() { Field::count(study.rows()) } else { Field::none("-") };
         let blocks = Field::count(study.blocks as u64);

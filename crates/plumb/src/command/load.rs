@@ -15,7 +15,8 @@ use plumb_engine::table::load::{self, LoadOutcome, LoadTarget};
 use plumb_engine::transaction::Logging;
 use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{Role, clock};
-use plumb_lab::{Stage, archiving};
+use plumb_run::archiving;
+use plumb_study::Stage;
 use plumb_types::RowSource;
 use plumb_units::{BlockSize, Bytes, Nanos, RowCount, cut};
 use plumb_workload::{

@@ -4,9 +4,9 @@ use super::study::with_options;
 use super::{ad_hoc, places};
 use crate::arguments::Study;
 use crate::failure::Failure;
-use plumb_lab::LabError;
-use plumb_lab::study::{self, Inline, Stated, Varied, catalog};
-use plumb_lab::target::embedded::Engine;
+use plumb_run::embedded::Engine;
+use plumb_study::StudyError;
+use plumb_study::definition::{self, Inline, Stated, Varied, catalog};
 use plumb_units::path_text;
 use plumb_workload::{WORKLOADS, Workload};
 use std::path::Path;
@@ -18,7 +18,7 @@ const EXAMPLE: &str = "filesystemio_options=none,setall";
 ///
 /// # Errors
 /// When the name is none of a workload, or what is stated cannot be run.
-pub fn study(arguments: &Study) -> Result<study::Study, Failure> {
+pub fn study(arguments: &Study) -> Result<definition::Study, Failure> {
     let name = arguments.study.as_deref().unwrap_or_default();
     require_workload(name)?;
     let set = arguments.set.iter().map(|text| setting(text)).collect::<Result<Vec<_>, _>>()?;
@@ -35,8 +35,8 @@ pub fn study(arguments: &Study) -> Result<study::Study, Failure> {
         measure: arguments.around.measure.clone().map(|name| stated("--measure", "", name)),
         expects_same: arguments.around.same,
     };
-    let study = study::inline(&asked, &Engine);
-    let study = study.map_err(|error| with_options(Failure::from(LabError::from(error))))?;
+    let study = definition::inline(&asked, &Engine);
+    let study = study.map_err(|error| with_options(Failure::from(StudyError::from(error))))?;
     require_effect(&asked, &study)?;
     Ok(study)
 }
@@ -91,7 +91,7 @@ fn of_places(arguments: &Study) -> Result<Option<Varied>, Failure> {
 }
 
 /// Refuses a parameter, given or varied, that has no effect in any arm.
-fn require_effect(asked: &Inline, study: &study::Study) -> Result<(), Failure> {
+fn require_effect(asked: &Inline, study: &definition::Study) -> Result<(), Failure> {
     let Some(work) = &study.work else { return Ok(()) };
     let given = asked.parameters.iter().map(|stated| ("--", stated.name.clone()));
     let varied = asked.factors.iter().map(|factor| ("--factor ", factor.setting.replace('_', "-")));

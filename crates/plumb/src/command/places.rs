@@ -6,7 +6,8 @@
 
 use super::file_systems;
 use crate::failure::Failure;
-use plumb_lab::{loops, place};
+use plumb_io::named_directory;
+use plumb_run::loops;
 use plumb_units::path_text;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,7 @@ fn require_different(paths: &[PathBuf]) -> Result<(), Failure> {
 
 /// A directory that is there, whose name can stand in a study.
 fn plain(path: &Path) -> Result<PathBuf, Failure> {
-    let found = place::require_directory("--path", path)?;
+    let found = named_directory::require("--path", path)?;
     match loops::is_plain(&found) {
         true => Ok(found),
         false => Err(Failure::usage(format!(
@@ -130,7 +131,7 @@ mod tests {
         let shipped = named("levels = [\"@1\", \"@2\"]\n", &[one.clone(), other.clone()]).unwrap_or_default();
         assert_eq!(shipped, levels);
         for name in ["storage-slob", "storage-commits", "storage-sort"] {
-            let (_, text) = plumb_lab::study::catalog::text(name).expect("it comes with the program");
+            let (_, text) = plumb_study::definition::catalog::text(name).expect("it comes with the program");
             assert!(text.contains("levels = [\"@1\", \"@2\"]"), "{name}");
         }
         let with_factor = named("name = \"x\"\n", &[one, other]).unwrap_or_default();

@@ -5,8 +5,8 @@ use crate::command::study::{self, End};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{bundle, calibrate, output, run};
-use plumb_lab::bundle::{run_period, run_record};
 use plumb_pages::rendered;
+use plumb_study::bundle::{run_period, run_record};
 use std::path::Path;
 
 /// Renders them.
@@ -19,7 +19,7 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
         ReportOf::Whole(bundle) => (bundle, End::Kept),
         ReportOf::Ended(bundle) => (bundle, End::Here),
     };
-    if bundle.join(plumb_lab::bundle::STUDY).exists() {
+    if bundle.join(plumb_study::bundle::STUDY).exists() {
         return study::rebuild(&bundle, end, arguments.picture.as_deref());
     }
     let of_studies = [
@@ -32,7 +32,7 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
             bundle.display()
         )));
     }
-    if bundle.join(plumb_lab::bundle::CALIBRATION).exists() {
+    if bundle.join(plumb_study::bundle::CALIBRATION).exists() {
         return calibrate::rebuild(&bundle);
     }
     let (directory, record) = run_record(&bundle)?;

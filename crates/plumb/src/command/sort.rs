@@ -9,8 +9,9 @@ use crate::{bundle, command_line, output, run, settings};
 use plumb_engine::EngineError;
 use plumb_engine::line_sort::{Compared, LineSortSpec, Part, Shape, SortKey, SortOrder, Ties};
 use plumb_host::device::DeviceDescription;
-use plumb_lab::place::{Places, require_directory};
-use plumb_lab::workload::named_file::{self, directory_of};
+use plumb_io::named_directory;
+use plumb_run::place::Places;
+use plumb_run::workload::named_file::{self, directory_of};
 use std::fs;
 use std::path::Path;
 
@@ -160,7 +161,7 @@ fn require_new(output: &Path) -> Result<(), Failure> {
     if fs::symlink_metadata(output).is_ok() {
         return Err(Failure::from(EngineError::FileExists { path: output.to_path_buf() }));
     }
-    require_directory("OUT", directory_of(output)).map(|_| ()).map_err(Failure::from)
+    named_directory::require("OUT", directory_of(output)).map(|_| ()).map_err(Failure::from)
 }
 
 /// What lies under the temporary database, the input and the output.

@@ -10,17 +10,17 @@ use crate::progress::{Audience, ProgressObserver, Watch};
 use crate::targets::{self, KINDS};
 use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
-use plumb_lab::LabError;
-use plumb_lab::analysis::result::Analysis;
-use plumb_lab::bundle::{Bundle, Environment, REPORTS, Reservation, Stop, write_new};
-use plumb_lab::pilot::{self, Sought};
-use plumb_lab::plan::{Plan, PlanOptions, Until};
-use plumb_lab::study::{self, catalog};
-use plumb_lab::target::{Opening, Target};
-use plumb_lab::{execution, report};
 use plumb_record::outside;
 use plumb_report::Document;
 use plumb_report::picture::picture;
+use plumb_study::StudyError;
+use plumb_study::analysis::result::Analysis;
+use plumb_study::bundle::{Bundle, Environment, REPORTS, Reservation, Stop, write_new};
+use plumb_study::definition::{self, catalog};
+use plumb_study::pilot::{self, Sought};
+use plumb_study::plan::{Plan, PlanOptions, Until};
+use plumb_study::targets::{Opening, Target};
+use plumb_study::{execution, report};
 use plumb_units::{Nanos, nearest, path_of_text};
 use plumb_workload::Workload;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ pub(super) fn one(
 }
 
 /// Refuses a directory for a command that has no word for it.
-fn require_place(arguments: &Study, study: &study::Study) -> Result<(), Failure> {
+fn require_place(arguments: &Study, study: &definition::Study) -> Result<(), Failure> {
     let settings: Vec<_> = study.all_settings().collect();
     if arguments.conduct.path.is_empty() || study.vocabulary.has_place(&settings) {
         return Ok(());
@@ -165,7 +165,7 @@ fn sized(
     output::remark(&format!("{pilot}\n"));
     let options = PlanOptions { blocks: Some(pilot.blocks), rows: None };
     let (until, seed) = (plan.until, plan.schedule.seed);
-    let study = study::Study { sought: sought.effect, ..plan.study };
+    let study = definition::Study { sought: sought.effect, ..plan.study };
     let plan = Plan::new(study, options, until, seed)?;
     let left = sought.budget.map(|budget| budget.saturating_sub(pilot.spent));
     plan.require_room(left)?;
@@ -195,7 +195,7 @@ fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
 }
 
 /// The study that a name or a file means.
-fn find(name: &str, paths: &[PathBuf]) -> Result<study::Study, Failure> {
+fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
     if is_file {
@@ -203,7 +203,7 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<study::Study, Failure> {
             let cure = plumb_io::cure(&error, file, "name a study's file that may be read");
             Failure::run(format!("cannot read the study {name}: {error}{cure}"))
         })?;
-        return Ok(study::parse(name, &places::named(&text, paths)?, KINDS).map_err(LabError::from)?);
+        return Ok(definition::parse(name, &places::named(&text, paths)?, KINDS).map_err(StudyError::from)?);
     }
     let Some((file, text)) = catalog::text(name) else {
         if Workload::find(name).is_some() {
@@ -219,7 +219,7 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<study::Study, Failure> {
             "there is no study {name:?}{near}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
         )));
     };
-    Ok(study::parse(file, &places::named(text, paths)?, KINDS).map_err(LabError::from)?)
+    Ok(definition::parse(file, &places::named(text, paths)?, KINDS).map_err(StudyError::from)?)
 }
 
 /// The plan that the arguments ask for; what they leave open is that of an earlier one.
@@ -231,8 +231,8 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
         }
         Some(command) => {
             let draft = ad_hoc::draft(command, &arguments.factor, &arguments.around)?;
-            study::parse_from(&|line| draft.origin(line), &draft.text, KINDS)
-                .map_err(|error| with_options(Failure::from(LabError::from(error))))?
+            definition::parse_from(&|line| draft.origin(line), &draft.text, KINDS)
+                .map_err(|error| with_options(Failure::from(StudyError::from(error))))?
         }
         None if !arguments.factor.is_empty() => of_workload::study(arguments)?,
         None => find(arguments.study.as_deref().unwrap_or_default(), &arguments.conduct.path)?,
@@ -253,7 +253,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
 }
 
 /// How many rows a study was told to have instead of what its file says; none where it says the same, or has no such parameter.
-fn other_rows(kept: &study::Study, file: &study::Study) -> Option<u64> {
+fn other_rows(kept: &definition::Study, file: &definition::Study) -> Option<u64> {
     let rows = kept.work.as_ref()?.value("rows")?;
     (kept.rows() != file.rows()).then_some(rows)
 }
@@ -262,7 +262,7 @@ fn other_rows(kept: &study::Study, file: &study::Study) -> Option<u64> {
 fn the_same(arguments: &Study, bundle: &Bundle) -> Result<Plan, Failure> {
     let mut kept = bundle.contents().plan.clone();
     let refuse =
-        |why: String| Failure::from(LabError::Resume { path: bundle.directory().to_path_buf(), why });
+        |why: String| Failure::from(StudyError::Resume { path: bundle.directory().to_path_buf(), why });
     if arguments.study.is_some() || arguments.command.is_some() {
         let asked = plan(arguments, Some(&kept))?;
         if asked.study.hash() != kept.study.hash() {
@@ -326,7 +326,7 @@ impl Place {
 fn go_on(mut bundle: Bundle, environment: &Environment) -> Result<Bundle, Failure> {
     let path = bundle.directory().to_path_buf();
     if let Some(why) = bundle.contents().environment.differences(environment).first() {
-        return Err(LabError::Resume { path, why: why.clone() }.into());
+        return Err(StudyError::Resume { path, why: why.clone() }.into());
     }
     execution::ended(&bundle)?;
     let cleared = bundle.clear()?;
@@ -345,13 +345,13 @@ fn go_on(mut bundle: Bundle, environment: &Environment) -> Result<Bundle, Failur
 }
 
 /// Where the study runs, with the settings of its plan.
-fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, LabError> {
+fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, StudyError> {
     Ok(Environment { settings: plan.setting_facts(), ..target.environment()? })
 }
 
 pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
     if arguments.conduct.json {
-        return output::print(&plumb_lab::bundle::json(context)?);
+        return output::print(&plumb_study::bundle::json(context)?);
     }
     let document = plumb_pages::study::document(context);
     output::print(&(output::report(&document) + "\n" + &output::summary(&document) + &paths(directory)))

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::RUNNERS;
-use plumb_lab::target::child;
+use plumb_study::targets::child;
 
 /// Makes the run that standard input asks for, and prints its record.
 ///

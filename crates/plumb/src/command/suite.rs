@@ -10,9 +10,9 @@ use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned_under_head};
 use crate::{bundle, command_line};
-use plumb_lab::analysis::result::Analysis;
-use plumb_lab::bundle::write_over;
-use plumb_lab::study::catalog::Suite;
+use plumb_study::analysis::result::Analysis;
+use plumb_study::bundle::write_over;
+use plumb_study::definition::catalog::Suite;
 use std::path::PathBuf;
 
 /// The table's file in the suite's directory.

@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
-use plumb_lab::verify;
 use plumb_pages::study;
+use plumb_study::verify;
 
 /// Verifies a study's bundle.
 ///

@@ -1,7 +1,7 @@
 //! Commands as targets: what is measured and seen of them, what is put back and ended, and what is refused.
 
 use crate::program::{command, fine, names, plumb, refused};
-use plumb_lab::bundle::{MANIFEST, Manifest};
+use plumb_study::bundle::{MANIFEST, Manifest};
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;

@@ -1,10 +1,10 @@
 //! `plumb compare`: real runs, and arms of a study made of one real record with other times.
 
 use crate::program::{fine, plumb, refused};
-use plumb_lab::bundle::{Bundle, EndFile, Environment, Reservation, Stop};
-use plumb_lab::plan::{Plan, PlanOptions, Until};
-use plumb_lab::study::parse;
-use plumb_lab::target::embedded::Engine;
+use plumb_run::embedded::Engine;
+use plumb_study::bundle::{Bundle, EndFile, Environment, Reservation, Stop};
+use plumb_study::definition::parse;
+use plumb_study::plan::{Plan, PlanOptions, Until};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;

@@ -6,16 +6,16 @@
 //! run unless a row says otherwise.
 
 use super::whole::{environment, held, record};
-use plumb_lab::analysis::analyse;
-use plumb_lab::analysis::result::{Analysis, ClaimOutcome};
-use plumb_lab::bundle::{Contents, EndFile, Ended, RunRecord, Settled, Stop};
-use plumb_lab::canary::Canary;
-use plumb_lab::plan::{Plan, PlanOptions, Until};
-use plumb_lab::study;
-use plumb_lab::target::embedded::Engine;
 use plumb_proof::calibration::{ERROR_MAX, Scale, Share, each};
 use plumb_proof::random::Generator;
 use plumb_proof::verdict::{Side, Verdict};
+use plumb_run::embedded::Engine;
+use plumb_study::analysis::analyse;
+use plumb_study::analysis::result::{Analysis, ClaimOutcome};
+use plumb_study::bundle::{Contents, EndFile, Ended, RunRecord, Settled, Stop};
+use plumb_study::canary::Canary;
+use plumb_study::definition;
+use plumb_study::plan::{Plan, PlanOptions, Until};
 use std::fmt::Write as _;
 
 /// Deviation of a run's logarithm.
@@ -249,7 +249,7 @@ fn made(of: &Situation, seed: u64) -> anyhow::Result<Analysis> {
          [[claim]]\nname = 'b'\ntext = 'Made up.'\nfactor = 'b'\nfrom = '1M'\nto = '2M'\nexpect = '{}'\n",
         of.blocks, of.expects
     );
-    let study = study::parse("made-up", &text, &[&Engine])?;
+    let study = definition::parse("made-up", &text, &[&Engine])?;
     let plan = Plan::new(study, PlanOptions { blocks: Some(of.blocks), rows: None }, Until::Blocks, seed)?;
     let mut generator = Generator::of_part(seed, 1);
     let blocks: Vec<_> = (1..=of.blocks).map(|block| plan.block(block)).collect();

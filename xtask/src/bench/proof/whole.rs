@@ -11,16 +11,16 @@
 //! ```
 
 use plumb_events::Phase;
-use plumb_lab::analysis::analyse;
-use plumb_lab::analysis::result::{Analysis, ClaimOutcome};
-use plumb_lab::bundle::{Contents, EndFile, Ended, Environment, RunRecord, Settled, Stop};
-use plumb_lab::plan::{Plan, PlanOptions, Until};
-use plumb_lab::study;
-use plumb_lab::target::embedded::Engine;
 use plumb_proof::calibration::{Scale, Share, each};
 use plumb_proof::random::Generator;
 use plumb_proof::synthetic::{Noise, Study};
 use plumb_record::{Header, Held, Host, Phase as PhaseSpan, Receipt, Record, Seen};
+use plumb_run::embedded::Engine;
+use plumb_study::analysis::analyse;
+use plumb_study::analysis::result::{Analysis, ClaimOutcome};
+use plumb_study::bundle::{Contents, EndFile, Ended, Environment, RunRecord, Settled, Stop};
+use plumb_study::definition;
+use plumb_study::plan::{Plan, PlanOptions, Until};
 use std::fmt::Write as _;
 
 /// s_d: deviation of the log-ratio of two runs.
@@ -194,7 +194,7 @@ fn made(
         format!("\n[[claim]]\nname = '{name}'\ntext = 'Made up.'\n{change}\n{rest}\n")
     };
     let text = head.to_string() + &claims.iter().map(claim).collect::<String>();
-    let study = study::parse("made-up", &text, &[&Engine])?;
+    let study = definition::parse("made-up", &text, &[&Engine])?;
     let plan = Plan::new(study, PlanOptions { blocks: Some(blocks), rows: None }, Until::Blocks, seed)?;
     let sigma = PAIR_DEVIATION / std::f64::consts::SQRT_2;
     // Block 0 warms up.

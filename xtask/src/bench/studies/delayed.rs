@@ -17,9 +17,9 @@ use super::laboratory::Laboratory;
 use super::same::share;
 use crate::bench::Spread;
 use anyhow::Context;
-use plumb_lab::analysis::result::{Analysis, JudgedClaim, Why, WhyPart};
 use plumb_proof::effect::log_ratio;
 use plumb_proof::noise::{self, Goal, blocks_for};
+use plumb_study::analysis::result::{Analysis, JudgedClaim, Why, WhyPart};
 use plumb_units::Nanos;
 use std::fmt::Write as _;
 

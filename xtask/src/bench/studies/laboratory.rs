@@ -1,14 +1,14 @@
-//! One study after another through `plumb_lab`, with the program that is built beside this one.
+//! One study after another through `plumb_run`, with the program that is built beside this one.
 
 use crate::bench::stop::Room;
 use anyhow::Context;
 use plumb_events::Cancel;
-use plumb_lab::analysis::result::Analysis;
-use plumb_lab::bundle::{Bundle, Reservation, Stop};
-use plumb_lab::plan::{Plan, PlanOptions, Until};
-use plumb_lab::target::embedded::{Embedded, Engine};
-use plumb_lab::target::{Opening, Target};
-use plumb_lab::{Observer, Stage, execution, report, study};
+use plumb_run::embedded::{Embedded, Engine};
+use plumb_study::analysis::result::Analysis;
+use plumb_study::bundle::{Bundle, Reservation, Stop};
+use plumb_study::plan::{Plan, PlanOptions, Until};
+use plumb_study::targets::{Opening, Target};
+use plumb_study::{Observer, Stage, definition, execution, report};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs;
 use std::io::{IsTerminal, Write, stderr};
@@ -45,7 +45,7 @@ impl Laboratory {
     /// # Errors
     /// When it is not well formed, cannot be made, or was interrupted.
     pub(super) fn study(&self, text: &str, seed: u64, label: &str) -> anyhow::Result<Analysis> {
-        let study = study::parse("study", text, &[&Engine])?;
+        let study = definition::parse("study", text, &[&Engine])?;
         let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, seed)?;
         let progress = Progress { label, terminal: stderr().is_terminal() };
         let (cancel, command) = (self.cancel.clone(), "cargo xtask bench studies".to_string());

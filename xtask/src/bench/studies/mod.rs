@@ -5,7 +5,7 @@
 //! an arm with itself (A/A): whatever they prove is false. Others slow every request of an arm
 //! by a known delay: that has to be found as often as is stated.
 //!
-//! How: a study is a text, as a user's would be; `plumb_lab` plans, runs, keeps and judges it, each
+//! How: a study is a text, as a user's would be; `plumb_run` plans, runs, keeps and judges it, each
 //! run a process of the program that is beside this one. The delays are `debug_request_delay`, sized by a
 //! pilot study so that the elapsed time grows by 2, 5 and 10%, and the number of blocks by the pilot's noise.
 //!

@@ -1,0 +1,87 @@
+//! The load profile.
+
+use super::Evidence;
+use crate::evidence::Done;
+use crate::rows::Counted;
+use plumb_events::Statistic;
+use plumb_record::{LoadRow, Response};
+use plumb_units::Bytes;
+
+/// The rows for what was done in all of which this is counted.
+pub(super) fn rows(period: &Counted, outcome: &Done) -> Vec<LoadRow> {
+    let row = |name: &str, total: f64| LoadRow { name: name.to_string(), total, is_count: false };
+    let count = |name: &str, statistic| LoadRow {
+        name: name.to_string(),
+        total: period.statistic(statistic) as f64,
+        is_count: true,
+    };
+    let megabytes = |name: &str, statistic| row(name, period.statistic(statistic) as f64 / Bytes::M as f64);
+    let mut rows = vec![
+        row("DB Time(s)", period.db_time.seconds()),
+        row("DB CPU(s)", period.db_cpu.seconds()),
+        megabytes("Physical reads (MB)", Statistic::PhysicalReadBytes),
+        megabytes("Physical writes (MB)", Statistic::PhysicalWriteBytes),
+        count("Read IO requests", Statistic::PhysicalReadRequests),
+        count("Write IO requests", Statistic::PhysicalWriteRequests),
+        count("Logical reads (blocks)", Statistic::LogicalReads),
+    ];
+    if outcome.sort.is_some() {
+        rows.extend([
+            count("Rows scanned", Statistic::TableScanRows),
+            count("Rows sorted", Statistic::SortRows),
+            count("Sort runs", Statistic::SortRuns),
+            count("Rows merged", Statistic::MergeRows),
+            count("Index entries", Statistic::IndexEntries),
+        ]);
+    }
+    if outcome.import.is_some() {
+        rows.extend([
+            count("Redo size (bytes)", Statistic::RedoSize),
+            count("Redo entries", Statistic::RedoEntries),
+            count("Redo writes", Statistic::RedoWrites),
+            count("Block changes", Statistic::BlockChanges),
+            count("Rows inserted", Statistic::RowsInserted),
+            count("User commits", Statistic::UserCommits),
+            count("User rollbacks", Statistic::UserRollbacks),
+        ]);
+    }
+    if outcome.ctas.is_some() {
+        rows.extend([
+            count("Redo size (bytes)", Statistic::RedoSize),
+            count("Redo of direct writes (bytes)", Statistic::RedoDirectBytes),
+            count("Redo writes", Statistic::RedoWrites),
+            count("Rows loaded", Statistic::LoadRows),
+            count("Rows chained", Statistic::LoadRowsChained),
+            count("Physical writes direct (blocks)", Statistic::PhysicalWritesDirect),
+        ]);
+    }
+    if outcome.slob.is_some() {
+        rows.extend([
+            count("Executes (operations)", Statistic::ExecuteCount),
+            count("Physical reads (blocks)", Statistic::PhysicalReadBlocks),
+            count("Physical writes (blocks)", Statistic::PhysicalWriteBlocks),
+            count("Rows read by index", Statistic::RowsFetchedByRowId),
+            count("Block changes", Statistic::BlockChanges),
+            count("Rows updated", Statistic::RowsUpdated),
+            count("Redo size (bytes)", Statistic::RedoSize),
+            count("Redo writes", Statistic::RedoWrites),
+            count("User commits", Statistic::UserCommits),
+            count("User rollbacks", Statistic::UserRollbacks),
+        ]);
+    }
+    rows
+}
+
+/// What was due in the whole run and had not begun at its end, where operations arrive by themselves.
+pub(super) fn behind(seen: &Evidence) -> Option<LoadRow> {
+    let slob = seen.measured.outcome.slob.as_ref().filter(|slob| slob.spec.rate > 0)?;
+    let name = "Operations due that had not begun".to_string();
+    Some(LoadRow { name, total: slob.behind as f64, is_count: true })
+}
+
+pub(super) fn responses(seen: &Evidence) -> Vec<Response> {
+    let Some(slob) = &seen.measured.outcome.slob else { return Vec::new() };
+    let named = ["select", "update", "scan"].into_iter().zip(&slob.responses);
+    let done = named.filter(|(_, latency)| latency.count() > 0);
+    done.map(|(name, latency)| Response { operation: name.to_string(), latency: latency.clone() }).collect()
+}

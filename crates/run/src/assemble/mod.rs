@@ -1,0 +1,92 @@
+//! From the evidence of a run to its record.
+//!
+//! One file a part of the report; each is a pure function of the [`Evidence`].
+//! The measured period (load profile, events, sessions, I/O statistics) is the
+//! index build; phases and I/O profile show load, build and verification on one
+//! clock that starts with the first of them.
+
+mod beside;
+mod calibration;
+mod circumstances;
+mod devices;
+mod findings;
+mod header;
+mod io;
+mod load_profile;
+mod log_io;
+mod memory;
+mod mix;
+mod one_pass;
+mod phases;
+mod receipts;
+mod session_snapshot;
+mod settings;
+mod sort;
+
+pub(crate) use receipts::seen_of;
+
+use crate::evidence::Evidence;
+use crate::rows::{self, Counted};
+use phases::Timeline;
+use plumb_events::SessionKind;
+use plumb_record::trace;
+use plumb_record::{Record, SCHEMA_VERSION};
+use plumb_units::Nanos;
+
+/// How long the process was stopped while it was measured.
+fn stopped(seen: &Evidence) -> Option<Nanos> {
+    let begin = seen.measured.begin;
+    seen.beside.as_ref()?.stopped((begin, begin + seen.measured.period.elapsed))
+}
+
+/// The record of a run of which this was seen.
+#[must_use]
+pub fn record(seen: &Evidence) -> Record {
+    let timeline = Timeline::of(seen);
+    let period = &seen.measured.period;
+    let counted = Counted::of(period);
+    let trace = seen.measured.trace.as_ref();
+    let mut record = Record {
+        schema_version: SCHEMA_VERSION,
+        header: header::header(seen),
+        period: None,
+        devices: devices::devices(seen),
+        calibration: calibration::calibration(seen),
+        limits: seen.limits.clone(),
+        mix: mix::mix(seen),
+        stopped_ns: stopped(seen).map(|stopped| stopped.0),
+        circumstances: None,
+        checks: seen.checks.clone(),
+        receipts: receipts::receipts(seen),
+        findings: Vec::new(),
+        phases: phases::phases(seen, &timeline),
+        memory: memory::memory(seen),
+        load_profile: load_profile::rows(&counted, &seen.measured.outcome),
+        host_cpu: seen.measured.host_cpu.clone(),
+        process: seen.measured.process,
+        foreground_events: rows::events(period, SessionKind::Foreground),
+        background_events: rows::events(period, SessionKind::Background),
+        sessions: rows::sessions(period),
+        session: session_snapshot::session_snapshot(seen),
+        statistics: counted.statistics(),
+        io_functions: rows::functions(period),
+        io_files: io::files(seen),
+        io_devices: io::devices(&seen.measured.disks),
+        completion: io::completion(seen),
+        io_profile: phases::profile(&timeline),
+        beside: seen.beside.as_ref().map(|looks| beside::beside(looks, &timeline)),
+        intervals: beside::intervals(seen, &timeline),
+        responses: load_profile::responses(seen),
+        sort: sort::sort(seen),
+        log: log_io::log_io(seen, trace),
+        trace: trace.map(|kept| trace::summary(kept, timeline.since_start(seen.measured.begin))),
+        parameters: seen.asked.parameters.clone(),
+        settings: settings::settings(seen),
+        measures: Vec::new(),
+        command: None,
+    };
+    record.load_profile.extend(load_profile::behind(seen));
+    record.circumstances = Some(circumstances::circumstances(seen, &record));
+    record.findings = findings::findings(seen, &record);
+    record
+}

@@ -1,0 +1,103 @@
+//! What a create table as select was asked to do, against the table that it made: the parameters that a study may vary.
+
+use super::super::Evidence;
+use super::{Finding, counted};
+use crate::evidence::CtasDone;
+use plumb_engine::Setting;
+use plumb_engine::transaction::Logging;
+use plumb_events::Statistic;
+use plumb_record::Receipt;
+use plumb_study::vocabulary::Seen;
+use plumb_units::{Bytes, RowCount};
+
+/// How far the mean length of rows may be from that of their shape.
+const SHAPE_SHARE: u64 = 20;
+
+pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
+    let Some(done) = &seen.measured.outcome.ctas else { return Vec::new() };
+    let receipt = |name: &str, asked: String, at: Seen, finding: Finding| Receipt {
+        setting: name.to_string(),
+        asked,
+        evidence: finding.evidence,
+        held: finding.held,
+        seen: at,
+    };
+    let logging = if done.logging == Logging::Logging { "logging" } else { "nologging" };
+    let mut receipts = vec![
+        receipt("block-size", done.block_size.to_string(), Seen::Outside, block_size(seen, done)),
+        receipt("shape", done.shape.name().to_string(), Seen::Inside, shape(done)),
+        receipt("logging", logging.to_string(), Seen::Inside, logged(seen, done)),
+    ];
+    let cached = done.source_cached.map(|cached| source(seen, cached));
+    receipts.extend(cached.map(|finding| {
+        receipt("start: source table", "in the buffer cache".to_string(), Seen::Inside, finding)
+    }));
+    receipts
+}
+
+/// The block size in the headers of the files that the new table lies in, read back from disk.
+fn block_size(seen: &Evidence, done: &CtasDone) -> Finding {
+    let tablespace = seen.inside.tablespaces.iter().find(|found| found.block_size == done.block_size);
+    let Some(tablespace) = tablespace else { return Finding::contradicted("no tablespace has such blocks") };
+    let name = tablespace.purpose.name();
+    let headers = seen.headers.iter().filter(|header| tablespace.files.contains(&header.path));
+    let sizes: Vec<u64> = headers.map(|header| header.block_bytes).collect();
+    let blocks = RowCount(done.loaded.block_count);
+    let Some(first) = sizes.first() else {
+        return Finding::not_checked(format!("{blocks} blocks in {name}: its files are in memory"));
+    };
+    let evidence = format!(
+        "read back from disk: {} of {name} of {} blocks; the table has {blocks} of them",
+        counted(sizes.len() as u64, "data file"),
+        Bytes(*first).as_setting()
+    );
+    Finding::that(sizes.iter().all(|size| *size == done.block_size.bytes() as u64), evidence)
+}
+
+/// The length of the rows.
+fn shape(done: &CtasDone) -> Finding {
+    let loaded = &done.loaded;
+    let (mean, expected) =
+        (loaded.row_bytes.checked_div(loaded.row_count).unwrap_or(0), done.shape.row_bytes());
+    let evidence = format!(
+        "{} of {} on average, {} of them chained",
+        counted(loaded.row_count, "row"),
+        Bytes(mean),
+        RowCount(loaded.chained_row_count)
+    );
+    Finding::that(mean.abs_diff(expected) * SHAPE_SHARE <= expected, evidence)
+}
+
+/// The redo of the table's blocks, and the backup that none obliges to.
+fn logged(seen: &Evidence, done: &CtasDone) -> Finding {
+    let redo = seen.measured.period.statistic(Statistic::RedoDirectBytes);
+    let bytes = done.loaded.block_count * done.block_size.bytes() as u64;
+    let backup = done.backup.map_or(String::new(), |copied| {
+        format!("; a backup of {} in {} behind it", copied.bytes, copied.elapsed)
+    });
+    let evidence = format!("{} of redo for {} of blocks{backup}", Bytes(redo), Bytes(bytes));
+    let expected = if done.logged { redo >= bytes } else { redo == 0 };
+    Finding::that(expected, evidence)
+}
+
+/// What a scan of a table that is cached reads: nothing.
+fn source(seen: &Evidence, cached: bool) -> Finding {
+    let read = seen.measured.period.statistic(Statistic::PhysicalReadBlocks);
+    let said = if cached { "all of it" } else { "not all of it" };
+    let evidence = format!("{said} was cached before; the work read {}", counted(read, "block"));
+    Finding::that(cached && read == 0, evidence)
+}
+
+/// The setting, by the redo of the load.
+pub(super) fn force_logging(seen: &Evidence) -> Option<Finding> {
+    let (done, settings) = (seen.measured.outcome.ctas.as_ref()?, &seen.inside.settings);
+    if !settings.is_explicit(Setting::ForceLogging) {
+        return None;
+    }
+    let redo = seen.measured.period.statistic(Statistic::RedoDirectBytes);
+    let size = seen.measured.period.statistic(Statistic::RedoSize);
+    let evidence = format!("{} of redo, {} of it of the load's blocks", Bytes(size), Bytes(redo));
+    let is_forced = settings.word(Setting::ForceLogging) == "on";
+    let is_kept = settings.word(Setting::ArchiveLogMode) == "on" && done.logging == Logging::Logging;
+    Some(Finding::that((redo > 0) == (is_forced || is_kept), evidence))
+}

@@ -1,0 +1,77 @@
+//! What an import was asked to do, against what its sessions did: the parameters that a study may vary.
+
+use super::super::Evidence;
+use super::{Finding, counted};
+use crate::evidence::ImportDone;
+use plumb_events::Statistic;
+use plumb_record::Receipt;
+use plumb_study::vocabulary::Seen;
+use plumb_units::{Bytes, RowCount};
+
+pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
+    let Some(import) = &seen.measured.outcome.import else { return Vec::new() };
+    let receipt = |name: &str, asked: String, finding: Finding| Receipt {
+        setting: name.to_string(),
+        asked,
+        evidence: finding.evidence,
+        held: finding.held,
+        seen: Seen::Inside,
+    };
+    let arrays = match import.rows_per_commit {
+        Some(rows) => receipt("commit-every", rows.to_string(), rows_per_commit(import, rows)),
+        None => receipt("buffer", Bytes(import.array_bytes).as_setting(), buffer(seen, import)),
+    };
+    vec![arrays, receipt("sessions", import.sessions.to_string(), sessions(seen, import))]
+}
+
+/// Rows of a commit: each has as many, but for the last one of a session.
+fn rows_per_commit(import: &ImportDone, asked: u64) -> Finding {
+    let evidence =
+        format!("{} of {} rows", counted(import.commit_count, "commit"), RowCount(import.row_count));
+    let least = import.row_count.div_ceil(asked);
+    Finding::that((least..least + import.sessions).contains(&import.commit_count), evidence)
+}
+
+/// Bytes of a commit, by the counters of the sessions.
+fn buffer(seen: &Evidence, import: &ImportDone) -> Finding {
+    let [rows, commits] = [Statistic::RowsInserted, Statistic::UserCommits]
+        .map(|statistic| seen.measured.period.statistic(statistic));
+    let mean = import.row_bytes.checked_div(commits).unwrap_or(0);
+    let row = import.row_bytes.checked_div(rows).unwrap_or(0);
+    let evidence = format!(
+        "{} of {} each on average, {} of {}",
+        counted(commits, "commit"),
+        Bytes(mean),
+        RowCount(rows),
+        Bytes(row)
+    );
+    let counted_alike = rows == import.row_count && commits == import.commit_count;
+    // The last array of a session is what was left.
+    let full = mean * 2 >= import.array_bytes || commits <= 2 * import.sessions || mean < 2 * row;
+    Finding::that(counted_alike && mean <= import.array_bytes.max(2 * row) && full, evidence)
+}
+
+/// Sessions that have inserted rows.
+fn sessions(seen: &Evidence, import: &ImportDone) -> Finding {
+    let inserted: Vec<u64> = seen
+        .measured
+        .period
+        .sessions
+        .iter()
+        .map(|session| session.statistics[Statistic::RowsInserted as usize])
+        .filter(|rows| *rows > 0)
+        .collect();
+    let (least, most) = (inserted.iter().min().unwrap_or(&0), inserted.iter().max().unwrap_or(&0));
+    let found = inserted.len() as u64;
+    let evidence = format!(
+        "{} inserted rows, {} to {} each",
+        counted(found, "session"),
+        RowCount(*least),
+        RowCount(*most)
+    );
+    match found < import.sessions {
+        // A source of few rows is shared by few.
+        true => Finding::not_checked(format!("{evidence}: there were not rows for more")),
+        false => Finding::that(found == import.sessions, evidence),
+    }
+}

@@ -1,0 +1,277 @@
+//! The log: its files, the way to them, its buffer and its copies.
+
+use super::super::Evidence;
+use super::{Finding, counted, pages_untold};
+use crate::evidence::{FileEvidence, FileRole, LogDone};
+use plumb_engine::Setting;
+use plumb_events::{Event, IoStream, Statistic};
+use plumb_host::priority;
+use plumb_io::{DirectIo, Durability};
+use plumb_record::Receipt;
+use plumb_study::vocabulary::Seen;
+use plumb_units::{Bytes, Nanos, RowCount};
+use std::path::{Path, PathBuf};
+
+/// What a redo write may take beside its request: to hand it over and to take it in.
+const TRACE_APART: Nanos = Nanos(20_000);
+/// What all redo writes of a run may take beside their requests without contradiction: some slices of the scheduler, in which a writer
+/// whose request was done had no processor. One such pause of 2 ms is a quarter of the mean of nine writes.
+const NO_PROCESSOR: Nanos = Nanos(10_000_000);
+/// Log writes that may be counted on one side only: LGWR may have one under way as the period begins, and as it ends.
+const AT_ENDS: u64 = 2;
+/// A batch begins with a header, and ends with its last log block.
+const BATCH_BESIDE: u64 = 8 * Bytes::K;
+
+fn files(seen: &Evidence) -> impl Iterator<Item = &FileEvidence> {
+    seen.measured.files.iter().filter(|file| file.role == FileRole::Log)
+}
+
+/// The length of the log files, as the file system has it.
+pub(super) fn file_size(seen: &Evidence) -> Option<Finding> {
+    let asked = seen.inside.settings.number(Setting::LogFileSize);
+    let lengths: Option<Vec<u64>> = files(seen).map(|file| file.length.map(|bytes| bytes.0)).collect();
+    let Some(lengths) = lengths.filter(|lengths| !lengths.is_empty()) else {
+        return Some(Finding::not_checked("the file system does not tell the length of the log files"));
+    };
+    let most = lengths.iter().max().copied().unwrap_or(0);
+    let same = lengths.iter().all(|length| *length == most);
+    let evidence = format!("{} of {}", counted(lengths.len() as u64, "log file"), Bytes(most));
+    Some(Finding::that(same && most >= asked && most - asked <= Bytes::M, evidence))
+}
+
+/// Log files, and into how many of them the import wrote.
+pub(super) fn groups(seen: &Evidence) -> Option<Finding> {
+    let asked = seen.inside.settings.number(Setting::LogFileGroups);
+    let written = files(seen).filter(|file| file.writes.0 > 0).count() as u64;
+    let found = files(seen).count() as u64;
+    Some(Finding::that(found == asked, format!("{}, {written} of them written", counted(found, "log file"))))
+}
+
+/// No write of the log is longer than half the buffer.
+pub(super) fn buffer(seen: &Evidence) -> Option<Finding> {
+    if !seen.inside.settings.is_explicit(Setting::LogBuffer) {
+        return None;
+    }
+    let asked = seen.inside.settings.number(Setting::LogBuffer);
+    let writes = seen.measured.period.stream(IoStream::LogWrites);
+    let commits = seen.measured.period.statistic(Statistic::UserCommits);
+    let mean = writes.bytes.checked_div(writes.count).unwrap_or(0);
+    let evidence = format!(
+        "{} of {} on average for {}",
+        counted(writes.count, "write"),
+        Bytes(mean),
+        counted(commits, "commit")
+    );
+    match (mean <= asked / 2 + BATCH_BESIDE, writes.count > commits) {
+        (false, _) => Some(Finding::contradicted(evidence)),
+        (true, true) => Some(Finding::held(evidence)),
+        (true, false) => {
+            Some(Finding::not_checked(format!("{evidence}: no write was cut short by its size")))
+        }
+    }
+}
+
+fn done(seen: &Evidence) -> Option<&LogDone> {
+    seen.measured.outcome.log.as_ref()
+}
+
+/// Members of each log file, by where the files lie.
+pub(super) fn members(seen: &Evidence) -> Option<Finding> {
+    if !seen.inside.settings.is_explicit(Setting::LogFileMembers) {
+        return None;
+    }
+    let asked = seen.inside.settings.number(Setting::LogFileMembers);
+    let first = files(seen).count();
+    let second = done(seen).map_or(0, |done| done.second_members.len());
+    let evidence = format!("{} and {second} second members", counted(first as u64, "log file"));
+    Some(Finding::that(second == if asked == 2 { first } else { 0 }, evidence))
+}
+
+/// The directory of the log files.
+pub(super) fn path(seen: &Evidence) -> Option<Finding> {
+    let first = files(seen).map(|file| file.path.as_path()).collect::<Vec<_>>();
+    directory(seen, Setting::LogPath, &first)
+}
+
+/// The directory of their second members.
+pub(super) fn mirror_path(seen: &Evidence) -> Option<Finding> {
+    let second = done(seen)?.second_members.iter().map(PathBuf::as_path).collect::<Vec<_>>();
+    directory(seen, Setting::LogMirrorPath, &second)
+}
+
+fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Finding> {
+    let settings = &seen.inside.settings;
+    if !settings.is_explicit(setting) || files.is_empty() {
+        return None;
+    }
+    let asked = Path::new(settings.word(setting));
+    let lies = |file: &&&Path| file.parent().is_some_and(|parent| parent.ends_with(asked));
+    let found = files.iter().filter(lies).count();
+    let evidence = format!("{found} of {} in {}", counted(files.len() as u64, "log file"), asked.display());
+    Some(Finding::that(found == files.len(), evidence))
+}
+
+/// The nice value of LGWR, as the scheduler has it.
+pub(super) fn writer_priority(seen: &Evidence) -> Option<Finding> {
+    let (done, settings) = (done(seen)?, &seen.inside.settings);
+    if !settings.is_explicit(Setting::HighPriorityProcesses) {
+        return None;
+    }
+    let Some(nice) = done.lgwr_nice else {
+        return Some(Finding::not_checked("there was no LGWR: sessions did its work"));
+    };
+    let evidence = format!("/proc/self/task: the nice value of LGWR is {nice}");
+    Some(match settings.word(Setting::HighPriorityProcesses) {
+        "lgwr" => Finding::that(nice == priority::FIRST, evidence),
+        "none" => Finding::that(nice > priority::FIRST, evidence),
+        _ => Finding::held(evidence),
+    })
+}
+
+/// The flags that the log files are open with, and the flushes of the devices.
+pub(super) fn sync_method(seen: &Evidence) -> Option<Finding> {
+    let (done, settings) = (done(seen)?, &seen.inside.settings);
+    let method = done.sync.method;
+    let flags: Option<Vec<_>> = files(seen).map(|file| file.flags).collect();
+    let Some(flags) = flags.filter(|flags| !flags.is_empty()) else {
+        return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
+    };
+    let dsync = flags.iter().filter(|flags| flags.dsync).count();
+    let sync = flags.iter().filter(|flags| flags.sync).count();
+    let expected = match method.durability() {
+        Durability::OnSync => (0, 0),
+        Durability::Data => (flags.len(), 0),
+        Durability::All => (flags.len(), flags.len()),
+    };
+    let writes = seen.measured.period.statistic(Statistic::RedoWrites);
+    let flushes: Option<u64> =
+        seen.measured.disks.values().map(|disk| Some(disk.flushes?.completed)).sum::<Option<u64>>();
+    let flushes = flushes.map_or(String::new(), |flushes| {
+        format!(
+            "; {} of the devices, by all processes, for {}",
+            counted(flushes, "flush"),
+            counted(writes, "log write")
+        )
+    });
+    let word = settings.word(Setting::LogSyncMethod);
+    // What was measured alone, at opening, beside what the work met.
+    let took_us = seen.measured.period.statistic(Statistic::RedoWriteTime).checked_div(writes);
+    let took = took_us.filter(|_| word == "auto");
+    let took = took.map_or(String::new(), |us| format!("; a log write of the work took {us} us on average"));
+    let evidence = format!(
+        "{} ({}){took}; /proc/self/fdinfo: O_DSYNC in the flags of {dsync} and O_SYNC of {sync} of {}{flushes}",
+        method.name(),
+        done.sync.reason,
+        counted(flags.len() as u64, "log file")
+    );
+    let taken = word == "auto" || word == method.name();
+    Some(Finding::that(taken && (dsync, sync) == expected, evidence))
+}
+
+/// `O_DIRECT` of the log files, and their pages in the page cache.
+pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
+    let done = done(seen)?;
+    let word = seen.inside.settings.word(Setting::LogFileIo);
+    let expected = match word {
+        "direct" => DirectIo::Required,
+        "buffered" => DirectIo::Off,
+        _ => seen.inside.access.direct,
+    };
+    let flags: Option<Vec<bool>> = files(seen).map(|file| Some(file.flags?.direct)).collect();
+    let Some(flags) = flags.filter(|flags| !flags.is_empty()) else {
+        return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
+    };
+    let direct = flags.iter().filter(|direct| **direct).count();
+    let pages = |of: fn(&FileEvidence) -> Option<u64>| files(seen).map(of).sum::<Option<u64>>();
+    let before = pages(|file| Some(file.cached_before?.resident_pages));
+    let after = pages(|file| Some(file.cached_after?.resident_pages));
+    let written = files(seen).map(|file| file.writes.1).sum::<u64>();
+    let untold = pages_untold(files(seen));
+    let counts = before.zip(after).filter(|_| untold.is_none());
+    let said = counts.map_or(untold.map_or(String::new(), |why| format!("; {why}")), |(before, after)| {
+        let (before, after) = (RowCount(before), RowCount(after));
+        format!(
+            "; page cache: {before} pages of them before the work and {after} after it, {} written",
+            Bytes(written)
+        )
+    });
+    let evidence = format!(
+        "/proc/self/fdinfo: O_DIRECT in the flags of {direct} of {}{said}",
+        counted(flags.len() as u64, "log file")
+    );
+    let by_flags = direct == if expected == DirectIo::Required { flags.len() } else { 0 };
+    // A direct write leaves no page; what a buffered one leaves, memory pressure may take.
+    let by_pages = expected == DirectIo::Off || counts.is_none_or(|(before, after)| after <= before);
+    Some(Finding::that(done.direct == expected && by_flags && by_pages, evidence))
+}
+
+/// The trace against the statistics: as many log writes, of as long. The header of a log file is another event's write.
+pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
+    let trace = seen.measured.trace.as_ref().filter(|_| done(seen).is_some())?;
+    let of_log = |kind: usize| trace.kinds[kind].stream == IoStream::LogWrites.name();
+    let of_records = |kind: usize| trace.kinds[kind].event == Event::LogFileParallelWrite.name();
+    let requests =
+        || trace.sessions.iter().flat_map(|session| &session.requests).filter(|it| of_log(it.kind));
+    let records = || requests().filter(|it| of_records(it.kind));
+    let found = (records().count() as u64, records().map(|request| request.latency_ns).sum::<u64>());
+    let headers = requests().count() as u64 - found.0;
+    let asked = seen.measured.period.stream(IoStream::LogWrites).count;
+    let writes = seen.measured.period.statistic(Statistic::RedoWrites);
+    let time = seen.measured.period.statistic(Statistic::RedoWriteTime) * 1000;
+    let mean = |(count, nanos): (u64, u64)| nanos.checked_div(count).unwrap_or(0);
+    let (traced, counted_) = (mean(found), mean((writes, time)));
+    let evidence = format!(
+        "{} of {} each in the trace; redo write time over redo writes is {}; {} dropped",
+        counted(found.0, "log write"),
+        Nanos(traced),
+        Nanos(counted_),
+        counted(trace.dropped, "request")
+    );
+    // Where the same bytes go to two files the longer one counts.
+    let close = |one: u64, other: u64| one.abs_diff(other) <= AT_ENDS;
+    let alike = close(asked, writes + headers);
+    let finding = match (trace.dropped, alike) {
+        (0, true) => {
+            let near = counted_.abs_diff(traced) <= counted_ / 10 + TRACE_APART.0;
+            // A request lies within its redo write: only the write can be longer, and by a pause.
+            let paused = counted_ > traced && (counted_ - traced) * writes <= NO_PROCESSOR.0;
+            match (close(found.0, writes), near, paused) {
+                (true, false, true) => Finding::not_checked(format!(
+                    "{evidence}: too few to tell them from a pause without a processor"
+                )),
+                (alike, near, _) => Finding::that(alike && near, evidence),
+            }
+        }
+        _ => Finding::not_checked(evidence),
+    };
+    Some(Receipt {
+        setting: "trace".to_string(),
+        asked: "every request".to_string(),
+        evidence: finding.evidence,
+        held: finding.held,
+        seen: Seen::Inside,
+    })
+}
+
+/// Copies that were made of filled log files.
+pub(super) fn archive(seen: &Evidence) -> Option<Finding> {
+    let settings = &seen.inside.settings;
+    if !settings.is_explicit(Setting::ArchiveLogMode) {
+        return None;
+    }
+    let copied = seen.measured.period.statistic(Statistic::RedoFilesArchived);
+    let writes = seen.measured.period.stream(IoStream::ArchiveWrites);
+    let filled = files(seen).filter(|file| file.writes.0 > 0).count().saturating_sub(1) as u64;
+    let evidence = format!(
+        "{} copied, {} written to copies; the work went on in another log file at least {}",
+        counted(copied, "log file"),
+        Bytes(writes.bytes),
+        counted(filled, "time")
+    );
+    Some(match settings.word(Setting::ArchiveLogMode) {
+        "off" => Finding::that(copied == 0 && writes.bytes == 0, evidence),
+        // The last one may be on its way.
+        _ if filled <= 1 => Finding::not_checked(format!("{evidence}: none had to be copied yet")),
+        _ => Finding::that(copied + 1 >= filled, evidence),
+    })
+}

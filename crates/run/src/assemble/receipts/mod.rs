@@ -1,0 +1,237 @@
+//! Receipts: evidence, from outside the code that applied a setting, that it took effect.
+//!
+//! Each rule looks at one setting and answers with what was observed and
+//! whether that agrees. A rule contradicts a setting only where nothing
+//! legitimate explains what it saw: files in memory, a file system without
+//! direct I/O under a default, or a sort that fitted in memory leave a setting
+//! without effect, and the receipt says so. A setting that was set
+//! and that no rule covers is listed as not checked: no treatment without a
+//! receipt.
+//!
+//! The last receipts are of no setting: the state that an import began in, and the memory that was declared, against the
+//! largest resident set.
+
+mod ctas;
+mod files;
+mod flight;
+mod import;
+mod io;
+mod log;
+mod places;
+mod slob;
+mod sort;
+mod start;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+pub(super) use sort::given_cost;
+
+use super::{Evidence, memory};
+use crate::evidence::FileEvidence;
+use crate::settings;
+use plumb_engine::Setting;
+use plumb_engine::settings::Group;
+use plumb_host::limits;
+use plumb_record::{Held, Receipt};
+use plumb_study::vocabulary::Seen;
+use plumb_units::{Bytes, RowCount};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    held: Held,
+    evidence: String,
+}
+
+impl Finding {
+    fn held(evidence: impl Into<String>) -> Finding {
+        Finding { held: Held::Held, evidence: evidence.into() }
+    }
+
+    fn contradicted(evidence: impl Into<String>) -> Finding {
+        Finding { held: Held::Contradicted, evidence: evidence.into() }
+    }
+
+    fn not_checked(evidence: impl Into<String>) -> Finding {
+        Finding { held: Held::NotChecked, evidence: evidence.into() }
+    }
+
+    /// Held when `agrees`, contradicted otherwise.
+    fn that(agrees: bool, evidence: impl Into<String>) -> Finding {
+        if agrees { Finding::held(evidence) } else { Finding::contradicted(evidence) }
+    }
+}
+
+/// A rule; `None` when it has nothing to say about this run.
+type Rule = fn(&Evidence) -> Option<Finding>;
+
+/// The rules in printing order. A setting may have several; each says where it looks.
+const RULES: &[(Setting, Seen, Rule)] = &[
+    (Setting::FilesystemioOptions, Seen::Outside, io::open_flags),
+    (Setting::FilesystemioOptions, Seen::Outside, io::page_cache),
+    (Setting::FilesystemioOptions, Seen::Outside, io::device_bytes),
+    (Setting::FilesystemioOptions, Seen::Inside, flight::overlap),
+    (Setting::IoMethod, Seen::Outside, io::method),
+    (Setting::IoQueueDepth, Seen::Inside, io::queue_depth),
+    (Setting::SharedServers, Seen::Inside, io::shared_servers),
+    (Setting::DbFileMultiblockReadCount, Seen::Inside, io::request_size),
+    (Setting::ScanReadAhead, Seen::Inside, flight::scan_read_ahead),
+    (Setting::SerialDirectRead, Seen::Inside, io::serial_direct_read),
+    (Setting::DbBlockSize, Seen::Outside, files::block_size),
+    (Setting::ExtentSize, Seen::Outside, files::extent_size),
+    (Setting::DataFiles, Seen::Inside, files::striping),
+    (Setting::DataFiles, Seen::Inside, files::growth),
+    (Setting::DbCacheSize, Seen::Outside, files::cache),
+    (Setting::Db2kCacheSize, Seen::Outside, files::sized_cache::<0>),
+    (Setting::Db4kCacheSize, Seen::Outside, files::sized_cache::<1>),
+    (Setting::Db8kCacheSize, Seen::Outside, files::sized_cache::<2>),
+    (Setting::Db16kCacheSize, Seen::Outside, files::sized_cache::<3>),
+    (Setting::Db32kCacheSize, Seen::Outside, files::sized_cache::<4>),
+    (Setting::DbBlockPrefetchLimit, Seen::Inside, slob::prefetch),
+    (Setting::DbBlockChecksum, Seen::Inside, io::block_checksum),
+    (Setting::DbWriterProcesses, Seen::Inside, files::writers),
+    (Setting::DbBlockWriteBatch, Seen::Inside, files::write_batch),
+    (Setting::SortAreaSize, Seen::Inside, sort::area),
+    (Setting::SortDirectWrites, Seen::Inside, sort::direct_writes),
+    (Setting::SortWriteBuffers, Seen::Inside, flight::write_buffers),
+    (Setting::SortWriteBufferSize, Seen::Inside, sort::write_buffer_size),
+    (Setting::SortReadFac, Seen::Inside, sort::read_fac),
+    (Setting::ParallelDegree, Seen::Inside, sort::degree),
+    (Setting::LogFileSize, Seen::Outside, log::file_size),
+    (Setting::LogFileGroups, Seen::Outside, log::groups),
+    (Setting::LogFileMembers, Seen::Outside, log::members),
+    (Setting::LogPath, Seen::Outside, log::path),
+    (Setting::LogMirrorPath, Seen::Outside, log::mirror_path),
+    (Setting::LogBuffer, Seen::Inside, log::buffer),
+    (Setting::SnapshotInterval, Seen::Inside, statistics::snapshots),
+    (Setting::LogSyncMethod, Seen::Outside, log::sync_method),
+    (Setting::LogFileIo, Seen::Outside, log::file_io),
+    (Setting::HighPriorityProcesses, Seen::Outside, log::writer_priority),
+    (Setting::ArchiveLogMode, Seen::Inside, log::archive),
+    (Setting::ForceLogging, Seen::Inside, ctas::force_logging),
+    (Setting::DebugRequestDelay, Seen::Inside, io::request_delay),
+    (Setting::DebugTraceRequests, Seen::Inside, statistics::traced),
+];
+
+/// The best that a receipt of a setting rests on.
+pub(crate) fn seen_of(setting: Setting) -> Seen {
+    RULES.iter().filter(|(of, ..)| *of == setting).map(|(_, seen, _)| *seen).max().unwrap_or(Seen::Asked)
+}
+
+pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
+    let set = &seen.inside.settings;
+    let receipt = |(setting, seen): (Setting, Seen), finding: Finding| Receipt {
+        setting: setting.row().name.to_string(),
+        asked: settings::shown(set, setting),
+        evidence: finding.evidence,
+        held: finding.held,
+        seen,
+    };
+    let mut receipts = Vec::new();
+    for (setting, place, rule) in RULES.iter().filter(|(setting, ..)| is_concerned(seen, *setting)) {
+        receipts.extend(rule(seen).map(|finding| receipt((*setting, *place), finding)));
+    }
+    for setting in Setting::ALL.iter().filter(|setting| set.is_explicit(**setting)) {
+        if receipts.iter().all(|known| known.setting != setting.row().name) {
+            receipts.push(receipt(
+                (*setting, Seen::Asked),
+                Finding::not_checked("nothing outside the engine shows its effect in this run"),
+            ));
+        }
+    }
+    receipts.extend(import::parameters(seen));
+    receipts.extend(ctas::parameters(seen));
+    receipts.extend(places::places(seen));
+    receipts.extend(start::receipts(seen));
+    receipts.extend(slob::parameters(seen));
+    receipts.extend(log::trace(seen));
+    if seen.inside.in_memory() {
+        without_files(seen, &mut receipts);
+    }
+    receipts.push(memory_budget(seen));
+    receipts
+}
+
+/// Whether the run did what a setting is about.
+fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
+    match setting.row().group {
+        Group::Sort | Group::Parallel => seen.measured.outcome.sort.is_some(),
+        Group::Log => {
+            let updates = seen.measured.outcome.slob.as_ref().is_some_and(|slob| slob.spec.update_pct > 0);
+            let done = &seen.measured.outcome;
+            done.import.is_some() || done.ctas.is_some() || updates
+        }
+        _ => {
+            let done = &seen.measured.outcome;
+            setting != Setting::DataFiles || (done.import.is_none() && done.ctas.is_none())
+        }
+    }
+}
+
+/// The largest resident set against what was declared, with the stated overhead.
+fn memory_budget(seen: &Evidence) -> Receipt {
+    let memory = memory::memory(seen);
+    let declared = memory.declared_bytes();
+    let overhead = memory.overhead_bytes.unwrap_or(0);
+    let finding = match memory.peak_rss_bytes {
+        // Under a budget that the machine cannot fill, nothing can be seen to stay.
+        _ if beyond_memory(declared) => Finding::not_checked(BEYOND_MEMORY),
+        None => Finding::not_checked("the kernel does not tell the peak of the build alone"),
+        Some(peak) => Finding::that(
+            peak <= memory.budget_bytes(),
+            format!(
+                "/proc/self/status: the peak resident set is {}; {} are declared and {} stated beside them",
+                Bytes(peak),
+                Bytes(declared),
+                Bytes(overhead)
+            ),
+        ),
+    };
+    Receipt {
+        setting: "memory budget".to_string(),
+        asked: Bytes(declared + overhead).to_string(),
+        evidence: finding.evidence,
+        held: finding.held,
+        seen: Seen::Outside,
+    }
+}
+
+/// Evidence when a size exceeds the memory of the machine.
+const BEYOND_MEMORY: &str = "it is more than the memory of this machine: no run could have exceeded it";
+
+/// Whether a size is beyond the memory that the process may use.
+fn beyond_memory(bytes: u64) -> bool {
+    limits::memory().is_some_and(|memory| bytes > memory.total.0)
+}
+
+/// Why the page cache of these files cannot be judged by; none where it can.
+fn pages_untold<'f>(files: impl IntoIterator<Item = &'f FileEvidence>) -> Option<String> {
+    let why = files.into_iter().find_map(|file| file.pages_untold)?;
+    Some(format!("page cache: {why}"))
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    let ending = match (count, ["ch", "sh", "ss"].iter().any(|end| noun.ends_with(end))) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {noun}{ending}", RowCount(count))
+}
+
+/// With files in memory nothing about files can be observed from outside.
+fn without_files(seen: &Evidence, receipts: &mut Vec<Receipt>) {
+    let about_files = |receipt: &Receipt| {
+        let group = Setting::ALL.iter().find(|setting| setting.row().name == receipt.setting);
+        group.is_some_and(|setting| setting.row().group.is_about_files())
+    };
+    for receipt in receipts.iter_mut().filter(|receipt| about_files(receipt)) {
+        receipt.held = Held::NotChecked;
+        receipt.evidence = "files in memory: there is no file to observe".to_string();
+    }
+    let memory = |receipt: &mut Receipt| {
+        receipt.evidence = seen.inside.access.method_reason();
+    };
+    receipts.iter_mut().filter(|receipt| receipt.setting == Setting::IoMethod.row().name).for_each(memory);
+    receipts.dedup();
+}

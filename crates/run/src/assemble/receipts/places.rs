@@ -1,0 +1,79 @@
+//! Where the files lie, against where they were asked to: the kernel's number of the device of each file, and of the
+//! directory that was named.
+
+use super::super::Evidence;
+use super::{Finding, counted};
+use crate::evidence::{FileEvidence, FileRole, PlaceAsked};
+use crate::place::Placed;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_record::Receipt;
+use plumb_study::vocabulary::Seen;
+use std::collections::BTreeSet;
+
+/// A receipt for each word that placed something.
+pub(super) fn places(seen: &Evidence) -> Vec<Receipt> {
+    let receipt = |asked: &PlaceAsked| {
+        let finding = finding(seen, asked);
+        Receipt {
+            setting: asked.word.clone(),
+            asked: asked.value.clone(),
+            evidence: finding.evidence,
+            held: finding.held,
+            seen: Seen::Outside,
+        }
+    };
+    seen.asked.placed.iter().map(receipt).collect()
+}
+
+/// What places a file, by its role.
+fn word_of(role: FileRole) -> Placed {
+    match role {
+        FileRole::Data(Purpose::Temp) => Placed::Temp,
+        FileRole::Data(Purpose::Indx) => Placed::Index,
+        FileRole::Data(_) => Placed::Data,
+        FileRole::Log => Placed::Log,
+        FileRole::Input | FileRole::Output => Placed::Rest,
+    }
+}
+
+fn finding(seen: &Evidence, asked: &PlaceAsked) -> Finding {
+    let word = Placed::of(&asked.word).unwrap_or(Placed::Rest);
+    let placed_apart =
+        |placed: Placed| seen.asked.placed.iter().any(|other| Placed::of(&other.word) == Some(placed));
+    let is_ours = |file: &&FileEvidence| {
+        let own = word_of(file.role);
+        own == word || (word == Placed::Rest && !placed_apart(own))
+    };
+    let files: Vec<&FileEvidence> = seen.measured.files.iter().filter(is_ours).collect();
+    if files.is_empty() {
+        return Finding::not_checked("the run had no file of it");
+    }
+    let lies_there = |file: &&&FileEvidence| {
+        asked.directories.iter().any(|(directory, device)| {
+            file.path.starts_with(directory) && device.is_some() && *device == file.device
+        })
+    };
+    let there = files.iter().filter(lies_there).count();
+    let devices: BTreeSet<String> = files.iter().filter_map(|file| file.device.map(shown)).collect();
+    let evidence = format!(
+        "{there} of {} below it, on its device: {}",
+        counted(files.len() as u64, "file"),
+        devices.into_iter().collect::<Vec<_>>().join(", ")
+    );
+    Finding::that(there == files.len(), evidence)
+}
+
+/// A device number as the kernel prints it.
+fn shown(device: u64) -> String {
+    format!("{}:{}", major(device), minor(device))
+}
+
+/// The number of the driver in a device number of Linux.
+fn major(device: u64) -> u64 {
+    ((device >> 32) & 0xffff_f000) | ((device >> 8) & 0xfff)
+}
+
+/// The number of the device of that driver.
+fn minor(device: u64) -> u64 {
+    ((device >> 12) & 0xffff_ff00) | (device & 0xff)
+}

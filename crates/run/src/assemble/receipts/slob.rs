@@ -1,0 +1,263 @@
+//! What random reads and updates were asked to be, against what the sessions did: the parameters that a study may vary.
+//!
+//! Shares of operations are those that were drawn; the rows of each were counted where they were read. Pauses and arrivals are told by the idle
+//! waits of the sessions, the bytes of an update by the log.
+
+use super::super::Evidence;
+use super::{Finding, counted};
+use crate::evidence::SlobDone;
+use plumb_engine::Setting;
+use plumb_events::{Event, Role, SessionKind, Statistic};
+use plumb_record::Receipt;
+use plumb_study::vocabulary::Seen;
+use plumb_units::{Bytes, RowCount};
+use plumb_workload::slob::{Hotspot, Kind, SLOB};
+
+/// Bytes of a column that an update replaces; less in blocks of 2K.
+const TEXT_BYTES: u64 = 128;
+/// With fewer operations nothing is said of shares by quota.
+const OPERATIONS_MIN: u64 = 1000;
+
+pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
+    let Some(done) = &seen.measured.outcome.slob else { return Vec::new() };
+    let spec = &done.spec;
+    let mut found: Vec<(&str, u64, Finding)> = vec![
+        ("sessions", spec.sessions, sessions(seen, done)),
+        ("threads-per-schema", spec.threads_per_schema, schemas(done)),
+        ("update-pct", spec.update_pct, share(done, Kind::Update, spec.update_pct)),
+        ("scan-pct", spec.scan_pct, share(done, Kind::Scan, spec.scan_pct)),
+        ("work-unit", spec.work_unit, work_unit(done)),
+        ("hotspot", spec.hotspot as u64, hotspot(done)),
+        ("hot-schema-frequency", spec.hot_schema_frequency, hot_schema(done)),
+        ("think-frequency", spec.think_frequency, pauses(seen, done)),
+        ("rate", spec.rate, rate(seen, done)),
+    ];
+    if spec.update_pct > 0 {
+        found.push(("redo-stress", u64::from(spec.heavy), redo_stress(seen, done)));
+        found.push(("mix", u64::from(spec.iid), mix(done)));
+    }
+    found.push(match spec.work_loop {
+        0 => ("run-time", spec.run_time.0, run_time(seen, done)),
+        count => ("work-loop", count, work_loop(done)),
+    });
+    let receipt = |(name, value, finding): (&str, u64, Finding)| Receipt {
+        setting: name.to_string(),
+        asked: SLOB.parameter(name).map_or_else(String::new, |row| row.shown(value).to_string()),
+        evidence: finding.evidence,
+        held: finding.held,
+        seen: Seen::Inside,
+    };
+    found.into_iter().map(receipt).collect()
+}
+
+/// Blocks that were asked for at once.
+pub(super) fn prefetch(seen: &Evidence) -> Option<Finding> {
+    seen.measured.outcome.slob.as_ref()?;
+    let asked = seen.inside.settings.number(Setting::DbBlockPrefetchLimit);
+    let waits = |event| seen.measured.period.event(event, SessionKind::Foreground).count;
+    let (parallel, single) = (waits(Event::DbFileParallelRead), waits(Event::DbFileSequentialRead));
+    let evidence =
+        format!("{} for blocks asked for at once, {single} for single ones", counted(parallel, "wait"));
+    match (asked, parallel + single) {
+        (_, 0) => Some(Finding::not_checked("no block was read: this setting had no effect")),
+        (0 | 1, _) => Some(Finding::that(parallel == 0, evidence)),
+        _ => Some(Finding::that(parallel > 0, evidence)),
+    }
+}
+
+/// Sessions that have read rows, by their own counters.
+fn sessions(seen: &Evidence, done: &SlobDone) -> Finding {
+    let users = seen.measured.period.sessions.iter().filter(|session| session.role == Role::User);
+    let worked = users.filter(|it| it.statistics[Statistic::LogicalReads as usize] > 0).count() as u64;
+    let (most, least) = done.operations;
+    let evidence = format!("{} read blocks, {least} to {most} operations each", counted(worked, "session"));
+    match done.took_part == done.spec.sessions && worked < done.spec.sessions {
+        // One that thought for the whole run has read nothing.
+        true => Finding::not_checked(evidence),
+        false => Finding::that(worked == done.spec.sessions, evidence),
+    }
+}
+
+fn schemas(done: &SlobDone) -> Finding {
+    let spec = &done.spec;
+    let expected = spec.sessions.div_ceil(spec.threads_per_schema).min(spec.schemas);
+    let found = done.schemas.len() as u64;
+    let evidence = format!("the sessions work on {}", counted(found, "schema"));
+    Finding::that(found == expected, evidence)
+}
+
+/// The share of a kind among the operations.
+fn share(done: &SlobDone, kind: Kind, asked: u64) -> Finding {
+    let (count, all) = (done.count_of(kind), done.count());
+    let found = count as f64 * 100.0 / all.max(1) as f64;
+    let evidence = format!("{} of {}: {found:.1}%", RowCount(count), counted(all, "operation"));
+    if asked == 0 {
+        return Finding::that(count == 0, evidence);
+    }
+    if all < OPERATIONS_MIN && !done.spec.iid {
+        return Finding::not_checked(format!("{evidence}; these are too few for a share"));
+    }
+    // A hundred under way of each session by quota, and five standard errors of draws.
+    let part = asked as f64 / 100.0;
+    let slack = match done.spec.iid {
+        true => 500.0 * (part * (1.0 - part) / all as f64).sqrt(),
+        false => 100.0 * (100 * done.spec.sessions) as f64 / all as f64,
+    };
+    match slack > found.max(1.0) {
+        true => Finding::not_checked(format!("{evidence}; no session has had many hundreds")),
+        false => Finding::that((found - asked as f64).abs() <= slack, evidence),
+    }
+}
+
+fn work_unit(done: &SlobDone) -> Finding {
+    let (rows, count) =
+        (done.rows_read + done.rows_updated, done.count_of(Kind::Select) + done.count_of(Kind::Update));
+    let evidence = format!("{} by {}", RowCount(rows), counted(count, "operation"));
+    Finding::that(rows == count * (done.spec.work_unit - 1), format!("{evidence}: a row less than this each"))
+}
+
+fn hotspot(done: &SlobDone) -> Finding {
+    let all = match done.spec.hotspot {
+        Hotspot::Updates => done.count_of(Kind::Update),
+        _ => done.count(),
+    };
+    let evidence = format!("{} of {} went there", RowCount(done.hot), counted(all, "operation"));
+    match done.spec.hotspot {
+        Hotspot::Off => Finding::that(done.hot == 0, evidence),
+        _ if all < OPERATIONS_MIN => Finding::not_checked(evidence),
+        _ => {
+            let expected = all as f64 / done.spec.hotspot_frequency as f64;
+            Finding::that((done.hot as f64 / expected - 1.0).abs() < 0.2, evidence)
+        }
+    }
+}
+
+fn hot_schema(done: &SlobDone) -> Finding {
+    let evidence = format!("{} of {}", RowCount(done.in_hot_schema), counted(done.count(), "operation"));
+    match done.spec.hot_schema_frequency {
+        0 => Finding::that(done.in_hot_schema == 0, evidence),
+        frequency => {
+            // Each session counts its own.
+            let expected = done.count() / frequency;
+            let found = done.in_hot_schema;
+            Finding::that(found <= expected && found + done.spec.sessions >= expected, evidence)
+        }
+    }
+}
+
+/// Pauses, by the waits of sessions without a request.
+fn pauses(seen: &Evidence, done: &SlobDone) -> Finding {
+    let idle = seen.measured.period.event(Event::MessageFromClient, SessionKind::Foreground);
+    let evidence = format!(
+        "{} among {}; sessions waited {} in all for their next request",
+        counted(done.pauses, "pause"),
+        counted(done.count(), "operation"),
+        idle.time
+    );
+    match done.spec.think_frequency {
+        0 => Finding::that(done.pauses == 0, evidence),
+        _ if done.spec.rate > 0 => Finding::not_checked("operations arrive by themselves: there is no pause"),
+        _ if done.count() < OPERATIONS_MIN => Finding::not_checked(evidence),
+        frequency => {
+            let expected = done.count() as f64 / frequency as f64;
+            Finding::that((done.pauses as f64 / expected - 1.0).abs() < 0.5, evidence)
+        }
+    }
+}
+
+fn rate(seen: &Evidence, done: &SlobDone) -> Finding {
+    let seconds = seen.measured.period.elapsed.seconds();
+    let due = done.count() + done.behind;
+    let found = due as f64 / seconds.max(1e-3);
+    match done.spec.rate {
+        0 => Finding::held("each session begins the next operation when one has ended"),
+        _ if due < OPERATIONS_MIN => Finding::not_checked(format!("{} came due", counted(due, "operation"))),
+        asked => {
+            let evidence = format!(
+                "{} came due, {found:.0} a second; {} had not begun at the end",
+                counted(due, "operation"),
+                RowCount(done.behind)
+            );
+            Finding::that((found / asked as f64 - 1.0).abs() < 0.1, evidence)
+        }
+    }
+}
+
+/// Bytes of log for a row, block images apart.
+fn redo_stress(seen: &Evidence, done: &SlobDone) -> Finding {
+    let statistic = |kind| seen.measured.period.statistic(kind);
+    let bytes = statistic(Statistic::RedoSize).saturating_sub(statistic(Statistic::RedoImageBytes));
+    let rows = done.rows_updated;
+    let each = bytes.checked_div(rows).unwrap_or(0);
+    let evidence =
+        format!("{} of redo for each of {}, block images apart", Bytes(each), counted(rows, "row"));
+    if rows < OPERATIONS_MIN {
+        return Finding::not_checked(evidence);
+    }
+    // The old values of nineteen columns at least; the new ones may be in the image of their block.
+    let heavy = 19 * TEXT_BYTES.min(done.spec.block_bytes / 32) * 3 / 4;
+    Finding::that(done.spec.heavy == (each >= heavy), evidence)
+}
+
+/// Where in their hundred updates come.
+fn mix(done: &SlobDone) -> Finding {
+    let (count, early) = (done.count_of(Kind::Update), done.early_updates);
+    let evidence = format!(
+        "{} of {} were in the first half of their hundred",
+        RowCount(early),
+        counted(count, "update")
+    );
+    // By quota every second operation is an update until a hundred has had its share: 25 of them in the first half. Drawn by itself, half of them are.
+    let by_quota = (25.0 / done.spec.update_pct.max(1) as f64).min(1.0);
+    let middle = f64::midpoint(0.5, by_quota);
+    let deviation = (0.25 / count.max(1) as f64).sqrt();
+    if count < OPERATIONS_MIN || middle - 0.5 < 4.0 * deviation {
+        return Finding::not_checked(evidence);
+    }
+    let share = early as f64 / count as f64;
+    Finding::that(done.spec.iid == (share < middle), evidence)
+}
+
+fn run_time(seen: &Evidence, done: &SlobDone) -> Finding {
+    let elapsed = seen.measured.period.elapsed;
+    let evidence =
+        format!("the sessions were at work for {elapsed}, with the operations under way at the end");
+    Finding::that(elapsed >= done.spec.run_time, evidence)
+}
+
+fn work_loop(done: &SlobDone) -> Finding {
+    let (most, least) = done.operations;
+    let evidence = format!("{} did {least} to {most} operations each", counted(done.took_part, "session"));
+    Finding::that(most == done.spec.work_loop && least == done.spec.work_loop, evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_record::Held;
+    use plumb_units::Nanos;
+    use plumb_workload::Work;
+    use plumb_workload::slob::SlobSpec;
+
+    #[test]
+    fn the_mix_is_told_by_where_updates_come_as_far_as_their_share_lets_it() {
+        let held = |(percent, mix): (&str, &str), early, updates| {
+            let mut work = Work::of(&SLOB);
+            for (name, text) in [("update-pct", percent), ("mix", mix)] {
+                work.set(name, text).expect("in range");
+            }
+            let mut done = SlobDone::of(&SlobSpec::of(&work, 8192).expect("consistent"));
+            (0..updates).for_each(|_| done.responses[Kind::Update as usize].add(Nanos(1)));
+            done.early_updates = early;
+            super::mix(&done).held
+        };
+        assert_eq!(held(("20", "slob"), 2600, 2688), Held::Held);
+        assert_eq!(held(("20", "slob"), 1400, 2688), Held::Contradicted);
+        // 25 of 40 updates come in the first half of a hundred.
+        assert_eq!(held(("40", "slob"), 1708, 2688), Held::Held);
+        assert_eq!(held(("40", "iid"), 1708, 2688), Held::Contradicted);
+        assert_eq!(held(("40", "iid"), 1340, 2688), Held::Held);
+        assert_eq!(held(("48", "slob"), 1340, 2688), Held::NotChecked, "too near to half");
+        assert_eq!(held(("20", "slob"), 500, 500), Held::NotChecked, "too few");
+    }
+}

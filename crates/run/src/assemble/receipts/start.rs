@@ -1,0 +1,105 @@
+//! The state that a run on the log began in: receipts of what was done before it, which no setting asks for.
+
+use super::super::Evidence;
+use super::{Finding, pages_untold};
+use crate::evidence::{FileRole, LogStart};
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_host::readings::Residency;
+use plumb_record::Receipt;
+use plumb_study::vocabulary::Seen;
+use plumb_units::{Bytes, RowCount};
+
+/// What a log file may have at the start of a run: the record of a checkpoint, the ends of what it waited for, each a log block or
+/// two of 4K at most.
+const LOG_BEGUN_MAX: u64 = 64 * Bytes::K;
+/// The share of the pages that may stay: others may read the files too.
+const CACHED_SHARE_MAX: f64 = 0.01;
+
+/// A receipt for each; nothing where no state was to be reached.
+pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
+    let Some(start) = seen.measured.outcome.log.as_ref().and_then(|log| log.start.as_ref()) else {
+        return Vec::new();
+    };
+    let of = |role: FileRole| seen.measured.files.iter().filter(move |file| file.role == role);
+    let data_untold = Purpose::ALL.iter().find_map(|purpose| pages_untold(of(FileRole::Data(*purpose))));
+    let receipt = |setting: &str, asked: &str, seen: Seen, finding: Finding| Receipt {
+        setting: setting.to_string(),
+        asked: asked.to_string(),
+        evidence: finding.evidence,
+        held: finding.held,
+        seen,
+    };
+    vec![
+        receipt("start: log switch", "a new log file", Seen::Inside, switched(start)),
+        receipt("start: checkpoint", "DBWR at rest", Seen::Inside, at_rest(start)),
+        receipt(
+            "start: log files",
+            "not cached",
+            Seen::Outside,
+            cold(start.cached.as_ref(), pages_untold(of(FileRole::Log))),
+        ),
+        receipt(
+            "start: data files",
+            "not cached",
+            Seen::Outside,
+            cold(start.data_cached.as_ref(), data_untold),
+        ),
+    ]
+}
+
+fn switched(start: &LogStart) -> Finding {
+    let evidence = format!("log file {} had {} when the work began", start.file, Bytes(start.offset));
+    Finding::that(start.offset <= LOG_BEGUN_MAX, evidence)
+}
+
+fn at_rest(start: &LogStart) -> Finding {
+    let blocks = if start.blocks_written { "no block" } else { "some blocks" };
+    let evidence =
+        format!("{blocks} changed and not written; a recovery would have read {} of log", start.to_recover);
+    Finding::that(start.blocks_written && start.to_recover.0 <= LOG_BEGUN_MAX, evidence)
+}
+
+fn cold(cached: Option<&Residency>, untold: Option<String>) -> Finding {
+    if let Some(why) = untold {
+        return Finding::not_checked(why);
+    }
+    let Some(cached) = cached else {
+        return Finding::not_checked("the kernel does not tell which pages of the files it has");
+    };
+    let (resident, total) = (cached.resident_pages, cached.total_pages);
+    let evidence = format!("{} of {} pages in the page cache", RowCount(resident), RowCount(total));
+    Finding::that(resident as f64 <= total as f64 * CACHED_SHARE_MAX, evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_record::Held;
+
+    fn start() -> LogStart {
+        LogStart {
+            file: 2,
+            offset: 1024,
+            to_recover: Bytes(1024),
+            blocks_written: true,
+            cached: None,
+            data_cached: None,
+        }
+    }
+
+    #[test]
+    fn each_part_of_the_state_holds_or_is_contradicted() {
+        assert_eq!(switched(&start()).held, Held::Held);
+        assert_eq!(switched(&LogStart { offset: 1 << 20, ..start() }).held, Held::Contradicted);
+        assert_eq!(at_rest(&start()).held, Held::Held);
+        assert_eq!(at_rest(&LogStart { blocks_written: false, ..start() }).held, Held::Contradicted);
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(1 << 20).expect("a length");
+        let residency = plumb_host::readings::drop_cache(std::os::fd::AsFd::as_fd(&file)).expect("told");
+        let with = |pages| Residency { resident_pages: pages, total_pages: 256, ..residency };
+        assert_eq!(cold(Some(&with(2)), None).held, Held::Held);
+        assert_eq!(cold(Some(&with(3)), None).held, Held::Contradicted);
+        assert_eq!(cold(Some(&with(3)), Some("tmpfs".to_string())).held, Held::NotChecked);
+        assert_eq!(cold(None, None).held, Held::NotChecked);
+    }
+}

@@ -1,0 +1,31 @@
+//! One run: a workload carried out on the engine, and the evidence of what it did.
+//!
+//! [`workload::run`] makes a temporary database, loads it, calibrates the device, does the work and
+//! verifies the result. [`evidence`] is the value that holds all counters and checks of the run;
+//! [`assemble`] makes the [record](plumb_record::Record) from it, with receipts and findings.
+//! [`embedded`] makes the runs of a study, each in its own process.
+//!
+//! Nothing is printed; progress goes to an [`Observer`](plumb_study::Observer).
+
+pub mod archiving;
+pub mod assemble;
+pub mod device_mix;
+pub mod device_probe;
+pub mod embedded;
+mod error;
+pub mod evidence;
+pub mod loops;
+pub mod orphans;
+pub mod place;
+pub mod rows;
+pub mod settings;
+pub mod stored;
+mod temporary;
+mod workers;
+pub mod workload;
+
+pub use error::RunError;
+pub use temporary::{Temporary, left};
+
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;

@@ -1,0 +1,408 @@
+//! What killed processes left: the directories of runs, studies and calibrations, the output of a
+//! sort of records, directories that were reserved for a bundle and hold nothing yet, and files that a study wrote
+//! over, which are put back.
+//!
+//! An orphan is known by the mark of a dead process ([`owner`]) in it or beside it, never by its name
+//! alone: what a living process uses, what was kept (its mark is gone) and what another program made are no orphans.
+//! They are looked for in a directory and in its `plumb-reports`. Others may write there, as in
+//! `/tmp`: the mark of another user counts for what is that user's, and whatever is removed is
+//! reached from the directory that was searched, through no link.
+//!
+//! A file system on a loop device is unmounted and its device let go of, before its image is
+//! removed. Otherwise removal follows no link: plumb puts plain files of known names into these,
+//! and into directories of one level below them (second members of log files, copies of filled
+//! ones, a backup), so a directory with anything else in it is left alone. The directory for copies
+//! has the name that its user gave it, so it is told by what it holds; an empty one holds nothing
+//! to lose. A directory of runs is told by its name, so that a database of the user's is never
+//! taken for one; a bundle of a killed study holds runs, and is to be resumed. The directory of a
+//! killed backup or restore has the name that its user gave it, and is told by what it holds: names
+//! that the engine makes, and not yet the file that makes it whole.
+//!
+//! A run may have directories in several places. Those that the control file of one names and that
+//! have the mark of the same process are found with it.
+
+use crate::loops;
+use plumb_engine::backup::{MANIFEST, is_left_over};
+use plumb_engine::redo::recovery;
+use plumb_engine::storage::control::{Catalog, FILE_NAME as CATALOG};
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_host::owner::{self, MARK};
+use plumb_io::{Directory, EntryKind, IoError};
+use plumb_study::bundle::source_of;
+use plumb_study::written;
+use plumb_units::Bytes;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// What the names of directories begin with that go with the process that made them.
+const PREFIXES: [&str; 4] = ["plumb-run-", "plumb-study-", "plumb-calibrate-", loops::PREFIX];
+/// What the name of an output ends in until it is complete.
+const UNFINISHED: &str = ".unfinished";
+/// Where bundles go when nobody says.
+pub const REPORTS: &str = "plumb-reports";
+
+/// What a killed process left.
+#[derive(Debug)]
+pub struct Orphan {
+    pub path: PathBuf,
+    /// What it takes of the file system.
+    pub bytes: Bytes,
+    /// The directory that was searched: everything is removed by its name in it, through no link.
+    around: Rc<Directory>,
+    /// Names of plain files to be removed, the mark last.
+    files: Vec<PathBuf>,
+    /// Names of directories that are empty without these, and go before the mark does.
+    directories: Vec<PathBuf>,
+    /// The name of the directory itself, where it is one.
+    own_directory: Option<PathBuf>,
+    /// Something in it that plumb did not make: nothing is removed then.
+    stray: Option<PathBuf>,
+    end: End,
+    /// The mark, locked: no other process takes it over meanwhile.
+    held: File,
+}
+
+/// How it is put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Removed,
+    /// It was written over by a study, and becomes what it was.
+    PutBack,
+}
+
+impl Orphan {
+    /// How it is put right.
+    #[must_use]
+    pub fn end(&self) -> End {
+        self.end
+    }
+
+    /// What is in it that plumb did not make: it is then not removed.
+    #[must_use]
+    pub fn stray(&self) -> Option<&Path> {
+        self.stray.as_deref()
+    }
+
+    /// Removes it, or puts it back; a directory with a stray in it stays as it is, mark and all, and the stray is given back.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or a file was edited after the study that wrote it was killed.
+    pub fn remove(self) -> io::Result<Option<PathBuf>> {
+        if self.stray.is_some() {
+            return Ok(self.stray);
+        }
+        if self.end == End::PutBack {
+            written::recover(&self.path).map_err(io::Error::other)?;
+        }
+        if let Some(own) = self.own_directory.as_ref().filter(|own| is_of_loop(own)) {
+            loops::release(&self.path)?;
+            let mounted = own.join(loops::MOUNTED);
+            if self.around.kind(&mounted).is_some() {
+                self.around.remove_directory(mounted).map_err(source_of)?;
+            }
+        }
+        self.remove_files().map_err(source_of)?;
+        Ok(None)
+    }
+
+    fn remove_files(&self) -> Result<(), IoError> {
+        if let Some((mark, files)) = self.files.split_last() {
+            files.iter().try_for_each(|file| self.around.remove(file))?;
+            self.directories.iter().try_for_each(|directory| self.around.remove_directory(directory))?;
+            self.around.remove(mark)?;
+        }
+        self.own_directory.iter().try_for_each(|own| self.around.remove_directory(own))
+    }
+}
+
+/// All orphans in a directory and in its `plumb-reports`, and what their processes left in other
+/// places, by their paths. What cannot be read has none.
+#[must_use]
+pub fn find(directory: &Path) -> Vec<Orphan> {
+    let Ok(directory) = Directory::open(directory) else { return Vec::new() };
+    let reports = directory.directory(REPORTS).ok();
+    let within = |directory: Directory| {
+        let around = Rc::new(directory);
+        plain_entries(&around, Path::new("")).into_iter().filter_map(move |entry| orphan(&around, entry))
+    };
+    let mut found: Vec<Orphan> = within(directory).chain(reports.into_iter().flat_map(within)).collect();
+    let elsewhere: Vec<Orphan> = found.iter().flat_map(elsewhere).collect();
+    found.extend(elsewhere);
+    found.sort_by(|one, two| one.path.cmp(&two.path));
+    found
+}
+
+/// Finds the other directories of a killed run: those of log files and data files that its control
+/// file names. Another user may have written that file, so a directory counts only if it belongs to
+/// the same user and has the mark of the same process.
+fn elsewhere(of: &Orphan) -> Vec<Orphan> {
+    let own = of.own_directory.as_ref().filter(|own| is_temporary(own));
+    let user = own.and_then(|own| of.around.found(own)).map(|found| found.owner);
+    let Some(catalog) = user.and_then(|_| Catalog::find(&of.path).ok().flatten()) else {
+        return Vec::new();
+    };
+    let mut places: Vec<PathBuf> = catalog
+        .data_files(&of.path)
+        .filter_map(|file| file.parent().map(Path::to_path_buf))
+        .chain([&catalog.log_places.first, &catalog.log_places.second].map(Clone::clone))
+        .filter(|place| place.is_absolute() && is_temporary(place) && !is_of_loop(place))
+        .collect();
+    places.sort();
+    places.dedup();
+    let found = places.iter().filter_map(|place| {
+        let around = Rc::new(Directory::open(place.parent()?).ok()?);
+        let name = PathBuf::from(place.file_name()?);
+        let there = around.found(&name).filter(|there| Some(there.owner) == user)?;
+        let is_directory = there.kind == EntryKind::Directory;
+        let found = orphan(&around, Entry { name, is_directory, bytes: there.allocated })?;
+        owner::is_same_maker(&of.held, &found.held).then_some(found)
+    });
+    found.collect()
+}
+
+/// True if a directory goes with the process that made it, by its name.
+fn is_temporary(directory: &Path) -> bool {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A file or directory, links and the rest apart.
+struct Entry {
+    /// In the directory that is searched.
+    name: PathBuf,
+    is_directory: bool,
+    bytes: u64,
+}
+
+/// What lies in a directory of this name.
+fn plain_entries(around: &Directory, inside: &Path) -> Vec<Entry> {
+    let entry = |name: &OsStr| {
+        let name = inside.join(name);
+        let found = around
+            .found(&name)
+            .filter(|found| matches!(found.kind, EntryKind::File | EntryKind::Directory))?;
+        Some(Entry { name, is_directory: found.kind == EntryKind::Directory, bytes: found.allocated })
+    };
+    let entries = around.directory(inside).and_then(|directory| directory.entries());
+    entries.unwrap_or_default().iter().filter_map(|found| entry(&found.name)).collect()
+}
+
+fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) -> Option<Orphan> {
+    if !is_directory {
+        return written_over(around, &own).or_else(|| unfinished(around, own));
+    }
+    let mark = own.join(MARK);
+    let path = around.path().join(&own);
+    let held = owner::abandoned(&path.join(MARK))?;
+    let (mut files, mut directories, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut add = |entry: Entry| {
+        bytes += entry.bytes;
+        files.push(entry.name);
+    };
+    for entry in plain_entries(around, &own).into_iter().filter(|entry| entry.name != mark) {
+        if !entry.is_directory {
+            add(entry);
+        } else if !is_of_loop(&own) {
+            let inside = plain_entries(around, &entry.name);
+            inside.into_iter().filter(|inner| !inner.is_directory).for_each(&mut add);
+            directories.push(entry.name);
+        }
+    }
+    let stray = match is_temporary(&own) {
+        true => stray(&path, &own)?,
+        // Anything in a bundle is worth more than the room it takes.
+        false => filled_half(&path)?.stray,
+    };
+    files.push(mark);
+    let (around, own_directory) = (Rc::clone(around), Some(own));
+    Some(Orphan {
+        path,
+        bytes: Bytes(bytes),
+        around,
+        files,
+        directories,
+        own_directory,
+        stray,
+        end: End::Removed,
+        held,
+    })
+}
+
+/// Finds an entry in a directory of runs or of a loop device that plumb did not make.
+fn stray(path: &Path, own: &Path) -> Option<Option<PathBuf>> {
+    let is_ours = |entry: &PathBuf| match is_of_loop(own) {
+        true => is_of_loop_directory(entry),
+        false => is_ours(entry) || is_our_directory(entry),
+    };
+    Some(entries(path)?.into_iter().find(|entry| !is_ours(entry)))
+}
+
+/// The directory of a killed backup or restore, or one that was reserved and is empty.
+struct FilledHalf {
+    /// An entry that the engine did not make.
+    stray: Option<PathBuf>,
+}
+
+/// Recognises such a directory by its entries; `None` for a backup or database that is whole, and
+/// where no entry is the engine's.
+///
+/// A link, a pipe and a directory two levels below are not the engine's, whatever their names are.
+fn filled_half(path: &Path) -> Option<FilledHalf> {
+    let is_directory = |entry: &Path| fs::symlink_metadata(entry).is_ok_and(|found| found.is_dir());
+    let is_file = |entry: &Path| fs::symlink_metadata(entry).is_ok_and(|found| found.is_file());
+    let mut all = entries(path)?;
+    for directory in all.clone().iter().filter(|entry| is_directory(entry)) {
+        all.extend(entries(directory)?);
+    }
+    all.sort();
+    let name = |entry: &PathBuf| entry.strip_prefix(path).unwrap_or(entry).to_path_buf();
+    if all.iter().map(name).any(|name| [MANIFEST, CATALOG].iter().any(|last| name == Path::new(last))) {
+        return None;
+    }
+    let is_mirror = |entry: &PathBuf| is_directory(entry) && is_left_over(&name(entry));
+    let is_ours = |entry: &PathBuf| is_file(entry) && is_left_over(&name(entry));
+    let stray = all.iter().find(|entry| !is_ours(entry) && !is_mirror(entry)).cloned();
+    let is_known =
+        stray.is_none() || all.iter().any(|entry| is_ours(entry) && name(entry) != Path::new(MARK));
+    is_known.then_some(FilledHalf { stray })
+}
+
+/// True if plumb makes a file or directory like this one in that of a loop device. No link.
+fn is_of_loop_directory(entry: &Path) -> bool {
+    let named = |name: &str| entry.file_name() == Some(name.as_ref());
+    let is_mounted = named(loops::MOUNTED);
+    let found = fs::symlink_metadata(entry);
+    let is_its_kind = found.is_ok_and(|found| if is_mounted { found.is_dir() } else { found.is_file() });
+    is_its_kind && (is_mounted || named(loops::IMAGE) || named(MARK))
+}
+
+/// The paths of all that a directory holds; none where that cannot be told.
+fn entries(directory: &Path) -> Option<Vec<PathBuf>> {
+    fs::read_dir(directory).ok()?.map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+/// Whether a directory holds a file system of its own, by its name.
+fn is_of_loop(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(loops::PREFIX))
+}
+
+/// The file that a study wrote over, beside which a mark stands.
+fn written_over(around: &Rc<Directory>, mark: &Path) -> Option<Orphan> {
+    let marked = around.path().join(mark);
+    let path = written::journalled(&marked)?;
+    let held = owner::abandoned(&marked)?;
+    Some(Orphan {
+        path,
+        bytes: Bytes(0),
+        around: Rc::clone(around),
+        files: vec![mark.to_path_buf()],
+        directories: Vec::new(),
+        own_directory: None,
+        stray: None,
+        end: End::PutBack,
+        held,
+    })
+}
+
+/// Whether plumb makes plain files of this name in directories of its own.
+fn is_ours(entry: &Path) -> bool {
+    const NAMES: [&str; 10] = [
+        MARK,
+        "lock",
+        "control.json",
+        "control.json.new",
+        "control.json.reserve",
+        "records.dat",
+        "sorted.dat",
+        "data",
+        "log",
+        "log-allocated",
+    ];
+    let plain = fs::symlink_metadata(entry).is_ok_and(|found| found.is_file());
+    if plain && entry.parent().is_some_and(|home| recovery::files(home).any(|file| file == *entry)) {
+        return true;
+    }
+    let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { return false };
+    if plain && is_log_apart(name) {
+        return true;
+    }
+    // What FUSE and NFS make of a file that is removed while it is open.
+    if plain && [".fuse_hidden", ".nfs"].iter().any(|prefix| name.starts_with(prefix)) {
+        return true;
+    }
+    let name = name.strip_suffix(&format!(".{MARK}")).unwrap_or(name);
+    let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    let data_file = name.strip_suffix(".dbf").is_some_and(|stem| {
+        // Behind the name of the tablespace, which may have digits of its own, are two or more.
+        let stem = stem.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        Purpose::ALL.iter().any(|purpose| purpose.name().eq_ignore_ascii_case(stem))
+    });
+    plain && (data_file || NAMES.contains(&name))
+}
+
+/// Whether plumb makes a directory like this one in those of runs: with second members of log files, with copies of filled
+/// log files, or with a backup. No link, and no directory in it.
+fn is_our_directory(entry: &Path) -> bool {
+    let directory = fs::symlink_metadata(entry).is_ok_and(|found| found.is_dir());
+    let (true, Some(inside)) = (directory, entries(entry)) else { return false };
+    let named = |name: &str| entry.file_name().is_some_and(|own| own == name);
+    let is_manifest = |file: &Path| file.file_name().is_some_and(|name| name == MANIFEST);
+    let is_kept = |file: &PathBuf| match () {
+        () if named("mirror") => {
+            recovery::files(Path::new("")).any(|log| file.file_name() == log.file_name())
+        }
+        () if named("backup") => is_ours(file) || is_manifest(file),
+        () => is_log_copy(file),
+    };
+    let is_plain = |file: &PathBuf| fs::symlink_metadata(file).is_ok_and(|found| found.is_file());
+    inside.iter().all(|file| is_plain(file) && is_kept(file))
+}
+
+/// True for the name of a log file outside of its database's directory: `redoNN_DATABASE.log`.
+fn is_log_apart(name: &str) -> bool {
+    let stem = name.strip_prefix("redo").and_then(|rest| rest.strip_suffix(".log"));
+    stem.and_then(|stem| stem.split_once('_')).is_some_and(|(number, database)| {
+        number.len() == 2
+            && number.bytes().all(|digit| digit.is_ascii_digit())
+            && database.len() == 8
+            && database.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
+
+/// Whether it has the name of a copy of a filled log file, or of one that is being made: `redo_DATABASE_SEQUENCE.arc`.
+fn is_log_copy(file: &Path) -> bool {
+    let Some(name) = file.file_name().and_then(|name| name.to_str()) else { return false };
+    let stem = name.strip_suffix(".arc").or_else(|| name.strip_suffix(".part"));
+    let numbers = stem.and_then(|stem| stem.strip_prefix("redo_")?.split_once('_'));
+    numbers.is_some_and(|(database, sequence)| {
+        let is_hexadecimal = |digit: u8| digit.is_ascii_hexdigit();
+        database.len() == 8
+            && database.bytes().all(is_hexadecimal)
+            && sequence.len() == 10
+            && sequence.bytes().all(|digit| digit.is_ascii_digit())
+    })
+}
+
+/// The unfinished output that a mark stands beside.
+fn unfinished(around: &Rc<Directory>, mark: PathBuf) -> Option<Orphan> {
+    let name = mark.extension().is_some_and(|end| end == MARK).then(|| mark.with_extension(""))?;
+    let named = name.as_os_str().to_string_lossy().ends_with(UNFINISHED);
+    let held = owner::abandoned(&around.path().join(&mark)).filter(|_| named)?;
+    let output = around.found(&name).filter(|found| found.kind == EntryKind::File);
+    let bytes = Bytes(output.map_or(0, |found| found.allocated));
+    let path = around.path().join(&name);
+    Some(Orphan {
+        path,
+        bytes,
+        around: Rc::clone(around),
+        files: output.map(|_| name).into_iter().chain([mark]).collect(),
+        directories: Vec::new(),
+        own_directory: None,
+        stray: None,
+        end: End::Removed,
+        held,
+    })
+}

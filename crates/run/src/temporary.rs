@@ -1,0 +1,257 @@
+//! A temporary database: it is removed when its guard is dropped, however
+//! the run ends.
+//!
+//! Everything lies under the directories that were named, in a directory of its own, which is
+//! marked as this process's: what a killed one leaves is found by [`orphans`](crate::orphans).
+//! Its files are closed before they are removed, because FUSE and NFS give a file that is removed
+//! while it is open another name, and its directory cannot go then. What cannot be removed keeps
+//! its mark, and [`left`] says so.
+
+use crate::RunError;
+use crate::place::{Places, Room};
+use plumb_engine::instance::InitialSizes;
+use plumb_engine::{Instance, Setting, Settings};
+use plumb_events::Cancel;
+use plumb_host::limits;
+use plumb_host::owner::Owner;
+use plumb_io::named_directory;
+use plumb_study::{Observer, Stage};
+use plumb_units::Bytes;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// A database that lives as long as this guard.
+#[derive(Debug)]
+pub struct Temporary {
+    instance: Option<Instance>,
+    directories: Vec<PathBuf>,
+    /// Tell these directories from those of killed processes.
+    owners: Vec<Owner>,
+    keep: bool,
+}
+
+impl Temporary {
+    /// Makes it in new directories of this name, one in each place, after looking whether there is room.
+    ///
+    /// # Errors
+    /// When there is no room, or something cannot be made; then nothing of it remains.
+    pub fn create(
+        places: &Places<'_>,
+        name: &str,
+        mut settings: Settings,
+        Room { tablespaces: sizes, beside }: Room,
+        cancel: Cancel,
+        observer: &dyn Observer,
+    ) -> Result<Temporary, RunError> {
+        let all = |one: Bytes, two: Bytes| Bytes(one.0.saturating_add(two.0));
+        let room = InitialSizes {
+            users: all(sizes.users, beside.users),
+            temp: all(sizes.temp, beside.temp),
+            indx: all(sizes.indx, beside.indx),
+        };
+        if settings.word(Setting::IoMethod) == "null" {
+            return Temporary::in_memory(places, settings, (sizes, total(&room)), cancel, observer);
+        }
+        places.require_room(&room)?;
+        let mut made = Temporary { instance: None, directories: Vec::new(), owners: Vec::new(), keep: false };
+        for (argument, path) in places.named() {
+            let directory = path.join(name);
+            named_directory::make(argument, path, &directory)?;
+            made.owners.push(named_directory::own(argument, path, &directory)?);
+            observer.made(&directory);
+            made.directories.push(directory);
+        }
+        made.place_log(name, &mut settings, observer)?;
+        observer.stage(&Stage::Files { directories: &made.directories, bytes: total(&sizes) });
+        made.instance = Some(Instance::create(&places.layout(name), settings, sizes, cancel)?);
+        Ok(made)
+    }
+
+    /// Puts log files that are asked for elsewhere into a directory of their own there, which goes
+    /// with the rest.
+    fn place_log(
+        &mut self,
+        name: &str,
+        settings: &mut Settings,
+        observer: &dyn Observer,
+    ) -> Result<(), RunError> {
+        for (setting, argument) in
+            [(Setting::LogPath, "--set log_path"), (Setting::LogMirrorPath, "--set log_mirror_path")]
+        {
+            let path = PathBuf::from(settings.word(setting));
+            let Some(origin) = settings.origin(setting).filter(|_| path.is_absolute()).map(str::to_string)
+            else {
+                continue;
+            };
+            named_directory::require(argument, &path)?;
+            let directory = path.join(name);
+            if !self.directories.contains(&directory) {
+                named_directory::make(argument, &path, &directory)?;
+                self.owners.push(named_directory::own(argument, &path, &directory)?);
+                observer.made(&directory);
+                self.directories.push(directory.clone());
+            }
+            settings.set(setting.row().name, &directory.display().to_string(), &origin)?;
+        }
+        Ok(())
+    }
+
+    /// Files in memory: nothing is made on disk, and memory is what there must be room in.
+    fn in_memory(
+        places: &Places<'_>,
+        settings: Settings,
+        (sizes, needed): (InitialSizes, u64),
+        cancel: Cancel,
+        observer: &dyn Observer,
+    ) -> Result<Temporary, RunError> {
+        if let Some(memory) = limits::memory().filter(|memory| memory.available.0 < needed) {
+            return Err(RunError::NoMemory { needed: Bytes(needed), free: memory.available });
+        }
+        observer.begins();
+        let instance = Instance::create(&places.layout("plumb-run"), settings, sizes, cancel)?;
+        Ok(Temporary { instance: Some(instance), directories: Vec::new(), owners: Vec::new(), keep: false })
+    }
+
+    /// The database.
+    ///
+    /// # Panics
+    /// After [`Temporary::close`].
+    #[must_use]
+    pub fn instance(&self) -> &Instance {
+        self.instance.as_ref().expect("there until it is closed")
+    }
+
+    /// Closes the database; its files stay until this is dropped. Returns its directory.
+    pub fn close(&mut self) -> PathBuf {
+        let home = self.instance().home().to_path_buf();
+        self.instance = None;
+        home
+    }
+
+    /// Leaves the database where it is. Returns its directory.
+    pub fn keep(&mut self) -> PathBuf {
+        self.keep = true;
+        self.owners.clear();
+        self.instance().home().to_path_buf()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        self.instance = None;
+        for (directory, owner) in self.directories.iter().zip(self.owners.drain(..)) {
+            if let Err(error) = remove(directory, owner) {
+                let around = directory.parent().unwrap_or(directory).display();
+                let why = format!(
+                    "cannot remove {}: {error}; `plumb clean --path {around}` does, later",
+                    directory.display()
+                );
+                LEFT.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+            }
+        }
+    }
+}
+
+/// Why directories of this process stay.
+static LEFT: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Takes the lines that say which directories could not be removed, and why.
+#[must_use]
+pub fn left() -> Vec<String> {
+    std::mem::take(&mut LEFT.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// How often a directory is looked at whose files go a little after they are closed, and how long
+/// between two looks.
+const LOOKS: u32 = 50;
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Removes a directory with all that is in it; one that stays keeps its mark.
+fn remove(directory: &Path, owner: Owner) -> io::Result<()> {
+    let mut emptied = empty(directory, &owner);
+    for _ in 0..LOOKS {
+        if !emptied.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty) {
+            break;
+        }
+        thread::sleep(LOOK);
+        emptied = empty(directory, &owner);
+    }
+    match emptied {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !directory.exists() => return Ok(()),
+        Err(error) => {
+            owner.leave();
+            return Err(error);
+        }
+        Ok(()) => drop(owner),
+    }
+    fs::remove_dir(directory).inspect_err(|_| {
+        if let Ok(owner) = Owner::of_directory(directory) {
+            owner.leave();
+        }
+    })
+}
+
+/// Removes all but the mark.
+fn empty(directory: &Path, owner: &Owner) -> io::Result<()> {
+    let entries = || fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>();
+    let others = || Ok::<_, io::Error>(entries()?.into_iter().filter(|entry| entry.path() != owner.mark()));
+    for entry in others()? {
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    // A file that is still open has another name now.
+    match others()?.next() {
+        Some(_) => Err(io::Error::from(io::ErrorKind::DirectoryNotEmpty)),
+        None => Ok(()),
+    }
+}
+
+fn total(sizes: &InitialSizes) -> u64 {
+    sizes.users.0.saturating_add(sizes.temp.0).saturating_add(sizes.indx.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_goes_with_all_that_is_in_it_and_one_that_cannot_keeps_its_mark() {
+        let around = tempfile::tempdir().expect("a directory");
+        let directory = around.path().join("plumb-run-1");
+        let made = || {
+            fs::create_dir_all(directory.join("mirror")).expect("a directory");
+            fs::write(directory.join("mirror/redo01.log"), "").expect("a file");
+            Owner::of_directory(&directory).expect("a mark")
+        };
+        remove(&directory, made()).expect("removed");
+        assert!(!directory.exists());
+        let owner = made();
+        let mark = owner.mark().to_path_buf();
+        fs::remove_dir_all(&directory).expect("removed");
+        remove(&directory, owner).expect("somebody else has");
+        let owner = made();
+        let held = fs::canonicalize(&directory).expect("there");
+        let chattr = |flag: &str| {
+            let file = held.join("mirror/redo01.log");
+            let ran = std::process::Command::new("chattr").arg(flag).arg(file).output();
+            ran.is_ok_and(|ran| ran.status.success())
+        };
+        if !chattr("+i") {
+            println!("skipped: no file can be made immutable here");
+            return;
+        }
+        let removed = remove(&directory, owner);
+        assert!(chattr("-i"));
+        removed.expect_err("the kernel refuses");
+        assert!(mark.exists(), "clean finds it");
+    }
+}

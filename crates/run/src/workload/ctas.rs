@@ -1,0 +1,244 @@
+//! Create table as select: rows of a table that lies in the buffer cache go by direct path into a new one, in a tablespace of any block size.
+//!
+//! Two source tables are loaded, of the two shapes of [`plumb_workload::TextShape`]; which one is selected from is a parameter, so that one database serves
+//! all arms of a study. One session reads the source through the cache and writes the new table past it, as a serial statement does: the work is
+//! the writing, and reads nothing from a device.
+//!
+//! Where copies of the log are kept, a load without redo obliges to a backup, for no copy of the log has its rows: then the backup is
+//! made at once, and is part of what is measured. It is of the whole database: a tablespace alone cannot be restored.
+//!
+//! Every run begins in the state that [`start`] reaches. The new table is read back through the cache of its block size, and goes when it has been
+//! verified.
+
+use super::{Execution, Place, sizing, start};
+use crate::evidence::{self, CtasDone, Done, LogDone, Measured};
+use crate::place::Room;
+use plumb_engine::backup::{self, Copied, Verification};
+use plumb_engine::check::CheckLine;
+use plumb_engine::instance::InitialSizes;
+use plumb_engine::storage::control::Table;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::table::load::{self, LoadTarget};
+use plumb_engine::table::scan::{self, Granules};
+use plumb_engine::transaction::check::row_hash;
+use plumb_engine::transaction::{Logging, Transactions};
+use plumb_engine::{EngineError, Instance, Setting, Settings, drop as dropping};
+use plumb_events::{Phase, Role, Session, clock};
+use plumb_io::Disk;
+use plumb_study::Stage;
+use plumb_types::columns;
+use plumb_units::{BlockSize, Bytes, RowCount};
+use plumb_workload::specification::CTAS;
+use plumb_workload::{TextShape, TextsSpec, TextsTable, Work, Workload};
+use std::path::PathBuf;
+
+/// The table that is made.
+const TABLE: &str = "CTAS";
+/// The cache of another block size, where none was asked for.
+const SIZED_CACHE: &str = "4M";
+
+pub(super) struct Ctas;
+
+impl Execution for Ctas {
+    fn workload(&self) -> &'static Workload {
+        &CTAS
+    }
+
+    fn logs(&self) -> bool {
+        true
+    }
+
+    /// One session that reads through a cache which holds the source, and a cache of the new table's block size.
+    fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError> {
+        let bytes = TextShape::ALL.map(|shape| sizing::of_texts(work.rows(), shape)).into_iter().max();
+        let cache = Bytes((bytes.unwrap_or(0) / 8 * 9).next_multiple_of(Bytes::M)).as_setting();
+        let mut wanted = vec![
+            (Setting::ParallelDegree, "1".to_string()),
+            (Setting::SerialDirectRead, "false".to_string()),
+            (Setting::DbCacheSize, cache),
+        ];
+        if block_size(work) != settings.block_size() {
+            wanted.push((Setting::cache_of(block_size(work)), SIZED_CACHE.to_string()));
+        }
+        wanted.retain(|(setting, _)| !settings.is_explicit(*setting));
+        wanted.iter().try_for_each(|(setting, value)| settings.set(setting.row().name, value, CTAS.name))
+    }
+
+    fn room(&self, work: &Work, settings: &Settings) -> Room {
+        let log =
+            settings.number(Setting::LogFileSize).saturating_mul(settings.number(Setting::LogFileGroups));
+        let table = |shape| sizing::of_texts(work.rows(), shape);
+        let sources = TextShape::ALL.map(table).into_iter().sum::<u64>();
+        let made = new_table_bytes(work).0;
+        let own = InitialSizes { users: Bytes(sources + made), temp: Bytes(1), indx: Bytes(1) };
+        // The tablespace of another block size, the log, and a backup of all of it.
+        let beside = made + log + if is_backed_up(work, settings) { sources + 2 * made + log } else { 0 };
+        Room { tablespaces: own, beside: InitialSizes { users: Bytes(beside), ..InitialSizes::NONE } }
+    }
+
+    fn source(&self) -> Purpose {
+        Purpose::Users
+    }
+
+    /// Loads the two source tables, and makes the log.
+    fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
+        let (instance, work) = (place.instance, place.work);
+        target(place)?;
+        for shape in TextShape::ALL {
+            place.observer.stage(&Stage::Load { recorder: &instance.recorder, rows: work.rows() });
+            load::load(instance, source_name(shape), &rows(work, shape))?;
+        }
+        place.transactions().map(|_| ())
+    }
+
+    fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
+        let (instance, work) = (place.instance, place.work);
+        let session = instance.recorder.session(Role::User);
+        // Before the log is opened, whose records it may make longer.
+        let tablespace = target(place)?;
+        let transactions = place.transactions()?;
+        let source = source_name(shape(work));
+        let read_before = warm(instance, &session, source)?;
+        let log = transactions.log_of_load(logging(work));
+        let to = is_backed_up(work, &instance.settings).then(|| backup_directory(instance));
+        if to.is_some() && matches!(instance.access.disk, Disk::Memory(_)) {
+            return Err(EngineError::Contradiction {
+                first: "logging=nologging with archive_log_mode=on".to_string(),
+                second: "io_method=null".to_string(),
+                why: "a backup is measured with it, and files in memory have none; leave io_method out"
+                    .to_string(),
+            });
+        }
+        place.observer.stage(&Stage::Load { recorder: &instance.recorder, rows: work.rows() });
+        let start = start::reach(place, &session)?;
+        let before = evidence::before_log(transactions.log());
+        evidence::around(instance, place.devices, || {
+            let target = LoadTarget { table: TABLE, tablespace, log };
+            let make = || load::create_as_select(instance, &session, target, source);
+            let loaded = place.watched(transactions, make)?;
+            let copied = to.as_deref().map(|to| back_up(transactions, &session, to)).transpose()?;
+            let ctas = CtasDone {
+                block_size: block_size(work),
+                shape: shape(work),
+                logging: logging(work),
+                logged: log.is_some(),
+                source_cached: read_before,
+                loaded,
+                backup: copied,
+            };
+            let log_done = LogDone::of(transactions.log(), Some(start));
+            let done = Done { ctas: Some(ctas), log: Some(log_done), ..Done::default() };
+            Ok((done, evidence::of_log(transactions.log(), &before)))
+        })
+    }
+
+    fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError> {
+        let instance = place.instance;
+        place.observer.stage(&Stage::Verify { recorder: &instance.recorder, blocks: 0 });
+        let begin = clock::now();
+        let session = instance.recorder.session(Role::Check);
+        let found = sum_of(instance, &session, &table(instance, TABLE)?)?;
+        let expected = sum_of(instance, &session, &table(instance, source_name(shape(place.work)))?)?;
+        instance.recorder.phase(Phase::Verify, begin, found.0);
+        if found != expected {
+            let text = |(rows, sum): (u64, u64)| format!("{} with sum {sum:x}", RowCount(rows));
+            let what = format!("rows of table {TABLE}");
+            return Err(EngineError::Verification { what, found: text(found), expected: text(expected) });
+        }
+        let detail = format!("{} of both; the sums of their CRC-64 are {:x}", RowCount(found.0), found.1);
+        let elapsed = clock::now().saturating_sub(begin);
+        Ok(vec![CheckLine { name: "new table = source".to_string(), detail, elapsed }])
+    }
+
+    fn undo(&self, place: &Place<'_>) -> Result<(), EngineError> {
+        // What cannot be removed is in the way of the next backup, which says so.
+        let _ = std::fs::remove_dir_all(backup_directory(place.instance));
+        let exists = place.instance.catalog().tables.iter().any(|table| table.name == TABLE);
+        if exists { dropping::drop_named(place.instance, TABLE).map(|_| ()) } else { Ok(()) }
+    }
+}
+
+fn block_size(work: &Work) -> BlockSize {
+    BlockSize::ALL[work.value("block-size").unwrap_or(2) as usize]
+}
+
+fn shape(work: &Work) -> TextShape {
+    TextShape::ALL[work.value("shape").unwrap_or(0) as usize]
+}
+
+fn logging(work: &Work) -> Logging {
+    if work.value("logging") == Some(1) { Logging::NoLogging } else { Logging::Logging }
+}
+
+/// Whether the load obliges to a backup: copies of the log are kept, and have no redo of it.
+fn is_backed_up(work: &Work, settings: &Settings) -> bool {
+    let is_on = |setting| settings.word(setting) == "on";
+    logging(work) == Logging::NoLogging && is_on(Setting::ArchiveLogMode) && !is_on(Setting::ForceLogging)
+}
+
+fn backup_directory(instance: &Instance) -> PathBuf {
+    instance.home().join("backup")
+}
+
+fn back_up(
+    transactions: &Transactions<'_>,
+    session: &Session,
+    to: &std::path::Path,
+) -> Result<Copied, EngineError> {
+    let begin = clock::now();
+    let copied =
+        backup::backup(transactions.instance(), Some(transactions), session, to, Verification::Blocks)?;
+    transactions.instance().recorder.phase(Phase::Backup, begin, 0);
+    Ok(copied)
+}
+
+const fn source_name(shape: TextShape) -> &'static str {
+    match shape {
+        TextShape::Short => "TEXTS_SHORT",
+        TextShape::Tail => "TEXTS_TAIL",
+    }
+}
+
+fn rows(work: &Work, shape: TextShape) -> TextsTable {
+    TextsTable::new(TextsSpec { rows: work.rows(), shape, seed: work.seed() })
+}
+
+/// Bytes that the new table may take.
+fn new_table_bytes(work: &Work) -> Bytes {
+    Bytes(sizing::of_texts(work.rows(), shape(work)))
+}
+
+/// The tablespace of the new table, with files that need not grow for the largest that there may be.
+fn target(place: &Place<'_>) -> Result<Purpose, EngineError> {
+    let session = place.instance.recorder.session(Role::User);
+    let most = TextShape::ALL.map(|shape| sizing::of_texts(place.work.rows(), shape)).into_iter().max();
+    place.instance.tablespace_of(&session, block_size(place.work), Bytes(most.unwrap_or(0)))
+}
+
+fn table(instance: &Instance, name: &str) -> Result<Table, EngineError> {
+    instance.catalog().table(name).cloned()
+}
+
+/// Reads the source into the cache, where the statement will read it from there. Gives whether it found room for all of it.
+fn warm(instance: &Instance, session: &Session, source: &str) -> Result<Option<bool>, EngineError> {
+    if instance.parallel_degree() > 1 || instance.settings.word(Setting::SerialDirectRead) == "true" {
+        return Ok(None);
+    }
+    let table = table(instance, source)?;
+    sum_of(instance, session, &table)?;
+    let blocks: u64 = table.extents.iter().map(|piece| u64::from(piece.used)).sum();
+    Ok(Some(instance.caches().of(table.tablespace)?.cached_blocks(table.tablespace) >= blocks))
+}
+
+/// How many rows a table has, and the sum of their hashes, read through the cache.
+fn sum_of(instance: &Instance, session: &Session, table: &Table) -> Result<(u64, u64), EngineError> {
+    let (mut count, mut sum) = (0, 0_u64);
+    let (operation, granules) = (instance.operation(), Granules::new(table));
+    scan::scan_conventional(instance, session, &operation, &granules, |row, id| {
+        let end =
+            columns(row).end().map_err(|error| EngineError::BadRow { row: id, why: error.to_string() })?;
+        (count, sum) = (count + 1, sum.wrapping_add(row_hash(&row[..end])));
+        Ok(())
+    })?;
+    Ok((count, sum))
+}

@@ -1,0 +1,180 @@
+//! SLOB: random single-block reads and updates through the buffer cache.
+//!
+//! Each schema is a table with one row a block and an index on its key ([`load`]). The sessions, each a thread with a connection of its own, select and
+//! update work units of rows until the time is over or their loops are done ([`session`]). Then every table is held against its index, and the
+//! sum of its balances against what no update changes ([`judge`]).
+//!
+//! What is measured begins when all sessions are connected. Where the cache holds all blocks they are read into it before, so that a cached run has no
+//! physical reads; otherwise a run begins with what the load, or the opening of the database, has left there.
+//!
+//! Updates stay: a study's next run works on what this one has made, which has the same rows, keys and lengths.
+
+mod judge;
+mod load;
+mod session;
+
+use super::{Execution, Place, sizing};
+use crate::device_mix::Mix;
+use crate::evidence::{self, Done, LogDone, Measured, SESSION_BYTES, SlobDone};
+use crate::place::Room;
+use plumb_engine::check::CheckLine;
+use plumb_engine::instance::InitialSizes;
+use plumb_engine::parallel::servers;
+use plumb_engine::redo::LogOptions;
+use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::transaction::Transactions;
+use plumb_engine::{EngineError, Setting, Settings};
+use plumb_events::{Phase, Role, Session, clock};
+use plumb_host::limits;
+use plumb_study::Stage;
+use plumb_units::{Bytes, Nanos};
+use plumb_workload::slob::{Conflict, Rows, SLOB, SlobSpec};
+use plumb_workload::{Work, Workload};
+use session::{Gate, Stage as Run};
+use std::thread;
+
+/// The cache that nearly all reads miss, as in the source.
+const CACHE: &str = "16M";
+
+pub(super) struct Slob;
+
+impl Execution for Slob {
+    fn workload(&self) -> &'static Workload {
+        &SLOB
+    }
+
+    /// A small cache, and a log that has room for the transactions of all sessions at once. Parameters that contradict each other, or the machine, are
+    /// refused here, before anything is made.
+    fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError> {
+        if !settings.is_explicit(Setting::DbCacheSize) {
+            settings.set("db_cache_size", CACHE, SLOB.name)?;
+        }
+        let asked = [Setting::LogFileSize, Setting::LogFileGroups];
+        let spec = spec(work, settings)?;
+        require_sessions(&spec)?;
+        let size = sizing::log_file_of_updates(&spec, settings);
+        if size <= settings.number(asked[0]) || asked.iter().any(|setting| settings.is_explicit(*setting)) {
+            return Ok(());
+        }
+        settings.set("log_file_size", &Bytes(size).as_setting(), SLOB.name)
+    }
+
+    fn room(&self, work: &Work, settings: &Settings) -> Room {
+        let log =
+            settings.number(Setting::LogFileSize).saturating_mul(settings.number(Setting::LogFileGroups));
+        let tablespaces =
+            spec(work, settings).map_or(InitialSizes::NONE, |spec| sizing::of_slob(&spec, settings));
+        Room { tablespaces, beside: InitialSizes { users: Bytes(log), ..InitialSizes::NONE } }
+    }
+
+    fn source(&self) -> Purpose {
+        Purpose::Users
+    }
+
+    /// Where the cache holds all blocks nothing is read, and the device has the writes alone; none of a run that makes none.
+    fn mix(&self, work: &Work, settings: &Settings) -> Option<Mix> {
+        let spec = spec(work, settings).ok()?;
+        let bytes = spec.schemas.saturating_mul(spec.scale).saturating_mul(spec.block_bytes);
+        let is_cached = settings.number(Setting::DbCacheSize) >= bytes;
+        let sessions = usize::try_from(spec.sessions).unwrap_or(usize::MAX);
+        let mix = Mix::of_updates(Bytes(spec.block_bytes), sessions, spec.update_pct);
+        match (is_cached, spec.update_pct) {
+            (false, _) => Some(mix),
+            (true, 0) => None,
+            (true, _) => Some(Mix { write_percent: 100, ..mix }),
+        }
+    }
+
+    fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
+        let spec = spec(place.work, &place.instance.settings)?;
+        let rows = spec.schemas * spec.scale;
+        place.observer.stage(&Stage::Import { recorder: &place.instance.recorder, rows });
+        let transactions = place.transactions()?;
+        place.watched(transactions, || load::load(transactions, &spec))
+    }
+
+    fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
+        let instance = place.instance;
+        let spec = spec(place.work, &instance.settings)?;
+        let transactions = place.transactions()?;
+        let coordinator = instance.recorder.session(Role::User);
+        load::warm(transactions, &coordinator, &spec)?;
+        transactions.checkpoint(&coordinator)?;
+        let time = if spec.work_loop == 0 { spec.run_time } else { Nanos(0) };
+        place.observer.stage(&Stage::RandomIo { recorder: &instance.recorder, time });
+        let run = Run { transactions, spec: &spec, rows: rows(&spec, transactions), gate: Gate::default() };
+        place.watched(transactions, || run_sessions(place, &coordinator, &run))
+    }
+
+    fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError> {
+        place.observer.stage(&Stage::Verify { recorder: &place.instance.recorder, blocks: 0 });
+        judge::judge(place.transactions()?, &spec(place.work, &place.instance.settings)?)
+    }
+
+    /// Nothing is made that would have to go.
+    fn undo(&self, _: &Place<'_>) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+/// The parameters in blocks of the database.
+fn spec(work: &Work, settings: &Settings) -> Result<SlobSpec, EngineError> {
+    SlobSpec::of(work, settings.number(Setting::DbBlockSize))
+        .map_err(|Conflict { first, second, why }| EngineError::Contradiction { first, second, why })
+}
+
+/// Rows that fill the blocks of the database.
+fn rows(spec: &SlobSpec, transactions: &Transactions<'_>) -> Rows {
+    let rows = Rows::new(transactions.row_bytes_max());
+    if spec.obfuscate { rows } else { rows.repeating() }
+}
+
+fn require_sessions(spec: &SlobSpec) -> Result<(), EngineError> {
+    let refuse = |second: String, why: String| {
+        Err(EngineError::Contradiction { first: format!("sessions={}", spec.sessions), second, why })
+    };
+    let most = LogOptions::transactions_max(spec.block_bytes as usize);
+    if spec.update_pct > 0 && spec.sessions as usize > most {
+        let why = "each session that updates has one; ask for fewer, for update-pct=0, or for larger blocks";
+        return refuse(format!("{most} transactions under way at most"), why.to_string());
+    }
+    let needed = Bytes(spec.sessions.saturating_mul(SESSION_BYTES));
+    match limits::memory() {
+        Some(memory) if needed > memory.available => refuse(
+            format!("{} of available memory", memory.available),
+            format!("each takes some {}, which makes {needed}; ask for fewer", Bytes(SESSION_BYTES)),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Connects all sessions, lets them go at once, and waits for them between two readings.
+fn run_sessions(place: &Place<'_>, coordinator: &Session, run: &Run<'_>) -> Result<Measured, EngineError> {
+    let (instance, spec) = (place.instance, run.spec);
+    let operation = instance.operation();
+    let measured = thread::scope(|scope| {
+        // Whatever happens here, nobody waits at a closed gate.
+        let _opened = run.gate.open_at_last();
+        let work = {
+            let operation = &operation;
+            move |session: &Session, number| session::run(run, session, operation, number as u64)
+        };
+        let started = servers::start_sessions(scope, &operation, spec.sessions as usize, work);
+        run.gate.await_ready(coordinator, &operation, spec.sessions);
+        let log = run.transactions.log();
+        let before = evidence::before_log(log);
+        evidence::around(instance, place.devices, || {
+            let begin = clock::now();
+            run.gate.open();
+            let mut done = SlobDone::of(spec);
+            for part in servers::join(coordinator, started).into_iter().flatten().flatten() {
+                done.add(&part);
+            }
+            instance.recorder.phase(Phase::RandomIo, begin, done.rows());
+            let done = Done { slob: Some(done), log: Some(LogDone::of(log, None)), ..Done::default() };
+            Ok((done, evidence::of_log(log, &before)))
+        })
+    });
+    operation.outcome()?;
+    measured
+}

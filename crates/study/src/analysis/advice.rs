@@ -1,0 +1,606 @@
+//! What to do with it: the settings to use, what was noticed, what was not tested.
+//!
+//! Which arm is best is a claim too, the one a reader acts on. `proof::best` says which arms cannot be told from the best, and
+//! which of them are better than the reference, with the share of the error that the family leaves for advice, so
+//! that none is given before a claim is settled; of two arms, the claim that compares them says it. Among the
+//! candidates that are no further from the best-looking one than the smallest effect worth finding, that one is recommended
+//! which changes least of the reference: a level whose difference is open stays as it is.
+
+use super::claims::Tests;
+use super::doubts::contradicted;
+use super::head::created;
+use super::result::{
+    ClaimOutcome, DoubtfulFact, DoubtfulRuns, EndsNanos, JudgedClaim, PhasePart, Recommendation, StolenFigure,
+};
+use super::seen::Seen;
+use super::spent::Spent;
+use super::stability::effect;
+use super::stolen::MUCH;
+use super::units;
+use crate::bundle::Settled;
+use crate::definition::Claim;
+use crate::plan::Plan;
+use crate::vocabulary::Better;
+use plumb_proof::best::{self, Arms, Best, Gain};
+use plumb_proof::family::advice_levels;
+use plumb_proof::interval::Interval;
+use plumb_proof::randomisation::{Side, fewest_blocks};
+use plumb_proof::signed_rank;
+use plumb_proof::verdict::{Aim, TOO_LARGE, Verdict};
+use plumb_record::{Fact, Finding, capital};
+
+/// A share of runs that began on a busy device, above which it is said.
+const BUSY_SHARE: f64 = 0.2;
+/// A share of a difference in one phase, above which it is said.
+const ONE_PHASE_SHARE: f64 = 0.8;
+/// The same of a phase that is another one than the claim names.
+const OTHER_PHASE_SHARE: f64 = 0.5;
+/// p below which the reference is said to differ from itself.
+const SELF_P: f64 = 0.01;
+
+/// The settings to use; none when no arm is better than the reference beyond doubt.
+pub(super) fn recommendation(
+    seen: &Seen<'_>,
+    (claims, doubtful): (&[JudgedClaim], Option<&DoubtfulRuns>),
+    tests: &Tests,
+) -> Option<Recommendation> {
+    let plan = &seen.contents.plan;
+    let Best { candidates, better } = chosen(seen, tests)?;
+    // An arm that was answered from memory where others asked a device is better at another thing.
+    let of_memory = |arm: usize| {
+        let compared = doubtful.filter(|found| found.compares_memory_with_a_device(plan.schedule.arms));
+        compared.is_some_and(|found| found.cached.iter().any(|cached| cached.arm == arm))
+    };
+    // What is UNSTABLE, INVALID or IMPOSSIBLE about a claim is so about its arms, and what is better on no average is no advice.
+    let doubted = |arm: usize| {
+        let about = plan.study.claims.iter().zip(claims);
+        let mut about = about.filter(|(claim, _)| claim.all_arms(&plan.design).contains(&arm));
+        about.any(|(_, judged)| speaks_against_the_data(&judged.verdict) || judged.asked_only)
+            || !contradicted(seen, &[arm]).is_empty()
+            || of_memory(arm)
+    };
+    let reference = plan.schedule.reference;
+    let changes = |arm: usize| {
+        let levels = plan.design.arms[arm].iter().zip(&plan.design.arms[reference]);
+        levels.filter(|(level, reference)| level != reference).count()
+    };
+    let sound = || better.iter().filter(|(arm, _)| !doubted(*arm));
+    let lowest = sound().map(|(_, gain)| gain.estimate).fold(f64::INFINITY, f64::min);
+    let as_good = sound().filter(|(_, gain)| gain.estimate - lowest <= plan.study.sought.ln_1p());
+    let least = as_good.min_by(|(one, a), (two, b)| {
+        changes(*one).cmp(&changes(*two)).then(a.estimate.total_cmp(&b.estimate))
+    });
+    let (arm, Gain { estimate, interval, level }) = *least.filter(|_| !doubted(reference))?;
+    // Those that all arms share are not the study's advice.
+    let levels = plan.study.factors.iter().zip(&plan.design.arms[arm]);
+    let settings: Vec<_> = levels.flat_map(|(factor, level)| &factor.levels[*level].settings).collect();
+    let too_few = blocks_to_tell_apart(plan.schedule.arms, tests.advice_level);
+    let too_few = Some(too_few).filter(|needed| seen.blocks.len() < *needed && plan.advice_claim().is_none());
+    Some(Recommendation {
+        arm,
+        settings: settings.into_iter().cloned().collect(),
+        against: plan.arm_name(reference),
+        evidence: evidence(plan, seen.blocks.len(), candidates.len(), too_few),
+        candidates,
+        blocks_to_tell_apart: too_few.map(|needed| needed as u64),
+        gain: match plan.study.measure.better {
+            Better::Lower => effect(estimate, interval, level),
+            Better::Higher => effect(-estimate, Interval { low: -interval.high, high: -interval.low }, level),
+        },
+    })
+}
+
+/// Says what the advice rests on; `too_few` is the number of blocks that would tell arms apart,
+/// where there are fewer.
+fn evidence(plan: &Plan, blocks: usize, candidates: usize, too_few: Option<usize>) -> String {
+    let arms = plan.schedule.arms;
+    match plan.advice_claim() {
+        Some(claim) => {
+            let name = &plan.study.claims[claim].name;
+            format!("the claim {name} over {blocks} blocks, its gain shrunk for having been significant")
+        }
+        None if too_few.is_some() => format!(
+            "{arms} arms over {blocks} blocks, which are too few to tell arms from each other; of those that look as good it \
+             changes least, and its gain is shrunk for the choice"
+        ),
+        None if candidates == 1 => format!("the best of {arms} arms over {blocks} blocks"),
+        None => format!(
+            "one of {candidates} of {arms} arms that cannot be told from the best over {blocks} blocks; of those that look as \
+             good it changes least, and its gain is shrunk for the choice and for having been significant"
+        ),
+    }
+}
+
+/// The fewest blocks in which one arm can be proved worse than another that ran once a block: one
+/// of 2K - 3 tests on one side, whose smallest p halves with each block.
+fn blocks_to_tell_apart(arms: usize, advice_level: f64) -> usize {
+    let tests = (2 * arms).saturating_sub(3).max(1) as f64;
+    fewest_blocks(0.5, 2.0 * advice_level / tests)
+}
+
+/// The candidates, and those better than the reference.
+fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
+    let plan = &seen.contents.plan;
+    let reference = plan.schedule.reference;
+    let Some(claim) = plan.advice_claim() else {
+        let observations = seen.costs(&plan.study.measure).ok()?;
+        let lost = seen.failed();
+        let arms = Arms { seen: &observations, arms: plan.schedule.arms, twice: plan.twice(), lost: &lost };
+        let levels = advice_levels(plan.study.claims.len(), plan.study.alpha);
+        return best::best(&arms, seen.looks(), tests.advice_level, &levels).ok();
+    };
+    let tested = tests.claims[claim].as_ref().ok()?;
+    let (answer, Interval { low, high }) = (tested.answer, tested.interval);
+    // A claim may compare the reference with the treatment, too.
+    let turned = plan.study.claims[claim].sides(&plan.design).from != [reference];
+    let turned = turned != (plan.study.measure.better == Better::Higher);
+    let (side, estimate, interval) = match turned {
+        true => (Side::Above, -answer.estimate, Interval { low: -high, high: -low }),
+        false => (Side::Below, answer.estimate, tested.interval),
+    };
+    let estimate = best::corrected(&tested.contrast, estimate, answer.level / 2.0);
+    let estimate = estimate.clamp(interval.low, interval.high);
+    let gain = Gain { estimate, interval, level: answer.interval_level };
+    let treatment = 1 - reference;
+    answer.is(side).then(|| Best { candidates: vec![treatment], better: vec![(treatment, gain)] })
+}
+
+/// Adds to the reasons of each claim which of its arms were answered from memory.
+pub(super) fn say_what_answered(
+    seen: &Seen<'_>,
+    claims: &mut [JudgedClaim],
+    doubtful: Option<&DoubtfulRuns>,
+) {
+    let plan = &seen.contents.plan;
+    for (claim, judged) in plan.study.claims.iter().zip(claims) {
+        let arms = claim.all_arms(&plan.design).into_iter();
+        let said = arms.filter_map(|arm| doubtful?.of_arm(arm, &plan.arm_name(arm), plan.schedule.arms));
+        // The decisive reason stays the last.
+        judged.reasons.splice(0..0, said);
+    }
+}
+
+pub(super) fn findings(
+    seen: &Seen<'_>,
+    (claims, doubtful): (&[JudgedClaim], Option<&DoubtfulRuns>),
+    (recommendation, stolen): (Option<&Recommendation>, Option<&StolenFigure>),
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(units::findings(seen));
+    findings.extend(marked(seen));
+    findings.extend(itself(seen));
+    findings.extend(doubtful.into_iter().flat_map(|doubtful| of_memory(seen, doubtful)));
+    findings.extend(doubtful.into_iter().flat_map(disturbed));
+    findings.extend(busy(seen));
+    findings.extend(stolen.and_then(others_had_it));
+    findings.extend(use_these(seen, claims, recommendation));
+    findings.extend(refuted(claims));
+    findings.extend(critical(seen));
+    findings.extend(undecided(seen, claims));
+    findings.extend(mixed(claims));
+    findings.extend(looks_too_large(claims));
+    findings.extend(one_phase(&seen.contents.plan.study.claims, claims));
+    findings.extend(one_database(seen));
+    findings.extend(calibration_in_doubt(seen));
+    findings
+}
+
+/// The bound that figures were held against, where it is no bound.
+fn calibration_in_doubt(seen: &Seen<'_>) -> Option<Finding> {
+    let doubts = &seen.contents.environment.calibration_doubts;
+    (!doubts.is_empty()).then(|| {
+        finding(
+            "The calibration of the device is IN DOUBT",
+            doubts.join("; "),
+            "no figure was held against it: calibrate again while nothing else uses the device",
+        )
+    })
+}
+
+/// Claims whose typical run and average disagree.
+fn mixed(claims: &[JudgedClaim]) -> Vec<Finding> {
+    let row = |claim: &JudgedClaim| {
+        let slow = claim.slow_runs.map_or(String::new(), |slow| {
+            let (low, high) = (100.0 * slow.low, 100.0 * slow.high);
+            format!("; {} of {} runs were slow, {low:.0}% to {high:.0}% of all", slow.slow, slow.runs)
+        });
+        finding(
+            format!("{} gains in most runs and loses in some", claim.name),
+            format!("{}{slow}", claim.verdict),
+            "look at the slow runs before you use it: what took longer in them?",
+        )
+    };
+    claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Mixed { .. })).map(row).collect()
+}
+
+/// Claims that are proved by a study which finds such effects in fewer than four of five cases.
+fn looks_too_large(claims: &[JudgedClaim]) -> Vec<Finding> {
+    let row = |claim: &JudgedClaim| {
+        let proved = matches!(claim.verdict, Verdict::Faster(_) | Verdict::Slower(_));
+        let said = claim.reasons.iter().find(|reason| reason.starts_with(TOO_LARGE)).filter(|_| proved)?;
+        Some(finding(
+            format!("{} is proved, and looks larger than it is", claim.name),
+            said.clone(),
+            "its side is as sure as any; for its size, study again with more blocks",
+        ))
+    };
+    claims.iter().filter_map(row).collect()
+}
+
+/// Levels that are databases, of which there is one each.
+fn one_database(seen: &Seen<'_>) -> Option<Finding> {
+    let factors = created(seen);
+    (!factors.is_empty()).then(|| {
+        finding(
+            format!("Each level of {} is one database", factors.join(" and ")),
+            "made once, before the first run: where its files came to lie is part of the level, and more blocks only make that surer",
+            "study again with other databases before you believe a small effect of it",
+        )
+    })
+}
+
+/// Proved differences that lie in one phase of several. Where the claim names the phase that it is about, only those that lie mostly
+/// in another; where it names none, that is for the reader to say.
+fn one_phase(asked: &[Claim], claims: &[JudgedClaim]) -> Vec<Finding> {
+    let row = |(asked, claim): (&Claim, &JudgedClaim)| {
+        let why = claim.why.as_ref().filter(|why| why.phases.len() > 1)?;
+        // A share of nothing is none, and phases are of whole runs.
+        if !why.is_told() || why.per.is_some() {
+            return None;
+        }
+        let whole = why.treatment_elapsed_ns as f64 - why.reference_elapsed_ns as f64;
+        let share = |phase: &PhasePart| (phase.treatment_ns as f64 - phase.reference_ns as f64) / whole;
+        let most = why.phases.iter().max_by(|one, two| share(one).total_cmp(&share(two)))?;
+        let clear = most.ends.is_some_and(EndsNanos::is_told);
+        let what = format!("The difference of {} lies in the phase {}", claim.name, most.name);
+        match asked.phase.as_deref().map(|named| (named, why.phases.iter().find(|phase| phase.name == named)))
+        {
+            None => (clear && share(most) > ONE_PHASE_SHARE).then(|| {
+                let advice = "if the treatment is not about that phase, something else was changed with it";
+                finding(what, format!("{:.0}% of it", 100.0 * share(most)), advice)
+            }),
+            Some((named, own)) => {
+                (clear && most.name != named && share(most) > OTHER_PHASE_SHARE).then(|| {
+                    let own = own.map_or(0.0, share);
+                    let evidence = format!(
+                        "{:.0}% of it, and {:.0}% in the phase {named}, which the claim is about",
+                        100.0 * share(most),
+                        100.0 * own
+                    );
+                    finding(what, evidence, "look for what else the treatment changed")
+                })
+            }
+        }
+    };
+    asked.iter().zip(claims).filter_map(row).collect()
+}
+
+/// UNSTABLE, INVALID and IMPOSSIBLE; and MIXED, which is better on no average.
+fn speaks_against_the_data(verdict: &Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Unstable { .. }
+            | Verdict::Invalid { .. }
+            | Verdict::Impossible { .. }
+            | Verdict::Mixed { .. }
+    )
+}
+
+fn finding(what: impl Into<String>, evidence: impl Into<String>, advice: impl Into<String>) -> Finding {
+    Finding { what: what.into(), evidence: evidence.into(), advice: advice.into() }
+}
+
+fn marked(seen: &Seen<'_>) -> Option<Finding> {
+    let first = seen.marked.first()?;
+    Some(finding(
+        format!("{} of the blocks begun could not be used", seen.marked.len()),
+        format!("block {}: {}", first.block, first.reason),
+        "mend what failed and study again: which blocks fail may depend on the treatment",
+    ))
+}
+
+/// The reference's two runs of a block are the same treatment.
+fn itself(seen: &Seen<'_>) -> Option<Finding> {
+    // Its p is a look at the figures, too.
+    let seen = Some(seen).filter(|seen| seen.contents.has_ended())?;
+    let plan = &seen.contents.plan;
+    let observations = seen.observations(&plan.study.measure).ok()?;
+    let (first, again) = (plan.schedule.reference, plan.schedule.reference_again());
+    let p = signed_rank::p(&observations.log_ratios(again, first).ok()?);
+    (p <= SELF_P).then(|| {
+        finding(
+            "The reference differs from itself",
+            format!("its two runs of a block differ with p = {p:.4}, and nothing was changed between them"),
+            "one such p in a hundred studies is chance; otherwise look for what runs beside them",
+        )
+    })
+}
+
+/// Arms that were answered from memory, and layers that answer for the disk.
+fn of_memory(seen: &Seen<'_>, doubtful: &DoubtfulRuns) -> Vec<Finding> {
+    let plan = &seen.contents.plan;
+    let of_fact = |fact: Fact| doubtful.facts.iter().find(|found| found.fact == fact);
+    let cached = doubtful.cached.iter().filter_map(|cached| {
+        let said = doubtful.of_arm(cached.arm, &plan.arm_name(cached.arm), plan.schedule.arms)?;
+        let most = of_fact(Fact::PageCache)?;
+        Some(finding(
+            said,
+            format!("most in run {} ({}): {}", most.run, most.arm, most.evidence),
+            "make the data larger than memory",
+        ))
+    });
+    let others = [Fact::CacheBelow, Fact::AboveDevice].into_iter().filter_map(of_fact);
+    cached.chain(others.map(|found| counted(found, found.fact.advice()))).collect()
+}
+
+/// A finding for each disturbance of runs that count; the one about the hypervisor is separate.
+fn disturbed(doubtful: &DoubtfulRuns) -> Vec<Finding> {
+    let ours = doubtful.facts.iter().filter(|found| found.fact.is_disturbance() && found.fact != Fact::Steal);
+    let advice = |fact| match fact {
+        Fact::Quota => {
+            "what varies servers or methods was judged within the quota: raise it to see what they do without"
+        }
+        _ => {
+            "blocks hold runs of all arms, so it costs precision: study at a quieter time for smaller effects"
+        }
+    };
+    ours.map(|found| counted(found, advice(found.fact))).collect()
+}
+
+fn counted(found: &DoubtfulFact, advice: &str) -> Finding {
+    let DoubtfulFact { fact, runs, blocks, run, arm, evidence, .. } = found;
+    let runs = format!("{} and {}", plural(*runs, "run"), plural(*blocks, "block"));
+    finding(capital(fact.words().1), format!("in {runs}; most in run {run} ({arm}): {evidence}"), advice)
+}
+
+fn plural(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn busy(seen: &Seen<'_>) -> Option<Finding> {
+    let settled: Vec<&Settled> =
+        seen.blocks.iter().flat_map(|(_, runs)| runs.iter().map(|run| &run.settled)).collect();
+    let busy = settled.iter().filter(|settled| !settled.idle).count();
+    (busy as f64 > BUSY_SHARE * settled.len() as f64).then(|| {
+        finding(
+            "The device was not idle before runs",
+            format!("{busy} of {} runs began before it was", settled.len()),
+            "the random order balances it at the cost of precision; study at a quieter time for smaller effects",
+        )
+    })
+}
+
+/// Runs that had another machine than the rest.
+fn others_had_it(stolen: &StolenFigure) -> Option<Finding> {
+    (stolen.much > 0).then(|| {
+        let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+        let goes_with = stolen.explains.map_or(String::new(), |share| {
+            let (low, high) = (100.0 * share.low, 100.0 * share.high);
+            format!("; {} [{low:.0}, {high:.0}] of the noise within blocks goes with it", percent(share.share))
+        });
+        let (much, most) = (percent(MUCH), percent(stolen.most));
+        finding(
+            "The hypervisor gave processor time to others",
+            format!(
+                "{} of {} runs lost {much} of it or more, one of them {most}{goes_with}",
+                stolen.much, stolen.runs
+            ),
+            "the machine was a slower one in those runs: study at a quieter time, or where processors and devices are not shared",
+        )
+    })
+}
+
+fn use_these(
+    seen: &Seen<'_>,
+    claims: &[JudgedClaim],
+    recommendation: Option<&Recommendation>,
+) -> Option<Finding> {
+    if !seen.contents.has_ended() {
+        return Some(finding(
+            "The study has not ended",
+            "a look at its figures would be a test, and has its price",
+            "go on with `plumb study --resume BUNDLE`, or end it where it is with `plumb report --end BUNDLE`",
+        ));
+    }
+    let plan = &seen.contents.plan;
+    let Some(found) = recommendation else {
+        let (blocks, needed) = (seen.blocks.len(), plan.blocks_to_recommend());
+        let asked = claims.iter().find(|claim| claim.asked_only);
+        return (blocks > 0).then(|| match (asked, blocks < needed) {
+            (Some(claim), _) => finding(
+                "What is proved was only asked for",
+                format!("nothing but the request shows where the difference of {} comes from", claim.name),
+                "declare a [[receipt]] of what the level changes: then it becomes advice",
+            ),
+            (None, true) => finding(
+                "Too few blocks to recommend an arm",
+                format!("{blocks} blocks; all comparisons with the reference together take {needed}"),
+                format!("study again with --blocks {needed} or more{}", in_time(seen, needed as u64)),
+            ),
+            (None, false) => finding(
+                "No arm is better than the reference beyond doubt",
+                format!("{blocks} blocks, all comparisons of arms together"),
+                "keep the settings of the reference, but for what a claim proves of them",
+            ),
+        });
+    };
+    let varied: Vec<String> =
+        found.settings.iter().map(|set| format!("{}={}", set.name, set.value)).collect();
+    let (sign, word) = match plan.study.measure.better {
+        Better::Lower => (-1.0, "less"),
+        Better::Higher => (1.0, "more"),
+    };
+    let gain = |ratio: f64| sign * (ratio - 1.0) * 100.0;
+    let others: Vec<String> =
+        found.candidates.iter().filter(|arm| **arm != found.arm).map(|arm| plan.arm_name(*arm)).collect();
+    let what = match &others[..] {
+        [] => format!("{} is the best of the arms", plan.arm_name(found.arm)),
+        _ => format!("{} may be the best of the arms", plan.arm_name(found.arm)),
+    };
+    let ends = [found.gain.low, found.gain.high].map(|end| gain(end.unwrap_or(f64::NAN)));
+    let ends = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+    let against = format!(
+        "{:.1}% {word} than {} [{:.1}, {:.1}]",
+        gain(found.gain.ratio),
+        found.against,
+        ends.0,
+        ends.1
+    );
+    let evidence = match (&others[..], found.blocks_to_tell_apart) {
+        ([], _) => against,
+        // What no figures could have shown is not said of those that there are.
+        (_, Some(needed)) => format!(
+            "{against}; whether another arm is as good takes {needed} blocks or more to tell{}, and these are {}",
+            in_time(seen, needed),
+            seen.blocks.len()
+        ),
+        (_, None) => format!("{against}; not told from it: {}", others.join(", ")),
+    };
+    Some(finding(what, evidence, format!("set {}", varied.join(" "))))
+}
+
+fn refuted(claims: &[JudgedClaim]) -> Vec<Finding> {
+    let refuted = claims.iter().filter(|claim| claim.outcome == ClaimOutcome::Refuted);
+    let row = |claim: &JudgedClaim| {
+        finding(
+            format!("The claim {} does not hold here", claim.name),
+            format!("{}: {}", claim.comparison, claim.shown()),
+            "ratios may differ on another device: study it where it matters",
+        )
+    };
+    refuted.map(row).collect()
+}
+
+/// The critical size of the sort area: below it merges of merges were made.
+fn critical(seen: &Seen<'_>) -> Option<Finding> {
+    let plan = &seen.contents.plan;
+    let sizes = |level: &crate::definition::Level| {
+        let set = level.settings.iter().find(|set| set.name == "sort_area_size")?;
+        plumb_units::parse_size(&set.value).ok()
+    };
+    let areas = plan
+        .study
+        .factors
+        .iter()
+        .position(|factor| factor.levels.iter().all(|level| sizes(level).is_some()))?;
+    let mut levels: Vec<(u64, usize)> = plan.study.factors[areas]
+        .levels
+        .iter()
+        .enumerate()
+        .filter_map(|(at, level)| Some((sizes(level)?, at)))
+        .collect();
+    levels.sort_unstable();
+    let merged = |level: usize| {
+        let arms: Vec<usize> =
+            (0..plan.design.arms.len()).filter(|arm| plan.design.arms[*arm][areas] == level).collect();
+        let records = seen.records(&arms);
+        records.iter().filter_map(|(_, record)| Some(record.sort.as_ref()?.intermediate_merges)).max()
+    };
+    let found: Vec<(String, u64)> = levels
+        .iter()
+        .filter_map(|(_, level)| {
+            Some((plan.study.factors[areas].levels[*level].label.clone(), merged(*level)?))
+        })
+        .collect();
+    let last_merged = found.iter().rposition(|(_, merges)| *merges > 0)?;
+    let counts: Vec<String> = found.iter().map(|(label, merges)| format!("{label}: {merges}")).collect();
+    let evidence = format!(
+        "intermediate merges in a run at most, by {}: {}",
+        plan.study.factors[areas].name,
+        counts.join(", ")
+    );
+    Some(match found.get(last_merged + 1) {
+        Some((above, _)) => finding(
+            format!("The critical sort area lies between {} and {above}", found[last_merged].0),
+            evidence,
+            "a sort area just above it has all the gain; memory beyond is better spent elsewhere",
+        ),
+        None => finding(
+            format!("The critical sort area lies above {}", found[last_merged].0),
+            evidence,
+            "vary larger sort areas to find it",
+        ),
+    })
+}
+
+fn undecided(seen: &Seen<'_>, claims: &[JudgedClaim]) -> Option<Finding> {
+    let is_open = |claim: &&JudgedClaim| {
+        matches!(
+            claim.verdict,
+            Verdict::NotProved { .. } | Verdict::Typical { .. } | Verdict::NoFigure { .. }
+        ) && claim.outcome != ClaimOutcome::Refuted
+    };
+    let open: Vec<&JudgedClaim> = claims.iter().filter(is_open).collect();
+    let first = open.first()?;
+    let names: Vec<&str> = open.iter().map(|claim| claim.name.as_str()).collect();
+    let aim = |claim: &&JudgedClaim| match claim.verdict {
+        Verdict::NotProved { more, .. } => Some((claim.blocks_needed?, more.aim()?)),
+        _ => None,
+    };
+    let most = open.iter().filter_map(aim).max_by_key(|(blocks, _)| *blocks);
+    let advice = most.map(|(most, aim)| {
+        let blocks = first.blocks + most;
+        let would = match aim {
+            Aim::Find(percent) => format!("find {percent:.3}"),
+            Aim::Equal(within) => format!("prove equal arms equal within {within:.3}"),
+        };
+        let would = would.trim_end_matches('0').trim_end_matches('.');
+        format!(
+            "a new study of about {blocks} blocks{} would {would}% with 80% power, if the noise stays as it is",
+            in_time(seen, blocks)
+        )
+    });
+    Some(finding(
+        format!("{} of {} claims are not decided", open.len(), claims.len()),
+        names.join(", "),
+        advice.unwrap_or_else(|| {
+            "what was sought would have been found, or no planned number of blocks finds it".to_string()
+        }),
+    ))
+}
+
+/// Returns ` (4 h at 9.1 s a block)`; nothing where no block ran.
+fn in_time(seen: &Seen<'_>, blocks: u64) -> String {
+    Spent::by(seen).in_time(blocks).map_or(String::new(), |time| format!(" ({time})"))
+}
+
+/// Whether runs had the machine to themselves, by what was read around them.
+fn other_work(doubtful: Option<&DoubtfulRuns>) -> String {
+    match doubtful {
+        Some(found) if found.disturbed > 0 => format!(
+            "A quiet machine: {} of {} runs were disturbed, in {}.",
+            found.disturbed,
+            found.runs,
+            plural(found.disturbed_blocks, "block")
+        ),
+        Some(found) if found.judged == found.runs => {
+            "Other work beside the runs: each had the machine to itself as far as the study could see."
+                .to_string()
+        }
+        _ => "Other work beside the runs: whether there was any is not known.".to_string(),
+    }
+}
+
+pub(super) fn not_tested(seen: &Seen<'_>, doubtful: Option<&DoubtfulRuns>) -> Vec<String> {
+    let plan = &seen.contents.plan;
+    let study = &plan.study;
+    let mut sentences = vec![
+        study.vocabulary.not_tested(study.work.as_ref()),
+        "Other devices, file systems and machines: ratios transfer better than times, and neither by law."
+            .to_string(),
+    ];
+    for factor in &study.factors {
+        let levels: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
+        sentences.push(format!("Levels of {} other than {}.", factor.name, levels.join(", ")));
+    }
+    if !study.settings.is_empty() {
+        let fixed: Vec<String> =
+            study.settings.iter().map(|set| format!("{}={}", set.name, set.value)).collect();
+        sentences.push(format!("Other values of what was fixed: {}.", fixed.join(" ")));
+    }
+    if study.factors.len() > 2 {
+        sentences.push("Interactions of three factors and more.".to_string());
+    }
+    sentences.push(other_work(doubtful));
+    sentences
+}

@@ -1,0 +1,117 @@
+//! What the canary says of the machine: how steady it was, and what of the noise it explains.
+//!
+//! Its two times (a fixed loop, fixed reads) are covariates that every study of a fixed number of
+//! blocks has registered before its first run: comparisons are adjusted by the better one when it
+//! explains a quarter of the noise within blocks and arms (`proof::covariate`). A study that stops
+//! when it is decided looks at its figures after each block, and a line that changes from look to
+//! look would change figures that were looked at: there it is only shown.
+//!
+//! A canary that changes its level says that the machine is another one than before. Blocks take care of that where the treatment's effect is
+//! the same on both; a change by [`MOVES`] or more is too much to say so, and the claims are UNSTABLE. Change points of one figure a
+//! block take fourteen blocks (`proof::change_point`); in fewer, from eight on, a step is looked for in the canary of each run.
+
+use super::result::{CanaryFigure, Explains, LevelChange};
+use super::seen::Seen;
+use crate::bundle::RunRecord;
+use crate::canary::Canary;
+use crate::plan::Until;
+use plumb_proof::change_point::{self, Search};
+use plumb_proof::covariate::Explained;
+use plumb_proof::effect::Observations;
+use plumb_proof::verdict::ArmChange;
+
+/// The change of level, as a ratio, from which on nothing is said of an effect over both levels.
+const MOVES: f64 = 1.2;
+
+/// One of its times, by block and slot.
+pub(super) struct Series {
+    what: &'static str,
+    pub(super) seen: Observations,
+}
+
+/// Its times over the used blocks; none where a run has none.
+pub(super) fn series(seen: &Seen<'_>) -> Vec<Series> {
+    type Time = fn(&Canary) -> Option<u64>;
+    let times: [(&str, Time); 2] = [
+        ("fixed processor work", |canary| Some(canary.cpu_ns)),
+        ("fixed device reads", |canary| canary.read_ns),
+    ];
+    let of = |(what, time): (&'static str, Time)| {
+        let figure = |run: &&RunRecord| Some(time(&run.settled.canary?)? as f64);
+        let rows: Option<Vec<Vec<f64>>> =
+            seen.blocks.iter().map(|(_, runs)| runs.iter().map(figure).collect()).collect();
+        let slots = seen.contents.plan.schedule.slots();
+        Some(Series { what, seen: Observations::new(slots, &rows.filter(|rows| !rows.is_empty())?).ok()? })
+    };
+    times.into_iter().filter_map(of).collect()
+}
+
+/// Returns the figures with the canary that explains enough of their noise as a covariate.
+pub(super) fn beside(seen: &Seen<'_>, figures: Observations) -> Observations {
+    let series = series(seen);
+    match best(seen, &series, &figures) {
+        Some(canary) => figures.beside(&canary.seen),
+        None => figures,
+    }
+}
+
+fn best<'a>(seen: &Seen<'_>, series: &'a [Series], figures: &Observations) -> Option<&'a Series> {
+    let explained = series.iter().filter_map(|canary| Some((Explained::of(figures, &canary.seen)?, canary)));
+    let best = explained.max_by(|(one, _), (other, _)| one.share.total_cmp(&other.share))?;
+    (seen.contents.plan.until == Until::Blocks && best.0.helps()).then_some(best.1)
+}
+
+/// What the report says of it; `figures` are those of the study's own measure, as they were measured.
+pub(super) fn figures(seen: &Seen<'_>, figures: Option<&Observations>) -> Vec<CanaryFigure> {
+    let series = series(seen);
+    let used = figures.and_then(|figures| best(seen, &series, figures)).map(|canary| canary.what);
+    let row = |canary: &Series| {
+        let mut times: Vec<f64> = canary.seen.logs().iter().flatten().map(|log| log.exp()).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+        CanaryFigure {
+            what: canary.what.to_string(),
+            median_ns: at(0.5) as u64,
+            low_ns: at(0.05) as u64,
+            high_ns: at(0.95) as u64,
+            explains: figures.and_then(|figures| Explained::of(figures, &canary.seen)).map(Explains::from),
+            adjusted: used == Some(canary.what),
+        }
+    };
+    series.iter().map(row).collect()
+}
+
+pub(super) fn changes(seen: &Seen<'_>) -> Vec<LevelChange> {
+    let search = Search::usual(seen.contents.plan.schedule.seed);
+    found(seen, &search)
+        .into_iter()
+        .map(|(what, change)| LevelChange {
+            arm: "the canary".to_string(),
+            series: what.to_string(),
+            block: seen.blocks.get(change.index).map_or(0, |(block, _)| *block),
+            ratio: change.shift.exp(),
+            p: change.p,
+        })
+        .collect()
+}
+
+/// Changes after which it is another machine.
+pub(super) fn moves(seen: &Seen<'_>) -> Vec<ArmChange> {
+    let search = Search { shift: MOVES.ln(), ..Search::usual(seen.contents.plan.schedule.seed) };
+    let row = |(what, change)| ArmChange { arm: format!("the canary ({what})"), change };
+    found(seen, &search).into_iter().map(row).collect()
+}
+
+fn found(seen: &Seen<'_>, search: &Search) -> Vec<(&'static str, change_point::ChangePoint)> {
+    let mean = |block: &Vec<f64>| block.iter().sum::<f64>() / block.len() as f64;
+    let by_block = |canary: Series| {
+        let blocks = canary.seen.logs();
+        let changes = if blocks.len() < search.values_needed() {
+            Vec::from_iter(change_point::step(blocks, search))
+        } else {
+            change_point::find(&blocks.iter().map(mean).collect::<Vec<f64>>(), search)
+        };
+        changes.into_iter().map(move |change| (canary.what, change))
+    };
+    series(seen).into_iter().flat_map(by_block).collect()
+}

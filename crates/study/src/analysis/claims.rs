@@ -1,0 +1,475 @@
+//! Every claim's test, its place in the family, and its verdict.
+//!
+//! One family (`proof::family`) has all claims of the study, those that are invalid too: what was
+//! claimed is counted, not what turned out well. Differences, equalities, margins, averages, and
+//! the advice share its error. What a claim expects decides at which points of the line its effect
+//! is tested; a study that stops as soon as it may is tested by the walk that pays for every look.
+//!
+//! Beside the typical effect stands that on the average of all runs, and how many of them were slow (`proof::average`).
+
+use super::canary;
+use super::doubts;
+use super::result::{ArmPair, ClaimOutcome, Effect, JudgedClaim, SlowShare};
+use super::seen::Seen;
+use super::stability::{Stability, effect};
+use super::why;
+use crate::definition::{Claim, Expectation};
+use crate::vocabulary::{Figure, Measure};
+use plumb_proof::ProofError;
+use plumb_proof::average::{Figures, Means, RatioOfMeans, slow_runs};
+use plumb_proof::change_point::{self, Search};
+use plumb_proof::contrast::Contrast;
+use plumb_proof::effect::{Observations, log_ratio};
+use plumb_proof::family::{self, Advice, Answer, Asks, Looks, OnAverage, Place, Question, is_hopeless};
+use plumb_proof::interval::Interval;
+use plumb_proof::noise;
+use plumb_proof::order::{self, After};
+use plumb_proof::randomisation::{fewest_blocks, shape_p};
+use plumb_proof::verdict::{
+    ArmChange, Average, Better, Difference, Evidence, Judgement, POWER, Sought, Standing, Verdict, judge,
+};
+
+pub(super) struct Tested {
+    pub(super) contrast: Contrast,
+    asks: Asks,
+    pub(super) answer: Answer,
+    pub(super) interval: Interval,
+    average: Option<RatioOfMeans>,
+    shape_p: Option<f64>,
+    wanders_p: Option<f64>,
+    slow: Option<SlowShare>,
+    carry_over: Option<After>,
+}
+
+impl Tested {
+    /// Whether blocks up to the planned number would not change what is said: it is decided, or hardly can be any more.
+    pub(super) fn settles(&self, planned: usize) -> bool {
+        self.answer.decided(self.asks) || is_hopeless(&self.answer, self.asks, &self.contrast, planned)
+    }
+
+    fn effect(&self) -> Effect {
+        effect(self.answer.estimate, self.interval, self.answer.interval_level)
+    }
+
+    /// The effect on the average of all runs.
+    fn on_average(&self) -> Option<Effect> {
+        let RatioOfMeans { ratio, interval } = self.average?;
+        let logs = Interval { low: interval.low.ln(), high: interval.high.ln() };
+        Some(effect(ratio.ln(), logs, self.answer.interval_level))
+    }
+}
+
+/// The tests of all claims in their order, or why one has no numbers; and the error that is left for advice.
+pub(super) struct Tests {
+    pub(super) claims: Vec<Result<Tested, String>>,
+    pub(super) advice_level: f64,
+}
+
+/// The measure of a claim.
+fn measure<'a>(seen: &'a Seen<'_>, claim: &'a Claim) -> &'a Measure {
+    claim.measure.as_ref().unwrap_or(&seen.contents.plan.study.measure)
+}
+
+pub(super) fn test(seen: &Seen<'_>) -> Tests {
+    let study = &seen.contents.plan.study;
+    let numbers: Vec<Result<Numbers, String>> =
+        study.claims.iter().map(|claim| numbers(seen, claim)).collect();
+    let asks: Vec<Asks> =
+        study.claims.iter().map(|claim| asked(claim.expects, measure(seen, claim).better)).collect();
+    let questions: Vec<Question<'_>> = numbers
+        .iter()
+        .zip(&asks)
+        .map(|(found, asks)| Question {
+            contrast: found.as_ref().ok().map(|numbers| &numbers.contrast),
+            asks: *asks,
+            means: found.as_ref().ok().and_then(|numbers| numbers.means.as_ref()),
+        })
+        .collect();
+    let advice = if seen.contents.plan.advice_claim().is_some() { Advice::None } else { Advice::Shares };
+    let (family, looks) = (family::ask(&questions, study.alpha, seen.looks(), advice), seen.looks());
+    let mut claims = Vec::new();
+    for (index, (found, answer)) in numbers.into_iter().zip(family.answers).enumerate() {
+        let (claim, asks) = (&study.claims[index], asks[index]);
+        claims.push(found.and_then(|Numbers { contrast, observations, means, slow }| {
+            let answer = answer.ok_or("no block could be used")?;
+            Ok(Tested {
+                asks,
+                answer,
+                interval: interval(looks, &contrast, asks, &answer),
+                average: means.and_then(|means| average(looks, &means, &answer)),
+                shape_p: shape_p(&contrast),
+                wanders_p: order::wanders_p(&contrast.effects(), seen.contents.plan.schedule.seed),
+                slow,
+                carry_over: seen.after(&observations, &claim.sides(&seen.contents.plan.design).to),
+                contrast,
+            })
+        }));
+    }
+    Tests { claims, advice_level: family.advice_level }
+}
+
+/// Returns the interval for a verdict: for a proved equality that of its one-sided tests,
+/// widened to hold no effect (Hsu, Hwang, Liu, Ruberg 1994), so that it lies within the margin.
+fn interval(looks: Looks, contrast: &Contrast, asks: Asks, answer: &Answer) -> Interval {
+    if answer.place != Place::Within || answer.differs() {
+        return looks.interval(contrast, asks, answer.interval_level);
+    }
+    let Interval { low, high } = looks.interval(contrast, asks, 2.0 * answer.interval_level);
+    Interval { low: low.min(0.0), high: high.max(0.0) }
+}
+
+/// The same of the average.
+fn average(looks: Looks, means: &Means, answer: &Answer) -> Option<RatioOfMeans> {
+    let found = looks.ratio(means, answer.interval_level)?;
+    if answer.equivalence.is_none() || answer.on_average != Some(OnAverage::Within) {
+        return Some(found);
+    }
+    let Interval { low, high } = looks.ratio(means, 2.0 * answer.interval_level)?.interval;
+    Some(RatioOfMeans { interval: Interval { low: low.min(1.0), high: high.max(1.0) }, ..found })
+}
+
+/// The numbers on which a claim is tested.
+struct Numbers {
+    contrast: Contrast,
+    observations: Observations,
+    means: Option<Means>,
+    slow: Option<SlowShare>,
+}
+
+/// What is asked of a claim's effect: better by 20% is a time of 80%, or a rate of 120%.
+fn asked(expects: Expectation, better: Better) -> Asks {
+    let sign = if better == Better::Higher { -1.0 } else { 1.0 };
+    match expects {
+        Expectation::Equal { within } => Asks::Equality(log_ratio(within)),
+        Expectation::Faster { at_least } if at_least > 0.0 => Asks::Side(log_ratio(-at_least * sign)),
+        Expectation::Slower { at_least } if at_least > 0.0 => Asks::Side(log_ratio(at_least * sign)),
+        // A rate of 97% is slower by 3%, as is a time of 103%.
+        Expectation::NotSlower { by } => Asks::NotBeyond(log_ratio(by * sign)),
+        Expectation::Faster { .. } | Expectation::Slower { .. } | Expectation::Differs => Asks::Difference,
+    }
+}
+
+/// The comparison of a claim, and the figures it is made of.
+fn numbers(seen: &Seen<'_>, claim: &Claim) -> Result<Numbers, String> {
+    let plan = &seen.contents.plan;
+    let measure = measure(seen, claim);
+    let observations = seen.observations(measure).map_err(|error| no_ratio(seen, measure, &error))?;
+    let contrast =
+        claim.contrast(&plan.design, &observations, plan.twice()).map_err(|error| error.to_string())?;
+    let lost = seen.lost(&claim.signs(&plan.design));
+    let (means, slow) = averages(seen, claim, &observations);
+    Ok(Numbers { contrast: contrast.without(lost), observations, means, slow })
+}
+
+/// Why a measure has no ratios: the run in which it is 0.
+fn no_ratio(seen: &Seen<'_>, measure: &Measure, error: &ProofError) -> String {
+    let ProofError::NotPositive { block, slot, value } = error else { return error.to_string() };
+    let run = seen.blocks.get(*block).and_then(|(_, runs)| runs.get(*slot));
+    let run = run.map_or_else(String::new, |run| format!(" in run {} ({})", run.number, run.arm));
+    format!(
+        "{} is {value}{run}, and no ratio can be made of it: no number of blocks changes that",
+        measure.title()
+    )
+}
+
+/// The mean times of both sides, and the slow runs; an interaction has neither.
+fn averages(
+    seen: &Seen<'_>,
+    claim: &Claim,
+    observations: &Observations,
+) -> (Option<Means>, Option<SlowShare>) {
+    let plan = &seen.contents.plan;
+    if claim.with.is_some() {
+        return (None, None);
+    }
+    let sides = claim.sides(&plan.design);
+    let slots = |arms: &[usize]| {
+        let again = arms.contains(&plan.schedule.reference).then(|| plan.schedule.reference_again());
+        arms.iter().copied().chain(again).collect::<Vec<usize>>()
+    };
+    let (to, from) = (slots(&sides.to), slots(&sides.from));
+    // Times, or of a rate the times a unit: stalls weigh what they cost.
+    let better = measure(seen, claim).better;
+    let cost = |log: f64| if better == Better::Higher { (-log).exp() } else { log.exp() };
+    let means = |slots: &[usize]| -> Vec<f64> {
+        let mean = |block: &Vec<f64>| {
+            // The reference's two runs are one arm's.
+            let of_arm = |arm: usize| {
+                let own: Vec<f64> = slots
+                    .iter()
+                    .filter(|slot| plan.schedule.arm_of(**slot) == arm)
+                    .map(|slot| cost(block[*slot]))
+                    .collect();
+                (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
+            };
+            let arms: Vec<f64> = (0..plan.schedule.arms).filter_map(of_arm).collect();
+            arms.iter().sum::<f64>() / arms.len().max(1) as f64
+        };
+        observations.logs().iter().map(mean).collect()
+    };
+    let runs = |slots: &[usize]| -> Vec<f64> {
+        observations.logs().iter().flat_map(|block| slots.iter().map(|slot| cost(block[*slot]))).collect()
+    };
+    let single = sides.to.len() == 1 && sides.from.len() == 1;
+    let slow = (single && observations.blocks() > 0).then(|| {
+        let found = slow_runs(&runs(&to), &runs(&from));
+        SlowShare {
+            slow: found.slow as u64,
+            runs: found.runs as u64,
+            low: found.share.low,
+            high: found.share.high,
+        }
+    });
+    let figures = if better == Better::Higher { Figures::Rates } else { Figures::Times };
+    (Some(Means::new(means(&to), means(&from), figures)), slow)
+}
+
+/// The claims of the report.
+pub(super) fn claims(seen: &Seen<'_>, stability: &Stability, tests: &Tests) -> Vec<JudgedClaim> {
+    let study = &seen.contents.plan.study;
+    let rows = study.claims.iter().zip(&tests.claims);
+    rows.map(|(claim, tested)| judged(seen, stability, claim, tested)).collect()
+}
+
+fn judged(
+    seen: &Seen<'_>,
+    stability: &Stability,
+    claim: &Claim,
+    tested: &Result<Tested, String>,
+) -> JudgedClaim {
+    let plan = &seen.contents.plan;
+    let judgement = verdict(seen, stability, claim, tested.as_ref());
+    let sides = claim.sides(&plan.design);
+    let pair = match (&sides.from[..], &sides.to[..]) {
+        ([reference], [treatment]) => Some(ArmPair { reference: *reference, treatment: *treatment }),
+        _ => None,
+    };
+    let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Mixed { .. });
+    // Data that are doubted explain nothing.
+    let is_of_effect = proved
+        || !matches!(
+            judgement.verdict.standing(),
+            Standing::Unstable | Standing::Invalid | Standing::Impossible
+        );
+    // The parts of a time say nothing of a figure that the target measures by itself.
+    let timed = !matches!(measure(seen, claim).figure, Figure::Measured(_));
+    let explained = proved && timed && claim.with.is_none();
+    let tested = tested.as_ref().ok();
+    let some = tested.filter(|tested| tested.contrast.blocks() > 0);
+    let place = tested.map_or(Place::Open, |tested| tested.answer.place);
+    let place = place_of(place, measure(seen, claim).better);
+    let outcome = outcome(claim.expects, place, &judgement.verdict);
+    JudgedClaim {
+        name: claim.name.clone(),
+        text: claim.text.clone(),
+        comparison: claim.comparison(&plan.study),
+        arms: pair,
+        measure: claim.measure.clone(),
+        outcome,
+        asked_only: proved && doubts::asked_only(seen, claim),
+        reasons: judgement.reasons,
+        effect: some.map(Tested::effect),
+        average: some.and_then(Tested::on_average),
+        shape_p: some.and_then(|tested| tested.shape_p),
+        wanders_p: some.and_then(|tested| tested.wanders_p),
+        slow_runs: some.and_then(|tested| tested.slow),
+        carry_over: some.and_then(|tested| tested.carry_over),
+        p: tested.map(|tested| tested.answer.p()),
+        adjusted_p: tested.map(|tested| tested.answer.adjusted_p),
+        blocks: seen.blocks.len() as u64,
+        blocks_needed: match judgement.verdict {
+            Verdict::NotProved { more, .. } if outcome != ClaimOutcome::Refuted => {
+                more.blocks().map(|blocks| blocks as u64)
+            }
+            _ => None,
+        },
+        verdict: judgement.verdict,
+        smallest_effect: tested.and_then(|tested| {
+            let (blocks, level) = (tested.contrast.blocks(), tested.answer.level);
+            let found =
+                noise::smallest_effect(blocks, tested.contrast.deviation(), level, POWER, plan.schedule.seed);
+            // Figures without any spread tell no floor.
+            (found.is_finite() && found > 0.0).then(|| found.exp_m1())
+        }),
+        covered: some.filter(|_| is_of_effect).and_then(|_| why::covered(seen, claim)),
+        equivalence: tested.and_then(|tested| tested.answer.equivalence),
+        why: explained.then(|| why::why(seen, claim)).flatten(),
+        profiles: pair.filter(|_| explained).and_then(|pair| why::profiles(seen, pair)),
+    }
+}
+
+fn verdict(
+    seen: &Seen<'_>,
+    stability: &Stability,
+    claim: &Claim,
+    tested: Result<&Tested, &String>,
+) -> Judgement {
+    let study = &seen.contents.plan.study;
+    let mut contradictions = doubts::contradictions(seen, claim);
+    let tested = match tested {
+        Ok(tested) => tested,
+        Err(why) => {
+            let verdict = match contradictions.first() {
+                Some(reason) => Verdict::Invalid { reason: reason.clone() },
+                None => Verdict::NoFigure { reason: why.clone() },
+            };
+            contradictions.push(why.clone());
+            return Judgement { verdict, reasons: contradictions };
+        }
+    };
+    let seed = seen.contents.plan.schedule.seed;
+    let (contrast, answer) = (&tested.contrast, &tested.answer);
+    let changes = change_point::find(&contrast.effects(), &Search::usual(seed));
+    let changes = changes.into_iter().map(|change| ArmChange { arm: claim.comparison(study), change });
+    let changes: Vec<ArmChange> = changes.chain(canary::moves(seen)).collect();
+    let share = contrast.first(1).smallest_tail();
+    let mut judgement = judge(&Evidence {
+        beyond_bound: &doubts::beyond_bound(seen, claim),
+        contradictions: &contradictions,
+        changes: &changes,
+        order: stability.order.as_ref(),
+        carry_over: tested.carry_over,
+        difference: Difference {
+            estimate: answer.estimate,
+            adjusted_p: answer.adjusted_p,
+            interval: tested.interval,
+            level: answer.level,
+            blocks: contrast.blocks(),
+            blocks_min: if contrast.blocks() > 0 { fewest_blocks(share, answer.level) } else { 1 },
+            deviation: tested.contrast.deviation(),
+        },
+        equivalence: answer.equivalence,
+        place: answer.place,
+        average: tested.average.zip(answer.on_average).map(|(found, lies)| Average {
+            lies,
+            ratio: found.ratio,
+            interval: found.interval,
+        }),
+        wanders_p: tested.wanders_p,
+        shape_p: tested.shape_p,
+        alpha: study.alpha,
+        claims: study.claims.len(),
+        better: measure(seen, claim).better,
+        sought: match tested.asks {
+            Asks::Equality(margin) => Sought::Equality(margin),
+            Asks::NotBeyond(bound) => Sought::NotSlower(bound.abs()),
+            Asks::Difference | Asks::Side(_) => Sought::Difference(log_ratio(100.0 * study.sought)),
+        },
+        seed,
+    });
+    if let Some(sentence) = lost(contrast) {
+        judgement.reasons.insert(0, sentence);
+    }
+    judgement
+}
+
+/// Blocks that a claim lost, and what its tests make of them.
+fn lost(contrast: &Contrast) -> Option<String> {
+    let blocks = match contrast.lost() {
+        0 => return None,
+        1 => "1 block was".to_string(),
+        more => format!("{more} blocks were"),
+    };
+    Some(match contrast.suspect() {
+        0 => format!("{blocks} lost to a failed run of its arms and left out"),
+        _ => format!(
+            "{blocks} lost to failed runs of its arms, more of them one side's than by chance: \
+             each is counted as the worst it could have been"
+        ),
+    })
+}
+
+/// Where an effect lies, as of a cost.
+fn place_of(place: Place, better: Better) -> Place {
+    match (place, better) {
+        (Place::Below, Better::Higher) => Place::Above,
+        (Place::Above, Better::Higher) => Place::Below,
+        (place, _) => place,
+    }
+}
+
+/// What was proved means for what was expected.
+fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcome {
+    let typical = matches!(
+        verdict,
+        Verdict::Faster(_)
+            | Verdict::Slower(_)
+            | Verdict::Equal { .. }
+            | Verdict::NotSlower { .. }
+            | Verdict::NotProved { .. }
+    );
+    if !typical {
+        return ClaimOutcome::Open;
+    }
+    match (expects, place, verdict) {
+        (Expectation::Faster { at_least }, Place::Below, _) if at_least > 0.0 => ClaimOutcome::Holds,
+        (Expectation::Faster { at_least }, Place::Above, _) if at_least > 0.0 => ClaimOutcome::Refuted,
+        (Expectation::Slower { at_least }, Place::Above, _) if at_least > 0.0 => ClaimOutcome::Holds,
+        (Expectation::Slower { at_least }, Place::Below, _) if at_least > 0.0 => ClaimOutcome::Refuted,
+        // What a margin says of the average is in the verdict.
+        (Expectation::NotSlower { .. }, Place::Above, _) => ClaimOutcome::Refuted,
+        (Expectation::NotSlower { .. }, Place::Below, Verdict::NotProved { .. }) => ClaimOutcome::Open,
+        (Expectation::NotSlower { .. }, Place::Below, _) => ClaimOutcome::Holds,
+        (Expectation::Faster { at_least: 0.0 }, _, Verdict::Faster(_))
+        | (Expectation::Slower { at_least: 0.0 }, _, Verdict::Slower(_))
+        | (Expectation::Equal { .. }, _, Verdict::Equal { .. })
+        | (Expectation::Differs, _, Verdict::Faster(_) | Verdict::Slower(_)) => ClaimOutcome::Holds,
+        (Expectation::Faster { .. }, _, Verdict::Slower(_))
+        | (Expectation::Slower { .. }, _, Verdict::Faster(_))
+        | (Expectation::Equal { .. }, Place::Beyond, _) => ClaimOutcome::Refuted,
+        _ => ClaimOutcome::Open,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_proof::verdict::{Change, More, Side, Typically};
+
+    #[test]
+    fn more_of_a_rate_is_asked_for_above() {
+        let faster = Expectation::parse("faster by at least 20%").expect("a form");
+        assert_eq!(asked(faster, Better::Lower), Asks::Side(log_ratio(-20.0)));
+        assert_eq!(asked(faster, Better::Higher), Asks::Side(log_ratio(20.0)));
+        assert_eq!(place_of(Place::Above, Better::Higher), Place::Below);
+        let not_slower = Expectation::parse("not slower by 3%").expect("a form");
+        assert_eq!(asked(not_slower, Better::Lower), Asks::NotBeyond(log_ratio(3.0)));
+        assert_eq!(asked(not_slower, Better::Higher), Asks::NotBeyond(log_ratio(-3.0)));
+    }
+
+    #[test]
+    fn a_verdict_bears_on_what_was_expected() {
+        let change = Change { percent: 30.0, low: 25.0, high: 35.0 };
+        let faster = Verdict::Faster(change);
+        let equal = Verdict::Equal { within: 5.0 };
+        let open = Verdict::NotProved { floor: 1.0, more: More::Never };
+        let not_slower = Verdict::NotSlower { by: 3.0, change };
+        let typically = Typically::Differs(Side::Faster, change);
+        let mixed = Verdict::Mixed { typically, on_average: Side::Slower, average: change };
+        let typical = Verdict::Typical { typically: Typically::Equal(5.0), average: change };
+        for (expects, place, verdict, expected) in [
+            ("faster", Place::Open, &faster, ClaimOutcome::Holds),
+            ("faster by at least 20%", Place::Below, &faster, ClaimOutcome::Holds),
+            ("faster by at least 30%", Place::Open, &faster, ClaimOutcome::Open),
+            ("faster by at least 60%", Place::Above, &faster, ClaimOutcome::Refuted),
+            ("faster by at least 60%", Place::Above, &open, ClaimOutcome::Refuted),
+            ("slower", Place::Open, &faster, ClaimOutcome::Refuted),
+            ("slower by at least 5%", Place::Below, &faster, ClaimOutcome::Refuted),
+            ("equal within 5%", Place::Beyond, &faster, ClaimOutcome::Refuted),
+            ("equal within 40%", Place::Open, &faster, ClaimOutcome::Open),
+            ("differs", Place::Open, &faster, ClaimOutcome::Holds),
+            ("equal within 5%", Place::Within, &equal, ClaimOutcome::Holds),
+            ("faster", Place::Open, &open, ClaimOutcome::Open),
+            ("faster", Place::Open, &mixed, ClaimOutcome::Open),
+            ("equal within 5%", Place::Within, &typical, ClaimOutcome::Open),
+            ("not slower by 3%", Place::Below, &not_slower, ClaimOutcome::Holds),
+            ("not slower by 3%", Place::Below, &faster, ClaimOutcome::Holds),
+            ("not slower by 3%", Place::Open, &open, ClaimOutcome::Open),
+            ("not slower by 3%", Place::Above, &open, ClaimOutcome::Refuted),
+            ("not slower by 3%", Place::Below, &typical, ClaimOutcome::Open),
+        ] {
+            let expects = Expectation::parse(expects).expect("a form that is known");
+            assert_eq!(outcome(expects, place, verdict), expected, "{expects} {verdict}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What speaks against the data of a claim before any number of it is looked at.
+//!
+//! INVALID: a receipt contradicts its setting, a result was wrong, no run of an arm came to its end, no
+//! receipt shows that the treatment took effect at all, or a treatment of the I/O path was given to
+//! files that the page cache kept. IMPOSSIBLE: a figure that the machine cannot have produced.
+
+use super::seen::{Seen, fault};
+use crate::definition::Claim;
+use plumb_proof::effect::Change;
+use plumb_record::{self as record, Held, Record};
+use plumb_units::Bytes;
+use std::collections::BTreeSet;
+
+/// The share of the files' pages that may stay in the page cache.
+const RESIDENT_SHARE_MAX: f64 = 0.05;
+/// What a device may give beyond its calibration: caches below the file system are kinder to a
+/// smaller file.
+const CALIBRATION_SLACK: f64 = 1.5;
+/// What the clocks of the scheduler may count beyond the processors there are.
+const CPU_SLACK: f64 = 1.05;
+const MEGABYTE: f64 = 1024.0 * 1024.0;
+
+/// What makes a claim invalid, a sentence each.
+pub(super) fn contradictions(seen: &Seen<'_>, claim: &Claim) -> Vec<String> {
+    let plan = &seen.contents.plan;
+    let arms = claim.all_arms(&plan.design);
+    let mut found = faults(seen, &arms);
+    found.extend(contradicted(seen, &arms));
+    if seen.blocks.is_empty() {
+        return found;
+    }
+    for change in [Some(claim.change), claim.with].into_iter().flatten() {
+        found.extend(without_effect(seen, &arms, change));
+        found.extend(one_treatment(seen, claim));
+        found.extend(kept_in_cache(seen, &arms, change));
+    }
+    found
+}
+
+/// Results that were wrong; and, where no block is left, whatever took the first.
+fn faults(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
+    let runs = seen.contents.runs.iter().filter(|run| arms.contains(&run.arm_index));
+    let faults: Vec<_> = runs.filter_map(|run| Some((run, fault(run)?))).collect();
+    let wrong = faults.iter().filter(|(run, _)| run.record.is_some() && run.block.is_some());
+    let mut found: Vec<String> =
+        wrong.map(|(run, why)| format!("run {} ({}): {why}", run.number, run.arm)).collect();
+    if let Some((run, why)) = faults.first().filter(|_| found.is_empty() && seen.blocks.is_empty()) {
+        found.push(format!("no block came to its end: run {} ({}): {why}", run.number, run.arm));
+    }
+    found
+}
+
+pub(super) fn contradicted(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
+    let records = seen.records(arms);
+    let reasons = records.iter().flat_map(|(run, record)| {
+        let contradicted = record.receipts.iter().filter(|receipt| receipt.held == Held::Contradicted);
+        contradicted.map(move |receipt| {
+            format!(
+                "a receipt contradicts {} = {} in run {} ({}): {}",
+                receipt.setting, receipt.asked, run.number, run.arm, receipt.evidence
+            )
+        })
+    });
+    reasons.collect()
+}
+
+/// No receipt of any setting that the change gives another value held in any run.
+fn without_effect(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<String> {
+    let factor = &seen.contents.plan.study.factors[change.factor];
+    let settings = factor.differing(change.from, change.to);
+    // Levels that set the same are compared to see the noise: there is nothing to be shown.
+    if settings.is_empty() {
+        return None;
+    }
+    let records = seen.records(arms);
+    let receipts = || {
+        let all = records.iter().flat_map(|(_, record)| &record.receipts);
+        all.filter(|receipt| settings.contains(&receipt.setting.as_str()))
+    };
+    if receipts().any(|receipt| receipt.held == Held::Held) {
+        return None;
+    }
+    let why = receipts().next().map_or("it left no receipt", |receipt| receipt.evidence.as_str());
+    Some(format!("nothing shows that {} took effect: {why}", settings.join(" and ")))
+}
+
+/// Commands that were given the same: whatever differs between these arms, it is not what the study varied.
+fn one_treatment(seen: &Seen<'_>, claim: &Claim) -> Option<String> {
+    let plan = &seen.contents.plan;
+    let sides = claim.sides(&plan.design);
+    let given = |arms: &[usize]| {
+        let runs = seen.records(arms).into_iter();
+        runs.filter_map(|(_, record)| Some(&record.command.as_ref()?.treatment)).collect::<BTreeSet<_>>()
+    };
+    let (to, from) = (given(&sides.to), given(&sides.from));
+    let same = !plan.study.expects_same && !to.is_empty() && !to.is_disjoint(&from);
+    same.then(|| {
+        "one treatment: runs on both sides had the same executables, arguments, environment and files; expects = \"same\" \
+         says where that is meant"
+            .to_string()
+    })
+}
+
+/// Whether all that shows the treatment is that it was asked for.
+pub(super) fn asked_only(seen: &Seen<'_>, claim: &Claim) -> bool {
+    let plan = &seen.contents.plan;
+    let records = seen.records(&claim.all_arms(&plan.design));
+    // Other executables or files are seen, whatever the study declares.
+    let held = |arms: &[usize]| {
+        let commands = seen.records(arms).into_iter().filter_map(|(_, record)| record.command.as_ref());
+        let files = commands.flat_map(|command| command.executables.iter().chain(&command.files));
+        files.filter_map(|file| file.sha256.clone()).collect::<BTreeSet<_>>()
+    };
+    let sides = claim.sides(&plan.design);
+    if held(&sides.to) != held(&sides.from) {
+        return false;
+    }
+    [Some(claim.change), claim.with].into_iter().flatten().any(|change| {
+        let settings = plan.study.factors[change.factor].differing(change.from, change.to);
+        let receipts = records.iter().flat_map(|(_, record)| &record.receipts);
+        let best = receipts
+            .filter(|receipt| settings.contains(&receipt.setting.as_str()) && receipt.held == Held::Held)
+            .map(|receipt| receipt.seen)
+            .max();
+        best == Some(record::Seen::Asked)
+    })
+}
+
+/// Requests that the page cache answered say nothing about how they would reach a device.
+fn kept_in_cache(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<String> {
+    let factor = &seen.contents.plan.study.factors[change.factor];
+    let known = &seen.contents.environment.settings;
+    let mut settings = factor.differing(change.from, change.to);
+    settings.retain(|name| known.iter().any(|facts| facts.name == *name && facts.about_io));
+    let kept = seen.records(arms).into_iter().find(|(run, _)| {
+        run.settled.resident_pages as f64 > RESIDENT_SHARE_MAX * run.settled.total_pages as f64
+    });
+    let (run, _) = kept.filter(|_| !settings.is_empty())?;
+    Some(format!(
+        "the page cache kept {} of {} pages of the files before run {}: {} said nothing about a device",
+        run.settled.resident_pages,
+        run.settled.total_pages,
+        run.number,
+        settings.join(" and ")
+    ))
+}
+
+/// Figures beyond a physical bound, a sentence each.
+pub(super) fn beyond_bound(seen: &Seen<'_>, claim: &Claim) -> Vec<String> {
+    let arms = claim.all_arms(&seen.contents.plan.design);
+    let mut found = Vec::new();
+    for (run, record) in seen.records(&arms) {
+        let reasons = [processors(record), in_flight(record), device(seen, record)].into_iter().flatten();
+        found.extend(
+            reasons.chain(stated(seen, record)).map(|why| format!("run {} ({}): {why}", run.number, run.arm)),
+        );
+    }
+    found
+}
+
+fn seconds(record: &Record) -> f64 {
+    (record.header.elapsed_ns as f64 / 1e9).max(1e-9)
+}
+
+/// The bounds that the study's author states.
+fn stated(seen: &Seen<'_>, record: &Record) -> Vec<String> {
+    let exceeded = seen.contents.plan.study.bounds.iter().filter_map(|bound| {
+        let total = record.statistics.iter().find(|row| row.name == bound.statistic)?.total;
+        let rate = total as f64 / seconds(record);
+        (rate > bound.per_second_max).then(|| {
+            format!(
+                "{} ran at {rate:.0}/s, and {:.0}/s is the most: {}",
+                bound.statistic, bound.per_second_max, bound.reason
+            )
+        })
+    });
+    exceeded.collect()
+}
+
+/// More processor time than there are processors.
+fn processors(record: &Record) -> Option<String> {
+    let (cpu, cpus) = (record.header.db_cpu_ns as f64 / 1e9, record.header.host.cpus);
+    let most = seconds(record) * f64::from(cpus) * CPU_SLACK + 0.01;
+    (cpu > most).then(|| format!("{cpu:.2} s of CPU in {:.2} s on {cpus} processors", seconds(record)))
+}
+
+/// Little's law: what is on its way at once is rate times time, and no more than was let out.
+fn in_flight(record: &Record) -> Option<String> {
+    let depth = record.settings.iter().find(|setting| setting.name == "io_queue_depth")?;
+    let most = depth.value.parse::<f64>().ok()? * record.sessions.len().max(1) as f64;
+    let time: u64 = record.io_functions.iter().map(|row| row.reads.time_ns + row.writes.time_ns).sum();
+    let on_their_way = time as f64 / 1e9 / seconds(record);
+    (on_their_way > most).then(|| {
+        format!(
+            "{on_their_way:.0} requests on their way on average, and {} sessions may have {most:.0} at once",
+            record.sessions.len()
+        )
+    })
+}
+
+/// More bytes a second past the page cache than the calibration found.
+fn device(seen: &Seen<'_>, record: &Record) -> Option<String> {
+    let direct = record.receipts.iter().any(|receipt| {
+        receipt.setting == "filesystemio_options"
+            && ["directio", "setall"].contains(&receipt.asked.as_str())
+            && receipt.held == Held::Held
+    });
+    let environment = &seen.contents.environment;
+    // Nothing is impossible by a calibration that another load or a cache had a part in.
+    let known = environment.calibration_doubts.is_empty();
+    let limits = environment.limits.iter().filter(|limit| known && limit.unit == "MB/s");
+    let most = limits.map(|limit| limit.high * MEGABYTE).fold(0.0, f64::max);
+    if !direct || most == 0.0 {
+        return None;
+    }
+    ["physical read total bytes", "physical write total bytes"].into_iter().find_map(|name| {
+        let total = record.statistics.iter().find(|row| row.name == name)?.total;
+        let rate = total as f64 / seconds(record);
+        (rate > most * CALIBRATION_SLACK).then(|| {
+            format!(
+                "{name} at {}/s, and the device gave at most {}/s when it was calibrated",
+                Bytes(rate as u64),
+                Bytes(most as u64)
+            )
+        })
+    })
+}

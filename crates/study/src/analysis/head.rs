@@ -1,0 +1,216 @@
+//! How a study ran: its end, arms, design and the list of runs.
+
+use super::result::{Arm, Counted, Design, StudyRun, StudyState};
+use super::seen::{Seen, fault};
+use crate::bundle::{Ended, RunRecord, Stop};
+use crate::definition::Factor;
+use crate::plan::Until;
+use crate::vocabulary::{Made, TakesEffect};
+use plumb_proof::design::Order;
+use plumb_record::calendar::Moment;
+use plumb_record::{MeasuredLimits, Record, SettingRow};
+use std::time::Duration;
+
+/// When the study ended: its state, the time of its last run's end, and how long it ran, pauses left out, nanoseconds.
+pub(super) fn ended(seen: &Seen<'_>) -> (StudyState, String, u64) {
+    let contents = seen.contents;
+    let elapsed_ns = contents.ran().0;
+    let state = match contents.end.map(|end| end.stop) {
+        None | Some(Stop::Interrupted) => StudyState::Interrupted,
+        Some(_) => StudyState::Finished,
+    };
+    // A study that paused ended later than it ran.
+    let last = contents.runs.iter().rev().find_map(|run| Some(run.record.as_ref()?.header.end_time.clone()));
+    let begin = || Moment::of(Duration::from_nanos(contents.environment.begin_ns)).iso();
+    (state, last.unwrap_or_else(begin), elapsed_ns)
+}
+
+pub(super) fn arms(seen: &Seen<'_>) -> Vec<Arm> {
+    let plan = &seen.contents.plan;
+    let arm = |(arm, levels): (usize, &Vec<usize>)| {
+        let records = if seen.contents.has_ended() { seen.records(&[arm]) } else { Vec::new() };
+        let mut values: Vec<f64> =
+            records.iter().map(|(_, record)| plan.study.measure.value(record)).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        let median = match values.len() {
+            0 => None,
+            odd if odd % 2 == 1 => Some(values[middle]),
+            _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+        };
+        let (least, most) = (values.first().copied(), values.last().copied());
+        Arm { name: plan.arm_name(arm), levels: levels.clone(), median, least, most }
+    };
+    plan.design.arms.iter().enumerate().map(arm).collect()
+}
+
+pub(super) fn design(seen: &Seen<'_>) -> Design {
+    let plan = &seen.contents.plan;
+    let study = &plan.study;
+    let names = |word: &Vec<usize>| {
+        word.iter().map(|factor| study.factors[*factor].name.as_str()).collect::<Vec<_>>().join(" x ")
+    };
+    let confounded = plan.design.defining_words.iter().map(|word| {
+        format!("{} is constant: each part of it looks like the product of the others", names(word))
+    });
+    let factors = created(seen);
+    let made = if own_data(seen) { Made::EachRun } else { Made::Once(&factors) };
+    Design {
+        kind: plan.design.resolution().map_or_else(
+            || "full factorial".to_string(),
+            |resolution| format!("regular fraction, resolution {resolution}"),
+        ),
+        confounded: confounded.collect(),
+        reference_arm: plan.schedule.reference,
+        order: match study.order {
+            Order::Shuffled => "every order of a block equally likely".to_string(),
+            Order::Williams => "Williams: every slot follows every other equally often".to_string(),
+        },
+        seed: plan.schedule.seed,
+        stopping: stopping(seen),
+        blocks_used: seen.blocks.len() as u64,
+        blocks_marked: seen.marked.clone(),
+        warm_up_runs: seen.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
+        settling: study.vocabulary.between_runs(&study.all_settings().collect::<Vec<_>>()),
+        loading_ns: loading(seen),
+        canary_ns: seen.contents.runs.iter().map(sung).sum(),
+        not_randomised: study.vocabulary.not_randomised(made),
+    }
+}
+
+/// What the canary before a run took, nanoseconds.
+fn sung(run: &RunRecord) -> u64 {
+    run.settled.canary.map_or(0, |canary| canary.cpu_ns + canary.read_ns.unwrap_or(0))
+}
+
+/// What passed before the first run, and where the study was resumed before the first one again, without the settling and
+/// the canary of that run.
+pub(super) fn loading(seen: &Seen<'_>) -> u64 {
+    let mut ended = 0;
+    let mut loading = 0;
+    for (index, run) in seen.contents.runs.iter().enumerate() {
+        // The run that warms up a resumed study has no place in its order.
+        if index == 0 || run.position == 0 {
+            loading += run.start_ns.saturating_sub(ended + run.settled.waited_ns + sung(run));
+        }
+        ended = run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns);
+    }
+    loading
+}
+
+/// The factors whose levels take effect when a database is made, and are one database each.
+pub(super) fn created<'a>(seen: &Seen<'a>) -> Vec<&'a str> {
+    if own_data(seen) {
+        return Vec::new();
+    }
+    let at_creation = |name: &str| {
+        let known = &seen.contents.environment.settings;
+        known.iter().any(|facts| facts.name == name && facts.takes_effect == TakesEffect::Creation)
+    };
+    let factors = seen.contents.plan.study.factors.iter();
+    let varied = |factor: &&Factor| {
+        (1..factor.levels.len()).any(|level| factor.differing(0, level).into_iter().any(at_creation))
+    };
+    factors.filter(varied).map(|factor| factor.name.as_str()).collect()
+}
+
+/// Whether each run had a database of its own.
+fn own_data(seen: &Seen<'_>) -> bool {
+    let mut runs = seen.blocks.iter().flat_map(|(_, runs)| runs);
+    runs.next().is_some_and(|run| run.settled.own_data)
+}
+
+/// When it was to stop, and why it did if that was another reason.
+fn stopping(seen: &Seen<'_>) -> String {
+    let plan = &seen.contents.plan;
+    let rule = match plan.until {
+        Until::Blocks => format!("after {} blocks", plan.study.blocks),
+        Until::Decided => {
+            format!("when every claim is decided or hardly can be, at most {} blocks", plan.study.blocks)
+        }
+    };
+    let why = match seen.contents.end.map(|end| end.stop) {
+        Some(Stop::Planned | Stop::Decided) => return rule,
+        Some(Stop::Budget) => "another block would not have fitted the budget",
+        Some(Stop::Failures) => return format!("{rule}; {}", failures(seen)),
+        Some(Stop::Interrupted) => "it was stopped from outside",
+        Some(Stop::Ended) => "it was ended where it had been stopped",
+        None => "it has not ended",
+    };
+    format!("{rule}; {why}")
+}
+
+/// The blocks whose failures ended the study; the warm-up is one.
+fn failures(seen: &Seen<'_>) -> String {
+    let warm_up = seen.contents.runs.iter().any(|run| run.block.is_none() && fault(run).is_some());
+    let blocks = seen.marked.len();
+    if warm_up {
+        format!("the warm-up and {blocks} blocks failed")
+    } else {
+        format!("{blocks} blocks failed")
+    }
+}
+
+pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
+    let measure = &seen.contents.plan.study.measure;
+    let shown = seen.contents.has_ended();
+    let row = |run: &RunRecord| {
+        let record = run.record.as_ref();
+        let validity = record.map(Record::validity);
+        StudyRun {
+            number: run.number,
+            block: run.block,
+            position: run.position,
+            slot: run.slot,
+            arm: run.arm_index,
+            start_ns: run.start_ns,
+            elapsed_ns: record.filter(|_| shown).map(|record| record.header.elapsed_ns),
+            value: record.filter(|_| shown).map(|record| measure.value(record)),
+            counted: counted(seen, run),
+            validity: validity.as_ref().map(|validity| validity.state),
+            doubtful: validity.as_ref().map_or_else(Vec::new, |validity| validity.doubtful.clone()),
+            basis: match (&run.ended, validity) {
+                (Ended::Failed { reason }, _) => reason.clone(),
+                (Ended::Finished, validity) => validity.map_or(String::new(), |validity| validity.basis),
+            },
+        }
+    };
+    seen.contents.runs.iter().map(row).collect()
+}
+
+fn counted(seen: &Seen<'_>, run: &RunRecord) -> Counted {
+    if run.block.is_none() {
+        return Counted::WarmUp;
+    }
+    if seen.counts(run) {
+        return Counted::Yes;
+    }
+    let block = seen.marked.iter().find(|marked| run.block == Some(marked.block));
+    // Which run it was; the reason stands at that one.
+    let run_of =
+        |reason: &str| format!("its block: {}", reason.split_once(": ").map_or(reason, |(run, _)| run));
+    let of_block =
+        || block.map_or_else(|| "its block is not used".to_string(), |marked| run_of(&marked.reason));
+    Counted::No { reason: fault(run).unwrap_or_else(of_block) }
+}
+
+/// The device's limits, with the shares of the run that reached most of them.
+pub(super) fn calibration(seen: &Seen<'_>) -> Option<MeasuredLimits> {
+    let found = seen.contents.runs.iter().filter_map(|run| run.record.as_ref()?.calibration.clone());
+    let most = |calibration: &MeasuredLimits| {
+        let shares =
+            calibration.shares.iter().map(|share| share.reached_bytes_per_s / share.limit_bytes_per_s);
+        shares.fold(0.0, f64::max)
+    };
+    found.max_by(|one, two| most(one).total_cmp(&most(two)))
+}
+
+/// The settings that all arms share.
+pub(super) fn settings(seen: &Seen<'_>) -> Vec<SettingRow> {
+    let factors = &seen.contents.plan.study.factors;
+    let levels = || factors.iter().flat_map(|factor| &factor.levels);
+    let varied = |name: &str| levels().any(|level| level.settings.iter().any(|set| set.name == name));
+    let first = seen.contents.runs.iter().find_map(|run| run.record.as_ref());
+    let settings = first.map(|record| record.settings.iter()).into_iter().flatten();
+    settings.filter(|setting| !varied(&setting.name)).cloned().collect()
+}

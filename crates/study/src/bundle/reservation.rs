@@ -1,0 +1,255 @@
+//! A directory for a new bundle: reserved before the run, by one process, and never one that holds anything.
+//!
+//! A run may take hours, and its report must neither be lost for a missing right nor replace another one.
+//! So the directory is made and marked as this process's ([`Owner`]) before the run; when the reservation is
+//! dropped the mark goes, and with it the directory, if nothing was written to it, and the directories
+//! around it that were made for it. Two processes never share one: a mark has one owner, and a directory
+//! of a default name is made by exactly one of them, the others take `-2`, `-3` and on.
+
+use super::{MANIFEST, ORDER, STUDY};
+use crate::StudyError;
+use plumb_host::owner::{self, MARK, Owner};
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Directories of one default name; more in a second are a mistake.
+const NAMES_MAX: usize = 10_000;
+
+/// A directory for a bundle that nobody else writes to.
+#[derive(Debug)]
+pub struct Reservation {
+    directory: PathBuf,
+    /// Held as long as this is.
+    owner: Option<Owner>,
+    /// What was made for it, innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Reservation {
+    /// The directory that the user named: a new one, or an empty one.
+    ///
+    /// # Errors
+    /// When something is in it, another process has it, it lies in the bundle of a study, or cannot be made.
+    pub fn named(directory: &Path) -> Result<Reservation, StudyError> {
+        require_outside(directory)?;
+        require_empty(directory)?;
+        let mut reservation =
+            Reservation { directory: directory.to_path_buf(), owner: None, made: Vec::new() };
+        reservation.make(directory).map_err(|source| refused(directory, source))?;
+        reservation.owner = Some(own(directory)?);
+        // Another process may have filled it before it was marked.
+        require_empty(directory)?;
+        Ok(reservation)
+    }
+
+    /// A new directory of this name, or of the name with a number behind it.
+    ///
+    /// # Errors
+    /// When it lies in the bundle of a study, or cannot be made.
+    pub fn fresh(parent: &Path, name: &str) -> Result<Reservation, StudyError> {
+        let first = parent.join(name);
+        require_outside(&first)?;
+        require_own(parent)?;
+        let numbered = (2..NAMES_MAX).map(|number| parent.join(format!("{name}-{number}")));
+        let mut reservation = Reservation { directory: first.clone(), owner: None, made: Vec::new() };
+        for directory in std::iter::once(first.clone()).chain(numbered) {
+            reservation.make(parent).map_err(|source| refused(&directory, source))?;
+            match fs::create_dir(&directory) {
+                Ok(()) => {
+                    reservation.made.insert(0, directory.clone());
+                    reservation.owner = Some(own(&directory)?);
+                    reservation.directory = directory;
+                    return Ok(reservation);
+                }
+                // Not found: another process has just removed the directory around it because it was empty.
+                Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
+                Err(source) => return Err(refused(&directory, source)),
+            }
+        }
+        Err(StudyError::BundleOccupied { path: first, resumable: false })
+    }
+
+    /// A bundle that is there already, to be written to.
+    pub(super) fn existing(directory: &Path) -> Result<Reservation, StudyError> {
+        Ok(Reservation { directory: directory.to_path_buf(), owner: Some(own(directory)?), made: Vec::new() })
+    }
+
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// What goes when the reservation is dropped, in this order: the mark, and directories that are empty.
+    #[must_use]
+    pub fn traces(&self) -> Vec<PathBuf> {
+        let mark = self.owner.iter().map(|owner| owner.mark().to_path_buf());
+        mark.chain(self.made.iter().cloned()).collect()
+    }
+
+    /// Makes a directory and those around it; remembers which.
+    fn make(&mut self, directory: &Path) -> io::Result<()> {
+        let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let missing: Vec<PathBuf> =
+            directory.ancestors().take_while(missing).map(Path::to_path_buf).collect();
+        self.made.extend(missing);
+        fs::create_dir_all(directory)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.owner = None;
+        for directory in &self.made {
+            // One that holds a bundle, or that another process uses, is not empty and stays.
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
+/// Writes a file that is not there yet, outside of the bundles of studies.
+///
+/// # Errors
+/// When it is there, lies in the bundle of a study, or cannot be written.
+pub fn write_new(path: &Path, text: &str) -> Result<(), StudyError> {
+    require_outside(path)?;
+    let write = |mut file: fs::File| file.write_all(text.as_bytes());
+    fs::File::create_new(path).and_then(write).map_err(|source| match source.kind() {
+        ErrorKind::AlreadyExists => StudyError::BundleOccupied { path: path.to_path_buf(), resumable: false },
+        _ => refused(path, source),
+    })
+}
+
+/// Why a report cannot be written.
+pub fn refused(path: &Path, source: io::Error) -> StudyError {
+    StudyError::Reports { path: path.to_path_buf(), source }
+}
+
+fn own(directory: &Path) -> Result<Owner, StudyError> {
+    Owner::of_directory(directory).map_err(|source| match source.kind() {
+        ErrorKind::ResourceBusy => StudyError::BundleInUse { path: directory.to_path_buf() },
+        _ => refused(directory, source),
+    })
+}
+
+/// Refuses a directory with anything but a mark in it.
+fn require_empty(directory: &Path) -> Result<(), StudyError> {
+    let Ok(mut entries) = fs::read_dir(directory) else { return Ok(()) };
+    if entries.any(|entry| entry.map_or(true, |entry| entry.file_name() != MARK)) {
+        let resumable = directory.join(STUDY).exists();
+        return Err(StudyError::BundleOccupied { path: directory.to_path_buf(), resumable });
+    }
+    Ok(())
+}
+
+/// Refuses a link of another user: any user may make one in a directory such as `/tmp`.
+fn require_own(parent: &Path) -> Result<(), StudyError> {
+    match fs::symlink_metadata(parent) {
+        Ok(found) if found.is_symlink() && !owner::is_trusted(found.uid(), None) => {
+            Err(refused(parent, io::Error::other(format!("it is a link of user {}", found.uid()))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a place within the bundle of a study: `verify` finds there what no study wrote.
+fn require_outside(path: &Path) -> Result<(), StudyError> {
+    let there = path.ancestors().skip(1).find_map(|around| {
+        let around = if around.as_os_str().is_empty() { Path::new(".") } else { around };
+        around.canonicalize().ok()
+    });
+    let study = |around: &&Path| around.join(MANIFEST).is_file() && around.join(ORDER).is_file();
+    match there.iter().flat_map(|path| path.ancestors()).find(study) {
+        Some(study) => Err(StudyError::BundleInside { path: path.to_path_buf(), study: study.to_path_buf() }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).expect("a directory").flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().display().to_string()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_default_name_is_taken_once() {
+        let under = tempfile::tempdir().expect("a directory");
+        let parent = under.path().join("reports");
+        let taken = std::thread::scope(|scope| {
+            let take = || Reservation::fresh(&parent, "run").expect("reserved");
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("reserved")).collect::<Vec<_>>()
+        });
+        let mut found: Vec<&Path> = taken.iter().map(Reservation::directory).collect();
+        found.sort();
+        found.dedup();
+        assert_eq!(found.len(), 8);
+        assert_eq!(names(&parent).len(), 8);
+        fs::write(taken[0].directory().join("report.txt"), "kept").expect("a file");
+        let kept = taken[0].directory().file_name().expect("a name").display().to_string();
+        drop(taken);
+        assert_eq!(names(&parent), [kept], "what holds a report stays, and nothing else");
+    }
+
+    #[test]
+    fn what_holds_anything_or_is_reserved_is_refused_and_left_as_it_was() {
+        let under = tempfile::tempdir().expect("a directory");
+        let there = under.path().join("there");
+        fs::create_dir(&there).expect("a directory");
+        let reservation = Reservation::named(&there).expect("it is empty");
+        let error = Reservation::named(&there).expect_err("reserved").to_string();
+        assert!(error.contains(" is being written by another process"), "{error}");
+        drop(reservation);
+        assert_eq!(names(under.path()), ["there"], "it was there before");
+        fs::write(there.join("record.json"), "{}").expect("a file");
+        let error = Reservation::named(&there).expect_err("occupied").to_string();
+        assert!(
+            error.ends_with("there is something in it, and nothing is written over: name a new directory"),
+            "{error}"
+        );
+        assert_eq!(names(&there), ["record.json"]);
+        drop(Reservation::named(&under.path().join("a/b/c")).expect("new"));
+        assert_eq!(names(under.path()), ["there"], "what was made goes again");
+    }
+
+    #[test]
+    fn the_inside_of_a_study_is_refused() {
+        let under = tempfile::tempdir().expect("a directory");
+        let study = under.path().join("study");
+        fs::create_dir_all(study.join("runs")).expect("a directory");
+        [MANIFEST, ORDER].iter().for_each(|name| fs::write(study.join(name), "").expect("a file"));
+        for inside in ["mine", "runs/mine/deeper"] {
+            let error = Reservation::named(&study.join(inside)).expect_err("inside").to_string();
+            assert!(error.contains("lies in the bundle of a study"), "{error}");
+            Reservation::fresh(&study.join(inside), "run").expect_err("inside");
+        }
+        write_new(&study.join("page.html"), "").expect_err("inside");
+        assert_eq!(names(&study), [MANIFEST, ORDER, "runs"]);
+        let page = under.path().join("page.html");
+        write_new(&page, "one").expect("a new file");
+        write_new(&page, "two").expect_err("it is there");
+        assert_eq!(fs::read_to_string(&page).expect("the file"), "one");
+    }
+
+    #[test]
+    fn a_link_of_another_user_is_not_where_reports_go() {
+        let under = tempfile::tempdir().expect("a directory");
+        let (reports, elsewhere) = (under.path().join("plumb-reports"), under.path().join("elsewhere"));
+        fs::create_dir(&elsewhere).expect("a directory");
+        std::os::unix::fs::symlink(&elsewhere, &reports).expect("a link");
+        drop(Reservation::fresh(&reports, "run").expect("it is this user's own link"));
+        if std::os::unix::fs::lchown(&reports, Some(65_534), None).is_err() {
+            println!("skipped: links are given away by root alone");
+            return;
+        }
+        let error = Reservation::fresh(&reports, "run").expect_err("another user's").to_string();
+        assert!(error.contains("it is a link of user 65534"), "{error}");
+        assert_eq!(names(&elsewhere), Vec::<String>::new());
+    }
+}

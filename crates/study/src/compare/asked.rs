@@ -1,0 +1,106 @@
+//! What a study asks of two of its arms: its measures, each with the claim that compares them, if one does.
+//!
+//! A claim may compare them the other way round: then what it says is turned.
+
+use crate::analysis;
+use crate::analysis::result::{Effect, JudgedClaim};
+use crate::bundle::Contents;
+use crate::compare::Judged;
+use crate::vocabulary::Measure;
+use plumb_proof::verdict::{Change, Side, Typically, Verdict};
+
+/// A measure of the study.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) measure: Measure,
+    /// What a claim of the study says of it, from the first arm to the second.
+    pub(super) claim: Option<JudgedClaim>,
+    /// The pairs of arms of the study, of which these two were picked.
+    pub(super) pairs: usize,
+}
+
+/// The measures that a study has for two of its arms, its own first.
+pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<Asked> {
+    let plan = &contents.plan;
+    let arms = plan.design.arms.len();
+    let pairs = arms * (arms - 1) / 2;
+    let mut asked = vec![Asked { measure: plan.study.measure.clone(), claim: None, pairs }];
+    for (claim, judged) in plan.study.claims.iter().zip(analysis::analyse(contents).claims) {
+        let sides = claim.sides(&plan.design);
+        let judged = match (&sides.from[..], &sides.to[..]) {
+            _ if claim.with.is_some() => continue,
+            ([from], [to]) if (*from, *to) == (first, second) => judged,
+            ([from], [to]) if (*from, *to) == (second, first) => turned(judged),
+            _ => continue,
+        };
+        let measure = claim.measure.as_ref().unwrap_or(&plan.study.measure);
+        match asked.iter_mut().find(|known| known.measure == *measure) {
+            // Of two claims about one figure the first speaks.
+            Some(known) if known.claim.is_some() => {}
+            Some(known) => known.claim = Some(judged),
+            None => asked.push(Asked { measure: measure.clone(), claim: Some(judged), pairs }),
+        }
+    }
+    asked
+}
+
+impl Asked {
+    pub(super) fn judged(&self) -> Option<Judged> {
+        let claim = self.claim.as_ref()?;
+        let says = format!("as the claim {} of the study says it", claim.name);
+        Some(Judged {
+            measure: self.measure.clone(),
+            claim: Some(claim.name.clone()),
+            verdict: claim.verdict.clone(),
+            asked_only: claim.asked_only,
+            reasons: std::iter::once(says).chain(claim.reasons.iter().cloned()).collect(),
+        })
+    }
+}
+
+/// What a claim says of the first against the second. Its p is that of both directions.
+fn turned(mut claim: JudgedClaim) -> JudgedClaim {
+    let inverse = |effect: Effect| Effect {
+        ratio: 1.0 / effect.ratio,
+        low: effect.high.map(|high| 1.0 / high),
+        high: effect.low.map(|low| 1.0 / low),
+        ..effect
+    };
+    (claim.effect, claim.average) = (claim.effect.map(inverse), claim.average.map(inverse));
+    let now = claim.effect.map(change);
+    claim.verdict = match (claim.verdict, now) {
+        (Verdict::Faster(_), Some(change)) => Verdict::Slower(change),
+        (Verdict::Slower(_), Some(change)) => Verdict::Faster(change),
+        (Verdict::Mixed { typically, on_average, .. }, Some(now)) => Verdict::Mixed {
+            typically: match typically {
+                Typically::Differs(side, _) => Typically::Differs(other(side), now),
+                same => same,
+            },
+            on_average: other(on_average),
+            average: claim.average.map_or(now, change),
+        },
+        // An equality is one in both directions; a margin on one side is not.
+        (Verdict::NotSlower { .. }, Some(_)) => Verdict::NoFigure {
+            reason: "it was asked in the other direction whether it is not slower".to_string(),
+        },
+        (verdict, _) => verdict,
+    };
+    let round = format!("{} is in the other direction, and these are its reasons", claim.comparison);
+    claim.reasons.insert(0, round);
+    claim
+}
+
+fn other(side: Side) -> Side {
+    if side == Side::Faster { Side::Slower } else { Side::Faster }
+}
+
+/// The change that an effect is, as a verdict has it.
+fn change(effect: Effect) -> Change {
+    let ends = [effect.low, effect.high].map(|end| end.map_or(f64::INFINITY, percent));
+    Change { percent: percent(effect.ratio), low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) }
+}
+
+/// How far a ratio lies from 1, per cent.
+fn percent(ratio: f64) -> f64 {
+    100.0 * (ratio - 1.0).abs()
+}

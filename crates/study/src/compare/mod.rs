@@ -1,0 +1,415 @@
+//! Two sets of runs, and what a test says of each figure in which they differ.
+//!
+//! ```text
+//! BUNDLE, BUNDLE:ARM ──[side]──> runs and how they pair ──[judge]──> a difference a figure, a verdict a measure
+//!                        └──[asked]──> the study's measures, and what its claims say ──┘
+//! ```
+//!
+//! Arms of one study are judged by what that study measures, and where a claim of it compares these two, by that claim: a
+//! figure has one p, whichever report prints it.
+//!
+//! A figure whose difference is [`Outcome::Open`] is shown for both sides, and its difference is left blank. That of
+//! single runs is shown in brackets.
+
+mod asked;
+mod figures;
+mod judge;
+mod side;
+
+pub use figures::Group;
+pub use figures::{ELAPSED, figures, is_quotient, tallies};
+
+use crate::StudyError;
+use crate::analysis::result::Why;
+use crate::analysis::why;
+use crate::vocabulary::{Kinds, Measure};
+use plumb_proof::median;
+use plumb_proof::verdict::Verdict;
+use plumb_record::Record;
+use plumb_record::operation::operations;
+use plumb_record::{Fact, RunState, headline};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The version of the comparison written by this crate.
+pub const COMPARE_SCHEMA_VERSION: u32 = 4;
+
+/// Two sets of runs and their differences.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    pub schema_version: u32,
+    pub first: Period,
+    pub second: Period,
+    /// How the runs of one belong to those of the other.
+    pub pairing: Pairing,
+    /// Error allowed to each table of differences, a share: 0.05.
+    pub alpha: f64,
+    /// What is proved of the study's measures, its own first; empty when nothing can be.
+    pub judged: Vec<Judged>,
+    /// What was left out and why, one sentence each.
+    pub remarks: Vec<String>,
+    /// What the tests say, a figure each.
+    pub differences: Vec<Difference>,
+    /// The difference as a sum of its parts; none where the sessions are not known.
+    pub explanation: Option<Explanation>,
+}
+
+/// Where a difference comes from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// What both times are the times of: all that was done, or an operation where a run ends by the clock.
+    pub of: String,
+    /// Whether they are an operation's: the elapsed time divided by how many there were.
+    pub of_operation: bool,
+    /// Both times, and their parts.
+    pub why: Why,
+}
+
+/// Elapsed times this near to each other, a share, are taken for those of runs that end by the clock where no record says it.
+const SAME_TIME: f64 = 0.02;
+
+/// Whether a run ends by the clock and not with its work; none where its record does not say.
+fn ends_by_the_clock(run: &Record) -> Option<bool> {
+    let value = |name| run.parameters.iter().find(|row| row.name == name).map(|row| row.value.as_str());
+    let says = value("run-time").is_some() && value("work-loop").is_none_or(|operations| operations == "0");
+    match (run.parameters.is_empty(), &run.period) {
+        (true, _) => None,
+        // A period of a run that ends with its work ends with a snapshot.
+        (false, Some(_)) => says.then_some(true),
+        (false, None) => Some(says),
+    }
+}
+
+/// Why an operation's time is to be explained and not the elapsed one; none where the elapsed time is that of the same work.
+fn clock_of(first: &[Record], second: &[Record], done: impl Fn(&Record) -> f64) -> Option<&'static str> {
+    let runs = || first.iter().chain(second);
+    if runs().any(|run| done(run) <= 0.0) {
+        return None;
+    }
+    let ends: Vec<Option<bool>> = runs().map(ends_by_the_clock).collect();
+    if ends.iter().all(|by_clock| *by_clock == Some(true)) {
+        return Some("both runs end by the clock");
+    }
+    // Of a run that ends by the clock and one that does not, the elapsed times are those of different work too.
+    if ends.contains(&Some(true)) {
+        return Some("a run ends by the clock");
+    }
+    let mean = |runs: &[Record], of: &dyn Fn(&Record) -> f64| {
+        runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64
+    };
+    let near = |of: &dyn Fn(&Record) -> f64| {
+        let [one, two] = [first, second].map(|runs| mean(runs, of));
+        (one - two).abs() <= SAME_TIME * one.max(two)
+    };
+    let is_guess = ends.contains(&None) && near(&|run| run.header.elapsed_ns as f64) && !near(&done);
+    is_guess.then_some("both ran for the same time")
+}
+
+/// The difference of two sets of runs as a sum.
+pub fn explanation(first: &[Record], second: &[Record], pairing: Pairing) -> Option<Explanation> {
+    // Of the processes of a command no waits are known.
+    if first.iter().chain(second).any(|run| run.command.is_some()) {
+        return None;
+    }
+    let is_paired = pairing == Pairing::Blocks;
+    let runs = [("1st", first), ("2nd", second)];
+    let done = |run: &Record| operations(run).map_or(0.0, |(_, count)| count as f64);
+    let name = first.iter().chain(second).find_map(|run| Some(operations(run)?.0));
+    match name.zip(clock_of(first, second, done)) {
+        Some((name, clock)) => {
+            let of = format!("elapsed time per {name}, as {clock}");
+            let why = why::between(runs, |run| 1.0 / done(run), is_paired)?;
+            Some(Explanation { of, of_operation: true, why })
+        }
+        None => {
+            let why = why::between(runs, |_| 1.0, is_paired)?;
+            Some(Explanation { of: "the elapsed time".to_string(), of_operation: false, why })
+        }
+    }
+}
+
+/// What is proved of one measure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    pub measure: Measure,
+    /// The study's claim that says it; none where no claim compares these two.
+    pub claim: Option<String>,
+    /// What is proved of the second against the first.
+    pub verdict: Verdict,
+    /// Whether nothing but the request shows where that comes from.
+    pub asked_only: bool,
+    pub reasons: Vec<String>,
+}
+
+/// Compares what two arguments name: bundles or records of runs, or arms of studies as `BUNDLE:ARM`.
+///
+/// # Errors
+/// When one of them names nothing that can be read, or the two do not compare.
+pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, StudyError> {
+    let side::Sides { first, second, pairing, asked, remarks } = side::Sides::read(first, second, kinds)?;
+    let (differences, judged) = judge::judge(&first.runs, &second.runs, pairing, &asked);
+    let explanation = explanation(&first.runs, &second.runs, pairing);
+    Ok(Comparison {
+        schema_version: COMPARE_SCHEMA_VERSION,
+        explanation,
+        first,
+        second,
+        pairing,
+        alpha: judge::ALPHA,
+        judged,
+        remarks,
+        differences,
+    })
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Period {
+    /// The bundle, as it was named.
+    pub source: String,
+    /// The arm of a study; none for a single run.
+    pub arm: Option<String>,
+    /// The records, in order of execution, at least one. Runs at the same place are pairs if the pairing is by blocks.
+    pub runs: Vec<Record>,
+}
+
+/// How the runs of one set belong to those of the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pairing {
+    /// A single run on either side, or on one: nothing says how far two runs of the same lie apart.
+    Single,
+    /// Pairs of runs of the same block of one study, in random order within it.
+    Blocks,
+    /// Repeated runs that were not interleaved: the hour and the setting cannot be told apart.
+    Apart,
+}
+
+/// One figure of every run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    pub group: Group,
+    /// Its name, unique in the table.
+    pub name: String,
+    /// Its values in the first set, in the order of the runs.
+    pub first: Vec<f64>,
+    /// Its values in the second set.
+    pub second: Vec<f64>,
+}
+
+/// What the test of a figure says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    pub group: Group,
+    pub name: String,
+    /// Second over first; none when the first is 0.
+    pub ratio: Option<f64>,
+    /// Lower end of the interval; none is unbounded or not known.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// p of "no difference" after correction within the table; none without a test.
+    pub p: Option<f64>,
+    /// Pairs, or runs of the smaller set, a count.
+    pub runs: u64,
+    pub outcome: Outcome,
+}
+
+/// What follows from a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Higher,
+    Lower,
+    /// It is 0 in the first, and never in the second.
+    New,
+    /// It is 0 in the second, and never in the first.
+    Gone,
+    /// Every run of either side has the same value.
+    Same,
+    /// The difference may be noise.
+    Open,
+    /// One run on a side: the change as it was seen, and nothing says how far two runs of the same lie apart.
+    Raw,
+}
+
+/// The figures of two sets that a test may be asked about, table by table; one that a run does not have is 0.
+#[must_use]
+pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for group in Group::ALL {
+        let of = |runs: &[Record]| runs.iter().map(|run| figures(group, run)).collect::<Vec<_>>();
+        let (firsts, seconds) = (of(first), of(second));
+        let values = |runs: &[Vec<(String, f64)>], name: &str| {
+            let value = |run: &Vec<(String, f64)>| {
+                run.iter().find(|(own, _)| own == name).map_or(0.0, |(_, value)| *value)
+            };
+            runs.iter().map(value).collect()
+        };
+        for name in names(group, first, second) {
+            samples.push(Sample {
+                group,
+                first: values(&firsts, &name),
+                second: values(&seconds, &name),
+                name,
+            });
+        }
+    }
+    samples
+}
+
+/// The names of a table's rows, those of the first set before those that only the second has.
+pub fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in first.iter().chain(second).flat_map(|run| figures(group, run)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+impl Period {
+    /// Returns the run with the median elapsed time, the earlier of two.
+    #[must_use]
+    pub fn typical(&self) -> Option<&Record> {
+        let mut by_time = self.runs.iter().collect::<Vec<_>>();
+        by_time.sort_by_key(|run| run.header.elapsed_ns);
+        by_time.get(by_time.len().saturating_sub(1) / 2).copied()
+    }
+
+    /// Returns the median of a figure of its runs.
+    #[must_use]
+    pub fn median(&self, of: impl Fn(&Record) -> f64) -> f64 {
+        median(&self.runs.iter().map(of).collect::<Vec<_>>())
+    }
+
+    /// True if any of its runs has a figure.
+    #[must_use]
+    pub fn has(&self, group: Group, name: &str) -> bool {
+        self.runs.iter().any(|run| figures(group, run).iter().any(|(own, _)| own == name))
+    }
+
+    /// Returns the median of a figure; a run that does not have it counts as 0.
+    #[must_use]
+    pub fn figure(&self, group: Group, name: &str) -> f64 {
+        self.median(|run| {
+            figures(group, run).iter().find(|(own, _)| own == name).map_or(0.0, |(_, value)| *value)
+        })
+    }
+
+    /// Returns the worst state of its runs.
+    #[must_use]
+    pub fn state(&self) -> RunState {
+        let states = || self.runs.iter().map(|run| run.validity().state);
+        match () {
+            () if states().any(|state| state == RunState::Invalid) => RunState::Invalid,
+            () if states().any(|state| state == RunState::Unverified) => RunState::Unverified,
+            () => RunState::Valid,
+        }
+    }
+
+    /// Facts that make some run of it doubtful, in the order of findings.
+    #[must_use]
+    pub fn facts(&self) -> Vec<Fact> {
+        let facts = self.runs.iter().flat_map(Record::doubtful).map(|found| found.fact);
+        facts.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Returns `DISTURBED (others used the device) in 3 of 9 runs`; none where no run is doubtful.
+    #[must_use]
+    pub fn doubtful(&self) -> Option<String> {
+        let facts = self.facts();
+        let found = self.runs.iter().filter(|run| run.doubtful().next().is_some()).count();
+        (found > 0).then(|| headline(&facts).join(", ") + &self.in_runs(found))
+    }
+
+    /// ` in 3 of 9 runs`, where there are several.
+    fn in_runs(&self, found: usize) -> String {
+        if self.runs.len() == 1 { String::new() } else { format!(" in {found} of {} runs", self.runs.len()) }
+    }
+
+    /// Each fact with the figures of the run that has most of it.
+    #[must_use]
+    pub fn circumstances(&self) -> Vec<String> {
+        let of_fact = |fact: Fact| {
+            let found = self.runs.iter().flat_map(Record::doubtful).filter(|found| found.fact == fact);
+            let found: Vec<_> = found.collect();
+            let most = found.iter().max_by(|one, two| one.share.total_cmp(&two.share))?;
+            let in_runs = self.in_runs(found.len());
+            let most_of = if in_runs.is_empty() { "" } else { ", at most" };
+            Some(format!("{}{in_runs}{most_of}: {}", fact.words().1, most.evidence))
+        };
+        self.facts().into_iter().filter_map(of_fact).collect()
+    }
+}
+
+impl Comparison {
+    /// Returns both sets, the first one first.
+    #[must_use]
+    pub fn sides(&self) -> [&Period; 2] {
+        [&self.first, &self.second]
+    }
+
+    /// Returns both sets under their names in tables.
+    #[must_use]
+    pub fn named_sides(&self) -> [(&'static str, &Period); 2] {
+        [("1st", &self.first), ("2nd", &self.second)]
+    }
+
+    /// Returns the difference of a figure; none where it was not tested.
+    #[must_use]
+    pub fn difference(&self, group: Group, name: &str) -> Option<&Difference> {
+        self.differences.iter().find(|found| found.group == group && found.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_events::Unit;
+    use plumb_record::{ParameterRow, Period, StatisticRow};
+
+    /// A run that took so long and did so many operations, asked for with these parameters.
+    fn run(elapsed_ns: u64, operations: u64, parameters: &[(&str, &str)]) -> Record {
+        let mut run = plumb_record::fixture::record(elapsed_ns, 2);
+        let statement =
+            StatisticRow { name: "execute count".to_string(), total: operations, unit: Unit::Count };
+        run.statistics.extend((operations > 0).then_some(statement));
+        let row =
+            |(name, value): &(&str, &str)| ParameterRow { name: (*name).into(), value: (*value).into() };
+        run.parameters = parameters.iter().map(row).collect();
+        run
+    }
+
+    const BY_CLOCK: &[(&str, &str)] = &[("run-time", "4s"), ("work-loop", "0")];
+    const BY_WORK: &[(&str, &str)] = &[("run-time", "4s"), ("work-loop", "1000")];
+
+    #[test]
+    fn an_operation_is_explained_where_a_run_ends_by_the_clock() {
+        let of = |first: &Record, second: &Record| {
+            let found =
+                explanation(std::slice::from_ref(first), std::slice::from_ref(second), Pairing::Single);
+            let found = found.expect("their sessions are known");
+            assert_eq!(found.of_operation, found.of.starts_with("elapsed time per statement, as "));
+            (found.of, found.why.reference_elapsed_ns, found.why.treatment_elapsed_ns)
+        };
+        let (four, three) = (run(4_000_000_000, 1000, BY_CLOCK), run(3_000_000_000, 500, BY_CLOCK));
+        let clock = |why: &str| format!("elapsed time per statement, as {why}");
+        assert_eq!(of(&four, &three), (clock("both runs end by the clock"), 4_000_000, 6_000_000));
+        let fixed = run(3_000_000_000, 1000, BY_WORK);
+        assert_eq!(of(&four, &fixed).0, clock("a run ends by the clock"));
+        let elapsed = "the elapsed time".to_string();
+        assert_eq!(of(&fixed, &run(2_990_000_000, 2000, BY_WORK)).0, elapsed, "each ends with its work");
+        assert_eq!(of(&four, &run(3_000_000_000, 0, BY_CLOCK)).0, elapsed, "a run without operations");
+        // Older records do not say it: then near elapsed times do.
+        let older = [run(4_000_000_000, 1000, &[]), run(4_010_000_000, 500, &[])];
+        assert_eq!(of(&older[0], &older[1]).0, clock("both ran for the same time"));
+        assert_eq!(of(&older[0], &run(3_000_000_000, 500, &[])).0, elapsed);
+        // A period of fixed work ends with a snapshot.
+        let of_period = |operations| Record {
+            period: Some(Period { first: 1, last: 2, left_out: Vec::new() }),
+            ..run(4_000_000_000, operations, BY_WORK)
+        };
+        assert_eq!(of(&of_period(10), &of_period(20)).0, clock("both ran for the same time"));
+    }
+}

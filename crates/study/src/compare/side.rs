@@ -1,0 +1,212 @@
+//! What is compared: a run, or an arm of a study with its runs.
+//!
+//! A study's bundle is read as everything else that follows from it is: with its checksums, its plan and its order.
+
+use super::asked::{self, Asked};
+use super::{Pairing, Period};
+use crate::StudyError;
+use crate::bundle::{CALIBRATION, Contents, RUNS, run_period, run_record};
+use crate::plan::Plan;
+use crate::vocabulary::Kinds;
+use plumb_record::Record;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Both sets of runs, and how they belong together.
+#[derive(Debug)]
+pub(super) struct Sides {
+    pub(super) first: Period,
+    pub(super) second: Period,
+    pub(super) pairing: Pairing,
+    /// What their study asks of them, where they are arms of one.
+    pub(super) asked: Vec<Asked>,
+    /// What was left out, and why.
+    pub(super) remarks: Vec<String>,
+}
+
+/// One set of runs, each with its block.
+struct Side {
+    source: String,
+    study: Option<OfStudy>,
+    runs: Vec<(Option<u64>, Record)>,
+}
+
+/// An arm of a study.
+struct OfStudy {
+    /// The bundle, by one name.
+    bundle: PathBuf,
+    arm: usize,
+    contents: Contents,
+}
+
+fn refuse(why: String) -> StudyError {
+    StudyError::Sides { why }
+}
+
+impl Sides {
+    pub(super) fn read(first: &str, second: &str, kinds: &Kinds) -> Result<Sides, StudyError> {
+        let (first, second) = (Side::read(first, kinds)?, Side::read(second, kinds)?);
+        let same = match (&first.study, &second.study) {
+            (Some(one), Some(two)) if one.bundle == two.bundle => Some((one, two)),
+            _ => None,
+        };
+        if same.is_some_and(|(one, two)| one.arm == two.arm) {
+            return Err(refuse(format!("{} is on both sides; name two different arms", first.source)));
+        }
+        let version = |side: &Side| side.runs.first().map(|(_, run)| run.schema_version);
+        if let (Some(one), Some(two)) = (version(&first), version(&second))
+            && one != two
+        {
+            return Err(refuse(format!(
+                "{} has records of schema version {one}, and {} of version {two}, in which DB time and CPU mean \
+                 something else; compare records of one version",
+                first.source, second.source
+            )));
+        }
+        let workload = |side: &Side| side.runs.first().map(|(_, run)| run.header.workload.clone());
+        if let (Some(one), Some(two)) = (workload(&first), workload(&second))
+            && one != two
+        {
+            return Err(refuse(format!(
+                "{} ran {one}, and {} ran {two}: different workloads do not compare; name two bundles of the same",
+                first.source, second.source
+            )));
+        }
+        match same.map(|(one, two)| asked::of_study(&one.contents, one.arm, two.arm)) {
+            Some(asked) => paired(first, second, asked),
+            None => Ok(apart(first, second)),
+        }
+    }
+}
+
+/// Runs of the same block side by side, without blocks in which a run is missing or wrong.
+fn paired(first: Side, second: Side, asked: Vec<Asked>) -> Result<Sides, StudyError> {
+    let by_block = |side: Side| {
+        let (period, runs) = side.into_period();
+        let runs = runs.into_iter().filter_map(|(block, run)| Some((block?, run)));
+        (period, runs.collect::<BTreeMap<_, _>>())
+    };
+    let ((mut first, ours), (mut second, mut theirs)) = (by_block(first), by_block(second));
+    let blocks = ours.len().max(theirs.len());
+    for (block, one) in ours {
+        if let Some(two) = theirs.remove(&block)
+            && [&one, &two].iter().all(|run| run.checks.iter().all(|check| check.passed))
+        {
+            first.runs.push(one);
+            second.runs.push(two);
+        }
+    }
+    let used = first.runs.len();
+    if used == 0 {
+        let why =
+            "no block in which both arms finished and were verified; resume the study, or compare other arms";
+        return Err(StudyError::NoRuns { path: PathBuf::from(first.source), why: why.to_string() });
+    }
+    let left_out =
+        format!("{} of {blocks} blocks left out: a run did not finish or failed verification", blocks - used);
+    let remarks = if used < blocks { vec![left_out] } else { Vec::new() };
+    Ok(Sides { first, second, pairing: Pairing::Blocks, asked, remarks })
+}
+
+fn apart(first: Side, second: Side) -> Sides {
+    let period = |side: Side| {
+        let (period, runs) = side.into_period();
+        Period { runs: runs.into_iter().map(|(_, run)| run).collect(), ..period }
+    };
+    let single = first.runs.len() == 1 || second.runs.len() == 1;
+    let pairing = if single { Pairing::Single } else { Pairing::Apart };
+    let (first, second) = (period(first), period(second));
+    Sides { first, second, pairing, asked: Vec::new(), remarks: Vec::new() }
+}
+
+impl Side {
+    /// The set that it is, still without its runs, and these.
+    fn into_period(self) -> (Period, Vec<(Option<u64>, Record)>) {
+        let arm = self.study.map(|study| study.contents.plan.arm_name(study.arm));
+        (Period { source: self.source, arm, runs: Vec::new() }, self.runs)
+    }
+
+    fn read(named: &str, kinds: &Kinds) -> Result<Side, StudyError> {
+        let path = Path::new(named);
+        if path.exists() {
+            return Side::single(named, path, kinds);
+        }
+        // A path may have colons too.
+        let splits = || named.match_indices(':').map(|(at, _)| (&named[..at], &named[at + 1..]));
+        if let Some((bundle, arm)) = splits().find(|(bundle, _)| Path::new(bundle).join(RUNS).is_dir()) {
+            return Side::of_study(bundle, arm, kinds);
+        }
+        match splits().find_map(|(bundle, period)| Some((Path::new(bundle), snapshots(period)?))) {
+            Some((bundle, period)) if bundle.exists() => {
+                let (_, record) = run_period(bundle, period)?;
+                Ok(Side { source: named.to_string(), study: None, runs: vec![(None, record)] })
+            }
+            _ => Err(StudyError::BundleRead {
+                path: path.to_path_buf(),
+                why: "there is no such file or directory; name a bundle of `plumb run`, BUNDLE:3-7 for the period between two of \
+                      its snapshots, or BUNDLE:ARM of a study"
+                    .to_string(),
+            }),
+        }
+    }
+
+    fn single(named: &str, path: &Path, kinds: &Kinds) -> Result<Side, StudyError> {
+        if path.join(RUNS).is_dir() {
+            let (_, contents) = Contents::read(path, kinds)?;
+            return Err(refuse(format!(
+                "{named} is the bundle of a study; name an arm, as in {named}:1; its arms are {}",
+                arms(&contents.plan)
+            )));
+        }
+        if path.join(CALIBRATION).exists() {
+            return Err(refuse(format!(
+                "{named} is the bundle of a calibration; name those of runs, or of arms of a study: a new calibration \
+                 compares itself with the one before it"
+            )));
+        }
+        let (_, record) = run_record(path)?;
+        Ok(Side { source: named.to_string(), study: None, runs: vec![(None, record)] })
+    }
+
+    fn of_study(bundle: &str, named: &str, kinds: &Kinds) -> Result<Side, StudyError> {
+        let path = Path::new(bundle);
+        let (_, contents) = Contents::read(path, kinds)?;
+        if !contents.has_ended() {
+            return Err(refuse(format!(
+                "{bundle} has not ended, and a look at its figures would be a test with a price; go on with `plumb study \
+                 --resume {bundle}`, or end it where it is with `plumb report --end {bundle}`"
+            )));
+        }
+        let plan = &contents.plan;
+        let count = plan.design.arms.len();
+        let number = named.parse().ok().and_then(|number: usize| number.checked_sub(1));
+        let by_name = (0..count).find(|arm| plan.arm_name(*arm) == named);
+        let Some(arm) = by_name.or(number.filter(|arm| *arm < count)) else {
+            return Err(refuse(format!("{bundle} has no arm {named:?}; its arms are {}", arms(plan))));
+        };
+        // The second run of the reference is in a slot of its own.
+        let ours = contents.runs.iter().filter(|run| run.slot == arm && run.block.is_some());
+        let runs: Vec<_> = ours.filter_map(|run| Some((run.block, run.record.clone()?))).collect();
+        if runs.is_empty() {
+            let why = format!(
+                "no run of arm {} finished; resume the study, or name another arm",
+                plan.arm_name(arm)
+            );
+            return Err(StudyError::NoRuns { path: path.to_path_buf(), why });
+        }
+        let study =
+            OfStudy { bundle: path.canonicalize().unwrap_or_else(|_| path.to_path_buf()), arm, contents };
+        Ok(Side { source: bundle.to_string(), study: Some(study), runs })
+    }
+}
+
+/// The snapshots that `3-7` names.
+fn snapshots(period: &str) -> Option<(usize, usize)> {
+    let (first, last) = period.split_once('-')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
+}
+
+fn arms(plan: &Plan) -> String {
+    let arms = (0..plan.design.arms.len()).map(|arm| format!("{} ({})", arm + 1, plan.arm_name(arm)));
+    arms.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,76 @@
+//! The studies that come with the program.
+
+use super::{Study, StudyFileError, parse};
+use crate::vocabulary::Kinds;
+
+/// Name of the file, and its text.
+pub const FILES: &[(&str, &str)] = &[
+    ("large-sort.toml", include_str!("../../../../studies/large-sort.toml")),
+    ("large-sort-serial.toml", include_str!("../../../../studies/large-sort-serial.toml")),
+    ("large-sort-parallel.toml", include_str!("../../../../studies/large-sort-parallel.toml")),
+    ("sort-write-buffers.toml", include_str!("../../../../studies/sort-write-buffers.toml")),
+    ("sort-area.toml", include_str!("../../../../studies/sort-area.toml")),
+    ("redo-direct.toml", include_str!("../../../../studies/redo-direct.toml")),
+    ("redo-sync-method.toml", include_str!("../../../../studies/redo-sync-method.toml")),
+    ("log-file-size.toml", include_str!("../../../../studies/log-file-size.toml")),
+    ("block-size.toml", include_str!("../../../../studies/block-size.toml")),
+    ("logging.toml", include_str!("../../../../studies/logging.toml")),
+    ("archiving.toml", include_str!("../../../../studies/archiving.toml")),
+    ("fio-engines.toml", include_str!("../../../../studies/fio-engines.toml")),
+    ("fio-block-size.toml", include_str!("../../../../studies/fio-block-size.toml")),
+    ("sqlite-journal.toml", include_str!("../../../../studies/sqlite-journal.toml")),
+    ("file-copy.toml", include_str!("../../../../studies/file-copy.toml")),
+    ("pgbench.toml", include_str!("../../../../studies/pgbench.toml")),
+    ("ext4-xfs.toml", include_str!("../../../../studies/ext4-xfs.toml")),
+    ("storage-slob.toml", include_str!("../../../../studies/storage-slob.toml")),
+    ("storage-commits.toml", include_str!("../../../../studies/storage-commits.toml")),
+    ("storage-sort.toml", include_str!("../../../../studies/storage-sort.toml")),
+    ("temp-io-size.toml", include_str!("../../../../studies/temp-io-size.toml")),
+    ("asynch-files.toml", include_str!("../../../../studies/asynch-files.toml")),
+    ("shared-servers.toml", include_str!("../../../../studies/shared-servers.toml")),
+    ("block-checksum.toml", include_str!("../../../../studies/block-checksum.toml")),
+    ("trace-overhead.toml", include_str!("../../../../studies/trace-overhead.toml")),
+];
+
+/// Studies that ask one question together.
+#[derive(Debug)]
+pub struct Suite {
+    pub name: &'static str,
+    pub title: &'static str,
+    /// The studies, in the order of their runs.
+    pub studies: &'static [&'static str],
+}
+
+pub const SUITES: &[Suite] = &[Suite {
+    name: "storage",
+    title: "Is the second place as good as the first for a database?",
+    studies: &["storage-slob", "storage-commits", "storage-sort"],
+}];
+
+/// The suite of that name.
+#[must_use]
+pub fn suite(name: &str) -> Option<&'static Suite> {
+    SUITES.iter().find(|suite| suite.name == name)
+}
+
+/// File and text of the study of that name.
+#[must_use]
+pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
+    FILES.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).copied()
+}
+
+/// All of them.
+///
+/// # Errors
+/// Never, which a test sees to; a study of a changed vocabulary could be refused.
+pub fn all(kinds: &Kinds) -> Result<Vec<Study>, StudyFileError> {
+    FILES.iter().map(|(file, text)| parse(file, text, kinds)).collect()
+}
+
+/// The study of that name.
+///
+/// # Errors
+/// As [`all`].
+pub fn find(name: &str, kinds: &Kinds) -> Result<Option<Study>, StudyFileError> {
+    Ok(all(kinds)?.into_iter().find(|study| study.name == name))
+}

@@ -1,0 +1,211 @@
+//! Reasons why a study could not be made, kept or judged, one line each. A failed verification is
+//! no error: the run's record says it.
+
+use crate::definition::StudyFileError;
+use plumb_events::Interrupted;
+use plumb_host::device::DeviceError;
+use plumb_io::named_directory::NamedDirectoryError;
+use plumb_io::{IoError, cure};
+use plumb_record::RecordError;
+use plumb_units::{Nanos, RowCount};
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+/// A reason why a study has no verdict.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The user asked to stop.
+    #[error("{Interrupted}")]
+    Interrupted,
+    /// The target refused or failed, in its own words.
+    #[error(transparent)]
+    Target(Box<dyn Error + Send + Sync>),
+    /// A directory that was named cannot be used.
+    #[error(transparent)]
+    Place(#[from] NamedDirectoryError),
+    /// What lies under a path cannot be told.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A study file that cannot be run.
+    #[error(transparent)]
+    File(#[from] StudyFileError),
+    /// A study whose design cannot be.
+    #[error("study {study}: {why}")]
+    Plan { study: String, why: String },
+    /// A budget in which nothing could be learnt.
+    #[error(
+        "--budget {:.1} s is too small for one block: its {runs} runs{} take {:.1} s at least; give it more{}",
+        budget.seconds(),
+        if rows.0 > 0 { format!(" of {rows} rows") } else { String::new() },
+        needed.seconds(),
+        fewer(*rows)
+    )]
+    Budget {
+        budget: Nanos,
+        runs: usize,
+        /// Rows of a run; 0 where `--rows` does not say how many.
+        rows: RowCount,
+        /// What a block takes at least.
+        needed: Nanos,
+    },
+    /// A budget without room for a block that counts, as the first runs show.
+    #[error(
+        "--budget {:.1} s is not enough for a block that counts: {} of {runs} runs (warm-up and block) took {:.1} s; {} of {:.0} s \
+         or more{}",
+        budget.seconds(),
+        made,
+        spent.seconds(),
+        if *resumable {
+            "go on with --resume and a --budget"
+        } else {
+            "its file systems are removed, so study again with a --budget"
+        },
+        needed.seconds().ceil(),
+        fewer(*rows)
+    )]
+    BudgetSpent {
+        budget: Nanos,
+        made: usize,
+        /// Runs of warm-up and block.
+        runs: usize,
+        /// Rows of a run; 0 where `--rows` does not say how many.
+        rows: RowCount,
+        spent: Nanos,
+        /// What all of them take.
+        needed: Nanos,
+        /// False if the study made file systems of its own, which are gone.
+        resumable: bool,
+    },
+    /// Arms of a study that come to the same on this machine.
+    #[error(
+        "{one} and {other} come to the same on this machine: one treatment under two names; give one of them another value, \
+         or say expects = \"same\" at the top of the study"
+    )]
+    OneTreatment {
+        /// What one arm sets that the other does not.
+        one: String,
+        /// What the other one sets.
+        other: String,
+    },
+    /// A directory for a new bundle that has something in it, or a file for a report that is there.
+    #[error(
+        "{}: there is something in it, and nothing is written over: name a new {}{}",
+        path.display(),
+        if path.is_dir() { "directory" } else { "file" },
+        if *resumable { format!(", or go on with its study by `plumb study --resume {}`", path.display()) } else { String::new() }
+    )]
+    BundleOccupied {
+        path: PathBuf,
+        /// Whether it is a study's.
+        resumable: bool,
+    },
+    /// A bundle that another program writes.
+    #[error(
+        "{} is being written by another process: wait until its run or study ends, or stop it first",
+        path.display()
+    )]
+    BundleInUse { path: PathBuf },
+    /// A place for a bundle or a report within the bundle of a study.
+    #[error(
+        "{} lies in the bundle of a study, {}, which `plumb verify` would refuse from then on; name a place outside it",
+        path.display(),
+        study.display()
+    )]
+    BundleInside {
+        path: PathBuf,
+        /// The directory of the study's bundle.
+        study: PathBuf,
+    },
+    /// Reports of a run that cannot be written.
+    #[error(
+        "cannot write reports to {}: {source}{}",
+        path.display(),
+        cure(source, path, "name a directory that this user may write to with --bundle")
+    )]
+    Reports { path: PathBuf, source: io::Error },
+    /// A file of a bundle cannot be written.
+    #[error(
+        "cannot write {}: {source}{}; what the bundle holds already is whole: go on by `plumb study --resume BUNDLE`",
+        path.display(),
+        cure(source, path, "give this user the right to write there")
+    )]
+    BundleWrite { path: PathBuf, source: io::Error },
+    /// A file of a bundle cannot be read.
+    #[error("cannot read {}: {why}", path.display())]
+    BundleRead { path: PathBuf, why: String },
+    /// The record of a run that this program does not read.
+    #[error("{}: {source}", path.display())]
+    Record {
+        path: PathBuf,
+        /// What it says of itself.
+        source: RecordError,
+    },
+    /// A period of a run between snapshots that it does not have.
+    #[error(
+        "{}: there is no period from snapshot {first} to {last}: {}",
+        path.display(),
+        match taken {
+            Some(taken) => format!("its snapshots are 1 to {taken}, and a period begins before it ends"),
+            None => "it has no snapshots; `plumb run --snapshot 10s` takes some".to_string(),
+        }
+    )]
+    NoPeriod {
+        path: PathBuf,
+        /// Where it was to begin.
+        first: usize,
+        /// Where it was to end.
+        last: usize,
+        /// The last snapshot that was taken; none where none were.
+        taken: Option<usize>,
+    },
+    /// An analysis that another version of this program wrote.
+    #[error(
+        "{}: its schema version is {found}, and this program writes version {expected}; `plumb report {}` works it out \
+         again from the raw records",
+        path.display(),
+        bundle.display()
+    )]
+    AnalysisVersion { path: PathBuf, found: u64, expected: u32, bundle: PathBuf },
+    /// Two sets of runs that do not compare.
+    #[error("{why}")]
+    Sides {
+        /// Why not, and what to name instead.
+        why: String,
+    },
+    /// A bundle without a run that compares.
+    #[error("{}: {why}", path.display())]
+    NoRuns { path: PathBuf, why: String },
+    /// A file of a bundle is not the one that was written.
+    #[error("{} is not as it was written: {why}", path.display())]
+    Tampered { path: PathBuf, why: String },
+    /// A study that cannot go on here.
+    #[error("cannot resume {}: {why}; begin a new study instead", path.display())]
+    Resume { path: PathBuf, why: String },
+    /// A value that is no JSON.
+    #[error("this cannot be written as JSON: {source}")]
+    Json { source: serde_json::Error },
+    /// A thread could not be started, or a file not reached.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// A run that nothing makes: the parent is another version of this program.
+    #[error("there is no runner {name:?} in this program: start the study with this program itself")]
+    Runner {
+        /// The runner that was asked for.
+        name: String,
+    },
+    /// The program cannot be run again for a run of its own.
+    #[error("cannot start {} for a run: {source}", program.display())]
+    Child { program: PathBuf, source: io::Error },
+}
+
+impl From<Interrupted> for StudyError {
+    fn from(_: Interrupted) -> StudyError {
+        StudyError::Interrupted
+    }
+}
+
+/// A cure that only data of ours have.
+fn fewer(rows: RowCount) -> &'static str {
+    if rows.0 > 0 { ", or use fewer --rows" } else { "" }
+}

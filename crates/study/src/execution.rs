@@ -1,0 +1,319 @@
+//! Runs a study: block by block, each run settled before and kept after.
+//!
+//! ```text
+//! for each block:   stop? ──> for each cell of its order:  ready ──> canary ──> run ──> bundle
+//! ```
+//!
+//! A block whose run fails is left: it could not be used, and the time is better spent on another.
+//! Three failed blocks end the study, since what fails again and again is the experiment. A study that is resumed
+//! warms up with one run of the reference, because its databases are new.
+//!
+//! A budget ends a study for good: its verdicts are given then. Only one that was interrupted goes on, and until it has ended
+//! nothing shows a figure of it (`analysis`). Its time stands still meanwhile: what is timed from its begin leaves pauses out.
+
+use crate::StudyError;
+use crate::analysis;
+use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Settled, Stop, errors_name};
+use crate::observer::{Observer, Stage};
+use crate::plan::{Cell, Plan, Until};
+use crate::targets::{Failure, NoRecord, Preparation, Target};
+use plumb_events::Cancel;
+use plumb_events::clock;
+use plumb_units::Nanos;
+use std::collections::BTreeSet;
+
+/// Failed blocks that end a study.
+const FAILED_BLOCKS_MAX: usize = 3;
+
+/// Runs what is left of a study's plan; says why it stopped, in the bundle too. A study that has ended by
+/// its own rule stays as it is.
+///
+/// # Errors
+/// When the target cannot be prepared, or the bundle cannot be written; what it holds is whole.
+pub fn execute(
+    bundle: &mut Bundle,
+    target: &mut dyn Target,
+    budget: Option<Nanos>,
+    cancel: &Cancel,
+    observer: &dyn Observer,
+) -> Result<Stop, StudyError> {
+    let plan = bundle.contents().plan.clone();
+    if let Some(stop) = ended(bundle)? {
+        return Ok(stop);
+    }
+    let begin = clock::now();
+    let (before, runs_before) = (bundle.contents().ran(), bundle.contents().runs.len());
+    bundle.go_on()?;
+    let arms: Vec<_> = (0..plan.design.arms.len()).map(|arm| plan.arm_settings(arm)).collect();
+    let name = format!("plumb-study-{}", bundle.contents().id());
+    let expects_same = plan.study.expects_same;
+    target.prepare(&Preparation { arms: &arms, expects_same, name: &name })?;
+    let stop = Execution {
+        plan: &plan,
+        bundle,
+        target,
+        cancel,
+        observer,
+        budget,
+        begin,
+        before,
+        runs_before,
+        blocks_timed: Vec::new(),
+    }
+    .blocks()?;
+    if let (Stop::Budget, Some(budget)) = (stop, budget) {
+        require_block(bundle, &plan, budget, begin)?;
+    }
+    let end_ns = (before + clock::now().saturating_sub(begin)).0;
+    bundle.end(EndFile { stop, end_ns })?;
+    Ok(stop)
+}
+
+/// Why a run is left out that did not run all the time.
+fn stood_still(stopped: Nanos) -> String {
+    format!(
+        "its processes were stopped, or the machine was suspended, for {stopped}: its time is not that of its work"
+    )
+}
+
+/// Why a study has ended by its own rule; none when it may go on.
+///
+/// # Errors
+/// When it ended before its last block: its figures were shown, and to go on after a look at them
+/// would be another experiment.
+pub fn ended(bundle: &Bundle) -> Result<Option<Stop>, StudyError> {
+    match bundle.contents().end.map(|end| end.stop) {
+        None | Some(Stop::Interrupted) => Ok(None),
+        Some(Stop::Budget | Stop::Ended) => {
+            let why = "it has ended before its last block, and its figures were shown: more blocks after a look at them \
+                       would prove too much";
+            Err(StudyError::Resume { path: bundle.directory().to_path_buf(), why: why.to_string() })
+        }
+        stop => Ok(stop),
+    }
+}
+
+/// Refuses to end a study whose budget was spent before a block that counts.
+fn require_block(bundle: &Bundle, plan: &Plan, budget: Nanos, begin: Nanos) -> Result<(), StudyError> {
+    let slots = plan.schedule.slots();
+    let runs = &bundle.contents().runs;
+    let whole = |block: u64| runs.iter().filter(|run| run.block == Some(block)).count() == slots;
+    if (1..=plan.study.blocks as u64).any(whole) {
+        return Ok(());
+    }
+    let (made, spent) = (runs.len(), clock::now().saturating_sub(begin));
+    Err(budget_spent(plan, budget, spent, made))
+}
+
+/// Refuses a budget in which warm-up and one block do not fit beside what was prepared, if the other runs take as long as the first.
+fn require_time(plan: &Plan, budget: Option<Nanos>, prepared: Nanos, spent: Nanos) -> Result<(), StudyError> {
+    let runs = 2 * plan.schedule.slots();
+    let needed = Nanos(prepared.0.saturating_add(spent.0.saturating_mul(runs as u64)));
+    match budget {
+        Some(budget) if needed > budget => Err(StudyError::BudgetSpent {
+            budget,
+            made: 1,
+            runs,
+            rows: plan.study.rows_asked(),
+            spent,
+            needed,
+            resumable: true,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn budget_spent(plan: &Plan, budget: Nanos, spent: Nanos, made: usize) -> StudyError {
+    let runs = made.max(2 * plan.schedule.slots());
+    let needed = Nanos(spent.0 / made.max(1) as u64 * runs as u64);
+    StudyError::BudgetSpent {
+        budget,
+        made,
+        runs,
+        rows: plan.study.rows_asked(),
+        spent,
+        needed,
+        resumable: true,
+    }
+}
+
+struct Execution<'a> {
+    plan: &'a Plan,
+    bundle: &'a mut Bundle,
+    target: &'a mut dyn Target,
+    cancel: &'a Cancel,
+    observer: &'a dyn Observer,
+    budget: Option<Nanos>,
+    begin: Nanos,
+    /// How long it had run when it was interrupted.
+    before: Nanos,
+    /// Runs that were there when the program started.
+    runs_before: usize,
+    /// How long the blocks took that ran whole since the program started.
+    blocks_timed: Vec<Nanos>,
+}
+
+impl Execution<'_> {
+    fn blocks(&mut self) -> Result<Stop, StudyError> {
+        let begun = self.bundle.contents().runs.iter().filter(|run| run.block.is_some()).count();
+        if begun > 0 && self.left() > 0 {
+            let again = Cell {
+                block: 0,
+                position: 0,
+                slot: self.plan.schedule.reference,
+                arm: self.plan.schedule.reference,
+            };
+            if self.run(again)?.is_none() {
+                return Ok(Stop::Interrupted);
+            }
+        }
+        for block in 0..=self.plan.study.blocks {
+            if let Some(stop) = self.stop_before(block) {
+                return Ok(stop);
+            }
+            let begin = clock::now();
+            let mut ran = 0;
+            for cell in self.plan.block(block) {
+                // One run says what the rest will take: nobody waits for a whole warm-up to hear that the time is short.
+                if begun == 0 && block == 0 && cell.position == 2 {
+                    let spent = clock::now().saturating_sub(begin);
+                    require_time(self.plan, self.budget, begin.saturating_sub(self.begin), spent)?;
+                }
+                if self.is_done(cell) || self.failed_blocks().contains(&(block as u64)) {
+                    continue;
+                }
+                if self.run(cell)?.is_none() {
+                    return Ok(Stop::Interrupted);
+                }
+                ran += 1;
+            }
+            if ran == self.plan.schedule.slots() {
+                self.blocks_timed.push(clock::now().saturating_sub(begin));
+            }
+        }
+        Ok(if self.is_decided() { Stop::Decided } else { Stop::Planned })
+    }
+
+    /// Blocks that are not whole yet.
+    fn left(&self) -> usize {
+        let failed = self.failed_blocks();
+        let whole = |block: &usize| self.plan.block(*block).into_iter().all(|cell| self.is_done(cell));
+        (1..=self.plan.study.blocks)
+            .filter(|block| !failed.contains(&(*block as u64)) && !whole(block))
+            .count()
+    }
+
+    fn is_done(&self, cell: Cell) -> bool {
+        let block = (cell.block > 0).then_some(cell.block as u64);
+        let runs = &self.bundle.contents().runs;
+        runs.iter().any(|run| run.block == block && run.position == cell.position as u64)
+    }
+
+    /// Blocks that cannot be used; 0 is the warm-up.
+    fn failed_blocks(&self) -> BTreeSet<u64> {
+        let failed = |run: &&RunRecord| {
+            let wrong =
+                run.record.as_ref().is_some_and(|record| record.checks.iter().any(|check| !check.passed));
+            run.ended != Ended::Finished || wrong
+        };
+        self.bundle.contents().runs.iter().filter(failed).map(|run| run.block.unwrap_or(0)).collect()
+    }
+
+    fn is_decided(&self) -> bool {
+        self.plan.until == Until::Decided && analysis::decided(self.bundle.contents())
+    }
+
+    fn stop_before(&self, block: usize) -> Option<Stop> {
+        if self.failed_blocks().len() >= FAILED_BLOCKS_MAX {
+            return Some(Stop::Failures);
+        }
+        if block == 0 || self.plan.block(block).into_iter().all(|cell| self.is_done(cell)) {
+            return None;
+        }
+        if self.is_decided() {
+            return Some(Stop::Decided);
+        }
+        let longest = self.blocks_timed.iter().max().copied().unwrap_or(Nanos(0));
+        let spent = clock::now().saturating_sub(self.begin);
+        self.budget.filter(|budget| spent + longest > *budget).map(|_| Stop::Budget)
+    }
+
+    /// Makes one run and keeps it; none when the study is to stop.
+    fn run(&mut self, cell: Cell) -> Result<Option<()>, StudyError> {
+        if self.cancel.check().is_err() {
+            return Ok(None);
+        }
+        let arm = self.plan.arm_name(cell.arm);
+        self.show(cell, &arm);
+        let settled = self.target.ready(&self.plan.arm_settings(cell.arm))?;
+        let canary = self.target.sing();
+        let start_ns = (self.before + clock::now().saturating_sub(self.begin)).0;
+        let number = self.bundle.contents().runs.last().map_or(1, |run| run.number + 1);
+        let (ended, record) = match self.target.run(&self.plan.arm_settings(cell.arm), self.cancel) {
+            Ok(record) => match record.stopped_ns {
+                None => (Ended::Finished, Some(record)),
+                // Its time is not that of the work, and no figure of it may be looked at.
+                Some(stopped) => (Ended::Failed { reason: stood_still(Nanos(stopped)) }, None),
+            },
+            Err(NoRecord::Interrupted) => return Ok(None),
+            Err(NoRecord::Failed(failure)) => (self.failed(number, &failure)?, None),
+        };
+        self.bundle.add(&RunRecord {
+            number,
+            arm,
+            arm_index: cell.arm,
+            block: (cell.block > 0).then_some(cell.block as u64),
+            position: cell.position as u64,
+            slot: cell.slot,
+            start_ns,
+            settled: Settled { canary: Some(canary), ..settled },
+            ended,
+            record,
+        })?;
+        Ok(Some(()))
+    }
+
+    /// Keeps what a failed run printed, so that its reason can name the file.
+    fn failed(&mut self, number: u64, failure: &Failure) -> Result<Ended, StudyError> {
+        if failure.errors.is_empty() {
+            return Ok(Ended::Failed { reason: failure.line(None) });
+        }
+        let name = errors_name(number);
+        self.bundle.write(&name, &failure.errors)?;
+        Ok(Ended::Failed { reason: failure.line(Some(&name)) })
+    }
+
+    fn show(&self, cell: Cell, arm: &str) {
+        let slots = self.plan.schedule.slots();
+        let runs = (self.plan.study.blocks + 1) * slots;
+        let done = cell.block * slots + cell.position.saturating_sub(1);
+        let spent = clock::now().saturating_sub(self.begin);
+        // Before the first whole block the runs so far are the best guess, preparation included.
+        let (timed, made) = match self.blocks_timed.len() * slots {
+            0 => (spent.0, self.bundle.contents().runs.len() - self.runs_before),
+            made => (self.blocks_timed.iter().map(|block| block.0).sum(), made),
+        };
+        let left = (made > 0).then(|| {
+            let planned = Nanos(timed / made as u64 * (runs - done) as u64);
+            self.budget.map_or(planned, |budget| planned.min(budget.saturating_sub(spent)))
+        });
+        let (blocks, block) = (self.plan.study.blocks, cell.block);
+        self.observer.stage(&Stage::Study { done: done as u64, runs: runs as u64, block, blocks, arm, left });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_has_to_hold_what_was_prepared_too() {
+        let plan = crate::plan::tests::plan(1);
+        let runs = 2 * plan.schedule.slots() as u64;
+        let asked = |budget, prepared| require_time(&plan, Some(Nanos(budget)), Nanos(prepared), Nanos(10));
+        assert!(asked(10 * runs, 0).is_ok());
+        let refused = asked(10 * runs + 6, 7).expect_err("one is missing");
+        assert!(matches!(refused, StudyError::BudgetSpent { needed, .. } if needed.0 == 10 * runs + 7));
+        assert!(asked(10 * runs + 7, 7).is_ok());
+    }
+}

@@ -1,0 +1,228 @@
+//! What a study will run, and in what order: a function of the study, the seed and nothing else.
+//!
+//! ```text
+//! block 0    warm-up: recorded, not counted      R  T2 T1 R'
+//! block 1..  every arm once, the reference twice  T2 R  T1 R'    drawn from (seed, block)
+//! ```
+//!
+//! When it stops is planned too: after so many blocks, or, when it was asked to stop as soon as
+//! everything is decided, at the latest after so many, with the error of every look paid for
+//! beforehand (`proof::sequential`). A time budget ends it before a block that would not fit; the budget is
+//! set before any figure is seen, so it needs no correction.
+
+use crate::StudyError;
+use crate::definition::Study;
+use crate::vocabulary::{Assignment, SettingFacts};
+use plumb_proof::design::{Design, Schedule};
+use plumb_proof::randomisation::{blocks_needed, fewest_blocks};
+use plumb_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Rows a second, more than any machine loads, sorts and verifies: a budget that is too small even at this rate is
+/// refused before anything is measured.
+const ROWS_PER_SECOND_MAX: f64 = 20e6;
+/// The least that a run takes: a process, an opened database, a settled device.
+const RUN_SECONDS_MIN: f64 = 0.1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    Blocks,
+    /// When every claim is decided or has hardly a chance to be, at the latest after the planned blocks.
+    Decided,
+}
+
+/// What the command line may change of a study's plan.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlanOptions {
+    /// Rows instead of the file's.
+    pub rows: Option<u64>,
+    /// Blocks instead of the file's.
+    pub blocks: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// The block; 0 warms up.
+    pub block: usize,
+    /// Its place in the block, from 1.
+    pub position: usize,
+    /// Its slot; the one beyond the arms is the reference's second run.
+    pub slot: usize,
+    pub arm: usize,
+}
+
+/// A study with its arms and its order.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The study, with whatever the command line changed.
+    pub study: Study,
+    /// Its arms, as levels of its factors.
+    pub design: Design,
+    pub schedule: Schedule,
+    pub until: Until,
+}
+
+impl Plan {
+    /// Plans a study.
+    ///
+    /// # Errors
+    /// When its design cannot be.
+    pub fn new(mut study: Study, options: PlanOptions, until: Until, seed: u64) -> Result<Plan, StudyError> {
+        let why = |why: String| StudyError::Plan { study: study.name.clone(), why };
+        if let Some(rows) = options.rows {
+            let work =
+                study.work.as_mut().ok_or_else(|| why("it has no rows; leave --rows out".to_string()))?;
+            *work = work.with_rows(rows).map_err(why)?;
+        }
+        study.blocks = options.blocks.unwrap_or(study.blocks);
+        let design = study
+            .design()
+            .map_err(|error| StudyError::Plan { study: study.name.clone(), why: error.to_string() })?;
+        // The first level of every factor is its reference, and no generator is asked what it makes of that.
+        let first = vec![0; study.factors.len()];
+        let reference = design.arms.iter().position(|levels| *levels == first).unwrap_or(0);
+        let schedule = Schedule { arms: design.arms.len(), reference, seed, order: study.order };
+        Ok(Plan { study, design, schedule, until })
+    }
+
+    /// The name of an arm.
+    #[must_use]
+    pub fn arm_name(&self, arm: usize) -> String {
+        self.study.arm_name(&self.design.arms[arm])
+    }
+
+    /// The settings of an arm.
+    #[must_use]
+    pub fn arm_settings(&self, arm: usize) -> Vec<Assignment> {
+        self.study.arm_settings(&self.design.arms[arm])
+    }
+
+    /// The runs of a block in order of execution.
+    #[must_use]
+    pub fn block(&self, block: usize) -> Vec<Cell> {
+        let slots = self.schedule.block(block);
+        let cell = |(index, slot)| Cell { block, position: index + 1, slot, arm: self.schedule.arm_of(slot) };
+        slots.into_iter().enumerate().map(cell).collect()
+    }
+
+    /// Refuses a budget in which not even one block can run.
+    ///
+    /// # Errors
+    /// With what one block takes at least.
+    pub fn require_room(&self, budget: Option<Nanos>) -> Result<(), StudyError> {
+        let Some(budget) = budget else { return Ok(()) };
+        let run = (self.study.rows() as f64 / ROWS_PER_SECOND_MAX).max(RUN_SECONDS_MIN);
+        let needed = Nanos((run * self.schedule.slots() as f64 * 1e9) as u64);
+        if budget >= needed {
+            return Ok(());
+        }
+        Err(StudyError::Budget { budget, runs: self.schedule.slots(), rows: self.study.rows_asked(), needed })
+    }
+
+    /// What is known of the settings that the study gives.
+    #[must_use]
+    pub fn setting_facts(&self) -> Vec<SettingFacts> {
+        let levels = self.study.factors.iter().flat_map(|factor| &factor.levels);
+        let given = self.study.settings.iter().chain(levels.flat_map(|level| &level.settings));
+        let mut facts: Vec<SettingFacts> = given
+            .filter_map(|set| Some(self.study.vocabulary.setting(&set.name, &set.value, "").ok()?.0))
+            .collect();
+        facts.sort_by(|one, two| one.name.cmp(&two.name));
+        facts.dedup();
+        facts
+    }
+
+    /// What is said before a study begins that can prove nothing; none of one that can.
+    #[must_use]
+    pub fn too_short(&self) -> Option<String> {
+        let (blocks, needed) = (self.study.blocks, self.blocks_needed());
+        (blocks < needed).then(|| {
+            let (count, claims) = (self.study.claims.len(), if self.study.claims.len() == 1 { "" } else { "s" });
+            format!(
+                "{blocks} block{} can prove nothing of {count} claim{claims}: the fewest that can are {needed}; the figures will \
+                 be there all the same",
+                if blocks == 1 { "" } else { "s" }
+            )
+        })
+    }
+
+    /// The fewest blocks with which the first claim of all can be proved.
+    #[must_use]
+    pub fn blocks_needed(&self) -> usize {
+        blocks_needed(self.study.alpha, self.study.claims.len())
+    }
+
+    /// The slots of the reference arm.
+    #[must_use]
+    pub fn twice(&self) -> (usize, usize) {
+        (self.schedule.reference, self.schedule.reference_again())
+    }
+
+    /// The claim that the choice between two arms follows from: it compares them by the study's own measure.
+    #[must_use]
+    pub fn advice_claim(&self) -> Option<usize> {
+        let compares = |claim: &crate::definition::Claim| {
+            let sides = claim.sides(&self.design);
+            claim.with.is_none()
+                && claim.measure.as_ref().is_none_or(|measure| *measure == self.study.measure)
+                && sides.to.len() == 1
+                && sides.from.len() == 1
+        };
+        (self.schedule.arms == 2).then(|| self.study.claims.iter().position(compares)).flatten()
+    }
+
+    /// The fewest blocks with which an arm can be recommended, if every claim is settled: its two comparisons a block are
+    /// with both runs of the reference, each of 2K - 3 among K arms.
+    #[must_use]
+    pub fn blocks_to_recommend(&self) -> usize {
+        let tests = (2 * self.schedule.arms).saturating_sub(3).max(1);
+        fewest_blocks(1.0 / 3.0, 2.0 * self.study.alpha / tests as f64)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::definition::{catalog, parse};
+    use crate::targets::command::Commands;
+
+    /// A plan of a study of commands that ships.
+    pub(crate) fn plan(seed: u64) -> Plan {
+        let (file, text) = catalog::text("file-copy").expect("the study is there");
+        let study = parse(file, text, &[&Commands]).expect("a study that is well formed");
+        Plan::new(study, PlanOptions::default(), Until::Blocks, seed).expect("a design")
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_order_and_another_seed_another() {
+        let order = |seed| (0..8).flat_map(|block| plan(seed).block(block)).collect::<Vec<Cell>>();
+        assert_eq!(order(7), order(7));
+        assert_ne!(order(7), order(8));
+    }
+
+    #[test]
+    fn every_block_has_each_arm_once_and_the_reference_twice() {
+        let plan = plan(3);
+        for block in 0..12 {
+            let mut arms: Vec<usize> = plan.block(block).iter().map(|cell| cell.arm).collect();
+            arms.sort_unstable();
+            let mut expected: Vec<usize> = (0..plan.schedule.arms).chain([plan.schedule.reference]).collect();
+            expected.sort_unstable();
+            assert_eq!(arms, expected);
+        }
+        assert_eq!(
+            plan.arm_name(plan.schedule.reference),
+            plan.study.arm_name(&vec![0; plan.study.factors.len()])
+        );
+    }
+
+    #[test]
+    fn a_budget_below_one_block_is_refused() {
+        let plan = plan(1);
+        assert!(plan.require_room(None).is_ok());
+        assert!(plan.require_room(Some(Nanos(600_000_000_000))).is_ok());
+        let refused = plan.require_room(Some(Nanos(50_000_000))).expect_err("less than a run");
+        assert!(refused.to_string().starts_with("--budget "), "{refused}");
+    }
+}

@@ -1,0 +1,48 @@
+//! The studies that come with the program.
+
+use plumb_run::embedded::Engine;
+use plumb_study::definition::{catalog, parse};
+use plumb_study::plan::{Plan, PlanOptions, Until};
+use plumb_study::targets::command::Commands;
+
+#[test]
+fn each_is_well_formed_reads_back_as_it_is_written_and_can_prove_its_claims() {
+    for study in catalog::all(&[&Engine, &Commands]).expect("they are well formed") {
+        let text = study.to_toml();
+        let again = parse("again.toml", &text, &[&Engine, &Commands])
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(again, study, "{text}");
+        assert_eq!(again.hash(), study.hash());
+        let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
+        assert!(
+            plan.study.blocks >= plan.blocks_needed(),
+            "{} has too few blocks to prove anything",
+            plan.study.name
+        );
+        assert!(
+            plan.study.blocks >= plan.blocks_to_recommend(),
+            "{} has too few blocks to recommend an arm: {} are needed",
+            plan.study.name,
+            plan.blocks_to_recommend()
+        );
+    }
+}
+
+#[test]
+fn figures_of_a_source_stand_beside_ours() {
+    let studies = catalog::all(&[&Engine, &Commands]).expect("they are well formed");
+    for name in ["redo-direct", "log-file-size", "ext4-xfs"] {
+        let study = studies.iter().find(|study| study.name == name).expect("it is there");
+        let published = study.published.as_ref().expect("its source has figures");
+        assert!(published.rows.iter().all(|row| row.times.len() == 2), "{name}");
+    }
+}
+
+#[test]
+fn files_are_named_for_their_studies() {
+    for ((file, _), study) in
+        catalog::FILES.iter().zip(catalog::all(&[&Engine, &Commands]).expect("well formed"))
+    {
+        assert_eq!(*file, format!("{}.toml", study.name));
+    }
+}
