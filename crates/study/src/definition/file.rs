@@ -6,13 +6,10 @@
 //!
 //! `docs/studies.md` shows the form.
 
-mod inline;
-
-pub use inline::{Inline, Stated, Varied, inline};
-
+use super::draft::{Draft, Places};
 use super::published::{Published, PublishedRow, minutes};
 use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
-use crate::vocabulary::{Assignment, Kinds, Measure, Refusal, TargetKind, Vocabulary};
+use crate::vocabulary::{Assignment, Kinds, Measure, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
 use plumb_units::nearest;
@@ -27,6 +24,12 @@ use toml::de::{DeTable, Deserializer};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StudyFileError(String);
+
+impl StudyFileError {
+    pub(super) fn new(text: String) -> StudyFileError {
+        StudyFileError(text)
+    }
+}
 
 /// A value of a setting: text, a number or a truth value.
 #[derive(Debug, Clone, Deserialize)]
@@ -160,9 +163,9 @@ struct RawCells {
 /// The smallest effect worth finding when the file names none.
 const SOUGHT: f64 = 0.05;
 /// The error allowed to a study.
-const ALPHA: f64 = 0.05;
+pub(super) const ALPHA: f64 = 0.05;
 /// More blocks than this are taken for a typing error.
-const BLOCKS_MAX: i64 = 1000;
+pub(super) const BLOCKS_MAX: i64 = 1000;
 /// Characters of a level's label.
 const LABEL_CHARACTERS: usize = 200;
 
@@ -171,7 +174,7 @@ const LABEL_CHARACTERS: usize = 200;
 /// # Errors
 /// The first thing that is wrong, with its line.
 pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
-    parse_from(&|line| format!("{file}:{line}"), text, kinds)
+    Draft::of_text(file, text)?.check(kinds)
 }
 
 /// Reads the text of a study that a bundle has kept. What new studies are refused for has been
@@ -180,88 +183,54 @@ pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileEr
 /// # Errors
 /// As [`parse`].
 pub fn parse_kept(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
-    read(&|line| format!("{file}:{line}"), text, kinds, Age::Kept)
+    Draft::of_text(file, text)?.check_kept(kinds)
 }
 
-/// Reads and checks the text of a study that stands in no file; `origin` names where one of its lines, from 1, comes from.
-///
-/// # Errors
-/// The first thing that is wrong, with its origin.
-pub fn parse_from(
-    origin: &dyn Fn(usize) -> String,
-    text: &str,
-    kinds: &Kinds,
-) -> Result<Study, StudyFileError> {
-    read(origin, text, kinds, Age::New)
-}
-
-/// Whether a study is about to begin, or has been kept.
+/// Tells a study that is about to begin from one that has been kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Age {
+pub(super) enum Age {
     New,
     Kept,
 }
 
-fn read(
-    origin: &dyn Fn(usize) -> String,
-    text: &str,
+/// Checks the table of a draft.
+pub(super) fn read(
+    mut whole: DeTable<'_>,
+    places: &Places<'_>,
     kinds: &Kinds,
     age: Age,
 ) -> Result<Study, StudyFileError> {
-    let of_span = |span: Range<usize>| {
-        let before = &text.as_bytes()[..span.start.min(text.len())];
-        origin(before.iter().filter(|byte| **byte == b'\n').count() + 1)
-    };
-    let place = Place(&of_span);
-    let wrong = |error: toml::de::Error| place.of(error.into());
-    let mut whole = DeTable::parse(text).map_err(wrong)?;
-    let named = whole.get_ref().get("target").and_then(|target| target.get_ref().as_str());
+    let named = whole.get("target").and_then(|target| target.get_ref().as_str());
     let Some(kind) = kinds.iter().find(|kind| named.is_none_or(|named| named == kind.name())) else {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let span = whole.get_ref().get("target").map_or(0..0, Spanned::span);
+        let span = whole.get("target").map_or(0..0, Spanned::span);
         let what =
             format!("there is no target {:?}; it takes {}", named.unwrap_or_default(), names.join(", "));
-        return Err(place.at(span, &what));
+        return Err(places.at(span, &what));
     };
     let sections = sections(&mut whole, *kind);
-    whole.get_mut().remove("target");
-    let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(|refusal| place.of(refusal))?;
-    let raw = RawStudy::deserialize(Deserializer::from(whole)).map_err(wrong)?;
-    Reader { place, vocabulary, age }.study(&raw)
+    whole.remove("target");
+    let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(|refusal| places.of(refusal))?;
+    let raw = RawStudy::deserialize(Deserializer::from(Spanned::new(0..0, whole)));
+    let raw = raw.map_err(|error| places.of(error.into()))?;
+    Reader { places, vocabulary, age }.study(&raw)
 }
 
 /// Takes out of a file what its kind of target reads itself.
-fn sections<'i>(whole: &mut Spanned<DeTable<'i>>, kind: &dyn TargetKind) -> Spanned<DeTable<'i>> {
-    let taken = kind.sections().iter().filter_map(|name| whole.get_mut().remove_entry(*name)).collect();
-    Spanned::new(whole.span(), taken)
-}
-
-/// Names the place that a span of values comes from, for refusals.
-struct Place<'a>(&'a dyn Fn(Range<usize>) -> String);
-
-impl Place<'_> {
-    fn origin(&self, span: Range<usize>) -> String {
-        (self.0)(span)
-    }
-
-    fn at(&self, span: Range<usize>, what: &str) -> StudyFileError {
-        StudyFileError(format!("{}: {what}", self.origin(span)))
-    }
-
-    fn of(&self, refusal: Refusal) -> StudyFileError {
-        self.at(refusal.place, &refusal.what)
-    }
+fn sections<'i>(whole: &mut DeTable<'i>, kind: &dyn TargetKind) -> Spanned<DeTable<'i>> {
+    let taken = kind.sections().iter().filter_map(|name| whole.remove_entry(*name)).collect();
+    Spanned::new(0..0, taken)
 }
 
 struct Reader<'a> {
-    place: Place<'a>,
+    places: &'a Places<'a>,
     vocabulary: Vocabulary,
     age: Age,
 }
 
 impl Reader<'_> {
     fn at(&self, span: Range<usize>, what: &str) -> StudyFileError {
-        self.place.at(span, what)
+        self.places.at(span, what)
     }
 
     fn study(&self, raw: &RawStudy) -> Result<Study, StudyFileError> {
@@ -290,7 +259,7 @@ impl Reader<'_> {
         };
         if self.age == Age::New {
             let settings: Vec<&Assignment> = study.all_settings().collect();
-            self.vocabulary.require_new(&settings).map_err(|refusal| self.place.of(refusal))?;
+            self.vocabulary.require_new(&settings).map_err(|refusal| self.places.of(refusal))?;
         }
         self.consistent(raw, &study)?;
         study.claims = self.claims(&raw.claim, &study)?;
@@ -427,7 +396,7 @@ impl Reader<'_> {
     }
 
     fn assignment(&self, name: &Text, value: &Spanned<Word>) -> Result<Assignment, StudyFileError> {
-        let origin = self.place.origin(value.span());
+        let origin = self.places.origin(&value.span());
         let text = value.get_ref().text();
         let found = self.vocabulary.setting(name.get_ref(), &text, &origin);
         let (facts, value) = found.map_err(StudyFileError)?;

@@ -11,14 +11,18 @@
 
 pub mod catalog;
 mod claim;
+mod draft;
 mod factor;
 mod file;
+mod inline;
 mod published;
 mod text;
 
 pub use claim::{Claim, Expectation, Sides};
+pub use draft::{Draft, Stated};
 pub use factor::{Factor, Level};
-pub use file::{Inline, Stated, StudyFileError, Varied, inline, parse, parse_from, parse_kept};
+pub use file::{StudyFileError, parse, parse_kept};
+pub use inline::{Given, Inline, Varied, inline};
 pub use published::{Published, PublishedRow, minutes};
 
 use crate::vocabulary::{Assignment, Measure, Vocabulary};
