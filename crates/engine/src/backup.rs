@@ -40,7 +40,7 @@ mod manifest;
 pub use filling::is_left_over;
 pub use manifest::{CopiedFile, MANIFEST, Manifest, manifest};
 
-use crate::redo::recovery;
+use crate::redo::log_home;
 use crate::storage::block::LsnRange;
 use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
 use crate::storage::datafile::DataFile;
@@ -151,7 +151,7 @@ pub fn require_apart(instance: &Instance, to: &Path) -> Result<(), EngineError> 
 /// copied.
 #[must_use]
 pub fn has_log(instance: &Instance) -> bool {
-    instance.access.disk.exists(&recovery::control_block(instance.home()))
+    instance.access.disk.exists(&log_home::control_block(instance.home()))
         || instance.catalog().log_reaches > 0
 }
 
@@ -181,7 +181,7 @@ fn with_log(
     transactions.checkpoint(session)?;
     let held = log.hold()?;
     let log_from = log.end();
-    let control = recovery::control_block(home);
+    let control = log_home::control_block(home);
     let mut files = vec![copier.small(disk, &control, &name_in(home, &control)?)?];
     let sources: Vec<&DataFile> = data_files(instance).collect();
     for file in &sources {
@@ -197,7 +197,7 @@ fn with_log(
             files.push(copier.data_file(instance, file, verification)?);
         }
         for (file, name) in
-            log.shared_files().iter().zip(recovery::usual_names(log.shared_files().len() as u32))
+            log.shared_files().iter().zip(log_home::usual_names(log.shared_files().len() as u32))
         {
             files.push(copier.file(file, &name)?);
         }

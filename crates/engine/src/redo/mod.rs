@@ -43,6 +43,7 @@ mod bell;
 pub mod checkpoint;
 mod claim;
 mod copier;
+mod creation;
 pub mod edit;
 mod epoch;
 mod group_commit;
@@ -50,8 +51,10 @@ mod log;
 pub(crate) mod log_access;
 mod log_buffer;
 mod log_file;
+pub(crate) mod log_home;
 mod log_reader;
 mod log_writer;
+mod opening;
 mod pace;
 mod read_back;
 pub mod record;
@@ -68,6 +71,7 @@ pub(crate) use bell::Bell;
 pub(crate) use claim::Claim;
 pub use log::{Admission, Gate, Log, LogOptions};
 pub use log_file::FILE_HEADER as FIRST_BATCH;
+pub use log_home::{LiveExtent, LogHome, control_block, files};
 pub use sync_method::{SyncChoice, SyncMethod};
 
 #[cfg(test)]
