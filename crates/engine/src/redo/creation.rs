@@ -2,12 +2,13 @@
 
 use super::checkpoint::{self, Checkpoint, ControlFile, FileHeaders};
 use super::epoch::Epochs;
-use super::log::Log;
+use super::log::{Log, Opened};
 use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader, Owner};
-use super::log_home::{LogHome, of_whole_pages, require_records};
-use super::log_writer::{LogFile, LogWriter, Usage, charge};
+use super::log_home::{Continuation, LogHome, of_whole_pages, require_records};
+use super::log_writer::{LogFile, Usage};
 use crate::EngineError;
 use crate::settings::Setting;
+use crate::storage::log_places::MemberId;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{Arena, File, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_units::Lsn;
@@ -41,36 +42,15 @@ impl LogHome<'_> {
         let owner = self.owner(epoch);
         let mut files = Vec::new();
         for number in 1..=count {
-            let of_file =
-                (1..=members).map(|member| self.create_member(session, (number, member), (bytes, &owner)));
+            let of_file = MemberId::all(count, members).filter(|id| id.number == number);
+            let made = of_file.map(|id| self.create_member(session, id, bytes, &owner));
+            let members = made.collect::<Result<_, _>>()?;
             let header = FileHeader::unused(self.database, number);
-            let members = of_file.collect::<Result<_, _>>()?;
             files.push(LogFile { members, header, bytes, usage: Usage::Free, archived: true });
         }
         for member in 1..=members {
             self.access.disk.sync_directory(&self.places.directory(self.home, member))?;
         }
-        let archive = self.archive()?;
-        let sync = self.choose_sync(session, &mut files, log_block)?;
-        let mut writer = LogWriter {
-            database: self.database,
-            owner,
-            files,
-            current: 0,
-            offset: FILE_HEADER,
-            next: first,
-            end: first,
-            opening: self.access.disk.random_id() as u64,
-            block: log_block as usize,
-            written: 0,
-            spare: charge(options.record_max(), log_block as usize),
-            sync,
-            archives: archive.is_some(),
-            channel: self.channel(members)?,
-            staging: Some(self.staging(&options)?),
-            mirror: self.mirror(&options, members)?,
-        };
-        writer.begin_file(session, 0, 1)?;
         let checkpoint = Checkpoint {
             database: self.database,
             serial: 0,
@@ -86,8 +66,12 @@ impl LogHome<'_> {
             epochs: Epochs { now: epoch, before: epoch },
             definitions: 0,
         };
+        let archive = self.archive()?;
+        let at = Continuation { files, current: 0, offset: FILE_HEADER, next: first, end: first };
+        let mut writer = self.writer(session, &options, &checkpoint, archive.is_some(), at)?;
+        writer.begin_file(session, 0, 1)?;
         let control = self.create_control(session, &checkpoint)?;
-        Log::new(options, (writer, archive), (control, checkpoint), VecDeque::new())
+        Log::new(Opened { options, writer, archive, control, checkpoint, places: VecDeque::new() })
     }
 
     /// The control block gets its name when it is whole.
@@ -111,9 +95,8 @@ impl LogHome<'_> {
     /// Refuses to make a log where one of this database is. The copy of a directory from before its
     /// log was made has none, and would remove the original's.
     fn require_no_log(&self, count: u32, members: u32) -> Result<(), EngineError> {
-        let of_file = |number| (1..=members).map(move |member| (number, member));
-        for which in (1..=count).flat_map(of_file).filter(|(_, member)| self.places.is_outside(*member)) {
-            let path = self.path(which.0, which.1);
+        let all = MemberId::all(count, members);
+        for path in all.filter(|id| self.places.is_outside(id.member)).map(|id| self.path(id)) {
             if self.access.disk.exists(&path) && self.has_begun(&path)? {
                 let why = format!(
                     "the log of another copy of the database is in it, and none in {}; open that copy, or restore a backup",
@@ -157,18 +140,18 @@ impl LogHome<'_> {
     pub(super) fn create_member(
         &self,
         session: &Session,
-        (number, member): (u32, u32),
-        (bytes, owner): (u64, &Owner),
+        id: MemberId,
+        bytes: u64,
+        owner: &Owner,
     ) -> Result<Arc<File>, EngineError> {
-        let path = self.path(number, member);
-        self.remove_own(&path, member)?;
+        let path = self.path(id);
+        self.remove_own(&path, id.member)?;
         let file = Arc::new(self.access.disk.open(&path, OpenMode::Create, self.access.direct)?);
         checkpoint::lock(&file)?;
         let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
         let mut buffer = Arena::buffers(PIECE, 1)?.1.remove(0);
-        let is_outside = self.places.is_outside(member);
-        if is_outside {
-            FileHeader::unused(self.database, number).write(&mut buffer, owner);
+        if self.places.is_outside(id.member) {
+            FileHeader::unused(self.database, id.number).write(&mut buffer, owner);
         }
         for offset in (0..bytes).step_by(PIECE) {
             let request = Request {

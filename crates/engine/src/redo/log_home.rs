@@ -8,7 +8,7 @@ use super::epoch::Epoch;
 use super::log::LogOptions;
 use super::log_access;
 use super::log_file::{FILE_HEADER, FILES_MOST, Owner};
-use super::log_writer::{LogFile, Usage, charge};
+use super::log_writer::{LogFile, LogWriter, Usage, charge};
 use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::access::Access;
@@ -16,7 +16,7 @@ use crate::cache::BufferCaches;
 use crate::database_id::DatabaseId;
 use crate::settings::{Setting, Settings};
 use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
-use crate::storage::log_places::LogPlaces;
+use crate::storage::log_places::{LogPlaces, MemberId};
 use crate::storage::tablespace::{Extent, Purpose as Space};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::Session;
@@ -37,9 +37,8 @@ pub(crate) fn files_in(
     database: DatabaseId,
     places: LogPlaces,
 ) -> impl Iterator<Item = PathBuf> {
-    let numbered = (1..=FILES_MOST).flat_map(|number| [1, 2].map(|member| (number, member)));
     let control = [checkpoint::path(home), checkpoint::path(home).with_extension("new")];
-    numbered.map(move |which| places.path(home, database, which)).chain(control)
+    MemberId::all(FILES_MOST, 2).map(move |id| places.path(home, database, id)).chain(control)
 }
 
 /// True if a database has a log.
@@ -82,8 +81,8 @@ pub(crate) fn require_newest(home: &Path, catalog: &Catalog, noted: &Checkpoint)
 /// Names of a log's files in their usual places: those of first members, which the others are made
 /// of.
 pub(crate) fn usual_names(files: u32) -> impl Iterator<Item = String> {
-    let path = |number| LogPlaces::default().path(Path::new(""), DatabaseId(0), (number, 1));
-    (1..=files).map(move |number| path(number).display().to_string())
+    let path = |id| LogPlaces::default().path(Path::new(""), DatabaseId(0), id);
+    MemberId::all(files, 1).map(move |id| path(id).display().to_string())
 }
 
 /// The files of a log that a copy of a database must have, in their usual places, each with its
@@ -138,6 +137,15 @@ pub struct LogHome<'a> {
     pub caches: &'a BufferCaches,
     /// The extents in which records may be done again.
     pub live: &'a [LiveExtent],
+}
+
+/// The place where a log goes on: behind `end`, with the LSN `next`.
+pub(super) struct Continuation {
+    pub(super) files: Vec<LogFile>,
+    pub(super) current: usize,
+    pub(super) offset: u64,
+    pub(super) next: Lsn,
+    pub(super) end: Lsn,
 }
 
 /// An extent of a segment that is there: records may be done again in it. One that the segment got
@@ -196,17 +204,45 @@ impl LogHome<'_> {
         Ok(options)
     }
 
-    pub(super) fn staging(&self, options: &LogOptions) -> Result<IoBuffer, EngineError> {
-        Ok(Arena::buffers(options.buffer_bytes / 2 + FILE_HEADER as usize, 1)?.1.remove(0))
+    /// The log writer of files that it goes on in, which are opened as `log_sync_method` asks.
+    pub(super) fn writer(
+        &self,
+        session: &Session,
+        options: &LogOptions,
+        checkpoint: &Checkpoint,
+        archives: bool,
+        at: Continuation,
+    ) -> Result<LogWriter, EngineError> {
+        let Continuation { mut files, current, offset, next, end } = at;
+        let (block, members) = (checkpoint.log_block as usize, checkpoint.members);
+        let sync = self.choose_sync(session, &mut files, u64::from(checkpoint.log_block))?;
+        Ok(LogWriter {
+            database: self.database,
+            owner: self.owner(checkpoint.epochs.now),
+            files,
+            current,
+            offset,
+            next,
+            end,
+            opening: self.access.disk.random_id() as u64,
+            block,
+            written: 0,
+            spare: charge(options.record_max(), block),
+            sync,
+            archives,
+            channel: self.channel(members)?,
+            staging: Some(self.staging(options)?),
+            mirror: if members > 1 { Some(self.staging(options)?) } else { None },
+        })
     }
 
-    pub(super) fn mirror(&self, options: &LogOptions, members: u32) -> Result<Option<IoBuffer>, EngineError> {
-        if members > 1 { self.staging(options).map(Some) } else { Ok(None) }
+    fn staging(&self, options: &LogOptions) -> Result<IoBuffer, EngineError> {
+        Ok(Arena::buffers(options.buffer_bytes / 2 + FILE_HEADER as usize, 1)?.1.remove(0))
     }
 
     /// The log writer's way to its files: a system call of its own, but for two members, which are
     /// written at once. The log writer's role goes from thread to thread, and the channel with it.
-    pub(super) fn channel(&self, members: u32) -> Result<Channel, EngineError> {
+    fn channel(&self, members: u32) -> Result<Channel, EngineError> {
         let method = match members {
             1 => Method::start(MethodKind::Sync, 1)?,
             _ => self.access.method.for_any_thread(),
@@ -245,8 +281,8 @@ impl LogHome<'_> {
         Claim { disk: &access.disk, home, canonical, database, epochs: checkpoint.epochs }
     }
 
-    pub(super) fn path(&self, number: u32, member: u32) -> PathBuf {
-        self.places.path(self.home, self.database, (number, member))
+    pub(super) fn path(&self, id: MemberId) -> PathBuf {
+        self.places.path(self.home, self.database, id)
     }
 
     /// The place for copies of filled log files; `None` where none are made.
@@ -257,7 +293,7 @@ impl LogHome<'_> {
     }
 
     /// Decides how log writes become durable, and has the files open for it.
-    pub(super) fn choose_sync(
+    fn choose_sync(
         &self,
         session: &Session,
         files: &mut [LogFile],

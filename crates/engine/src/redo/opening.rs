@@ -12,13 +12,14 @@ use super::checkpoint::{self, Checkpoint, ControlFile};
 use super::copier::{Copier, Purpose};
 use super::creation::OPERATIONS;
 use super::epoch::Standing;
-use super::log::Log;
+use super::log::{Log, Opened};
 use super::log_file::{FILE_HEADER, FileHeader};
-use super::log_home::{LogHome, of_whole_pages, require_records};
-use super::log_writer::{BatchPlace, LogFile, LogWriter, Usage, charge};
+use super::log_home::{Continuation, LogHome, of_whole_pages, require_records};
+use super::log_writer::{BatchPlace, LogFile, Usage};
 use super::recovery::{Recovered, Redo};
 use crate::EngineError;
 use crate::settings::Setting;
+use crate::storage::log_places::MemberId;
 use crate::storage::own_file::require_own_at;
 use plumb_events::{Event, Session};
 use plumb_io::{File, IoError, OpenMode};
@@ -52,7 +53,14 @@ impl LogHome<'_> {
         redo.finish(end)?;
         let Redo { places, recovered, is_cut_short, .. } = redo;
         let checkpoint = match self.is_outside() {
-            true => self.take_epoch(session, &mut control, (&files, is_cut_short), checkpoint)?,
+            true => {
+                if is_cut_short {
+                    // O1: otherwise two openings in a row that are cut short leave members of three
+                    // epochs.
+                    self.write_epoch(session, &files, &checkpoint)?;
+                }
+                self.take_epoch(session, &mut control, &files, checkpoint)?
+            }
             false => checkpoint,
         };
         // Copies of a database go on with LSNs of their own, above all numbers of operations; and
@@ -65,26 +73,9 @@ impl LogHome<'_> {
         if let Some(archive) = &archive {
             require_archived(session, archive, &mut files)?;
         }
-        let sync = self.choose_sync(session, &mut files, u64::from(checkpoint.log_block))?;
-        let writer = LogWriter {
-            database: self.database,
-            owner: self.owner(checkpoint.epochs.now),
-            files,
-            current,
-            offset,
-            next,
-            end,
-            opening: self.access.disk.random_id() as u64,
-            block: checkpoint.log_block as usize,
-            written: 0,
-            spare: charge(options.record_max(), checkpoint.log_block as usize),
-            sync,
-            archives: archive.is_some(),
-            channel: self.channel(checkpoint.members)?,
-            staging: Some(self.staging(&options)?),
-            mirror: self.mirror(&options, checkpoint.members)?,
-        };
-        Ok((Log::new(options, (writer, archive), (control, checkpoint), places)?, recovered))
+        let at = Continuation { files, current, offset, next, end };
+        let writer = self.writer(session, &options, &checkpoint, archive.is_some(), at)?;
+        Ok((Log::new(Opened { options, writer, archive, control, checkpoint, places })?, recovered))
     }
 
     /// Refuses what was asked for by name and is fixed when a log is made.
@@ -169,13 +160,9 @@ impl LogHome<'_> {
         &self,
         session: &Session,
         control: &mut ControlFile,
-        (files, is_cut_short): (&[LogFile], bool),
+        files: &[LogFile],
         checkpoint: Checkpoint,
     ) -> Result<Checkpoint, EngineError> {
-        if is_cut_short {
-            // O1: otherwise two openings in a row that are cut short leave members of three epochs.
-            self.write_epoch(session, files, &checkpoint)?;
-        }
         let epochs = checkpoint.epochs.next(&self.access.disk);
         assert_eq!(epochs.before, checkpoint.epochs.now, "O1: members have the epoch before");
         let checkpoint = Checkpoint { serial: checkpoint.serial + 1, epochs, ..checkpoint };
@@ -217,7 +204,7 @@ impl LogHome<'_> {
         let mut found: Vec<Option<(Arc<File>, Option<FileHeader>)>> = Vec::new();
         let (mut first_why, mut others) = (None, Vec::new());
         for member in 1..=checkpoint.members {
-            let path = self.path(number, member);
+            let path = self.path(MemberId { number, member });
             let opened = match self.open_member(&path, checkpoint.file_bytes)? {
                 Ok(file) => file,
                 Err(why) => {
@@ -247,7 +234,7 @@ impl LogHome<'_> {
         };
         let best = found.iter().flatten().max_by_key(worth).cloned();
         let Some((source, header)) = best else {
-            let path = self.path(number, 1);
+            let path = self.path(MemberId { number, member: 1 });
             let wrong = first_why.expect("a member that was not opened has a reason");
             let why = format!("{wrong}; restore it from a copy of the database made when it was closed");
             return Err(EngineError::Log { path, why });
@@ -256,15 +243,16 @@ impl LogHome<'_> {
         let (bytes, owner) = (source.length()?, self.owner(checkpoint.epochs.now));
         let mut opened = Vec::new();
         for (member, found) in (1..).zip(found) {
+            let id = MemberId { number, member };
             let file = match &found {
                 Some((file, same)) if *same == header && file.length()? == bytes => Arc::clone(file),
                 found => {
                     if matches!(found, Some((_, Some(_)))) {
                         // It is this database's, whichever directory its header names.
-                        self.access.disk.remove(&self.path(number, member))?;
+                        self.access.disk.remove(&self.path(id))?;
                     }
                     redo.is_cut_short = true;
-                    let file = self.create_member(redo.session, (number, member), (bytes, &owner))?;
+                    let file = self.create_member(redo.session, id, bytes, &owner)?;
                     self.access.disk.sync_directory(file.path().parent().unwrap_or(self.home))?;
                     redo.make_like(&source, &file, bytes)?;
                     file
@@ -291,9 +279,9 @@ impl LogHome<'_> {
         let why = format!(
             "it is log file {found} of this database, expected log file {number}; name it {}, where it belongs: if \
              the two were swapped, swap them back",
-            self.path(*found, *member).display()
+            self.path(MemberId { number: *found, member: *member }).display()
         );
-        Err(EngineError::Log { path: self.path(number, *member), why })
+        Err(EngineError::Log { path: self.path(MemberId { number, member: *member }), why })
     }
 }
 

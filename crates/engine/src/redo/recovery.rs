@@ -163,7 +163,7 @@ impl<'a> Redo<'a> {
                     return Err(damaged(path, offset, end, files[next].header.previous_end));
                 }
                 None => {
-                    self.require_end(files, checkpoint.sequence, (sequence, end))?;
+                    self.require_end(files, checkpoint.sequence, sequence, end)?;
                     let reaches = checkpoint.reaches().max(self.home.reaches);
                     if end < reaches {
                         let path = files[current].file().path().to_path_buf();
@@ -182,7 +182,8 @@ impl<'a> Redo<'a> {
         &mut self,
         files: &[LogFile],
         first: u64,
-        (sequence, end): (u64, Lsn),
+        sequence: u64,
+        end: Lsn,
     ) -> Result<(), EngineError> {
         let refuse = |file: &LogFile, what: String| {
             let path = file.file().path().to_path_buf();

@@ -97,8 +97,7 @@ impl Checkpoints {
                 self.log.archive_next(session)?;
             } else {
                 self.log.check()?;
-                self.log.archiver_bell().ring();
-                self.log.wait_for_archiver(session);
+                self.log.archiving().await_copy(session);
             }
         }
     }
@@ -114,8 +113,7 @@ impl Checkpoints {
             if let Some(why) = self.log.archiver_error() {
                 return Err(EngineError::Archive { why });
             }
-            self.log.archiver_bell().ring();
-            self.log.wait_for_archiver(session);
+            self.log.archiving().await_copy(session);
         }
         Ok(())
     }
@@ -192,7 +190,7 @@ impl Checkpoints {
         // What the oldest transactions did is not needed any more when their ends are durable, undone ones' too.
         let low = self.active.low(last.at);
         self.log.make_durable(session, self.log.end())?;
-        self.log.note_checkpoint(session, (last.at, low), last.next_transaction)?;
+        self.log.note_checkpoint(session, last.at, low, last.next_transaction)?;
         under_way.drain(..written);
         Ok(())
     }
@@ -236,7 +234,7 @@ impl Checkpoints {
             let made = self.log.archive_next(session);
             if !matches!(made, Ok(true)) {
                 let most = if made.is_err() { TRY_AGAIN } else { IDLE };
-                session.wait_long(Event::DbwrIdle, || self.log.archiver_bell().sleep(most));
+                session.wait_long(Event::DbwrIdle, || self.log.archiving().bell().sleep(most));
             }
         }
     }
@@ -261,8 +259,9 @@ impl LogProcesses {
         (threads, priority): (&Quota, &str),
     ) -> Result<LogProcesses, EngineError> {
         let mut started = LogProcesses { checkpoints: Some(Arc::clone(checkpoints)), threads: Vec::new() };
-        let is_wanted =
-            |role: Role| !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archives());
+        let is_wanted = |role: Role| {
+            !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archiving().is_on())
+        };
         let roles = [Role::LogWriter, Role::CheckpointProcess, Role::Archiver];
         for role in roles.into_iter().filter(|role| is_wanted(*role)) {
             let (shared, recorder, priority) =
@@ -304,7 +303,7 @@ impl Drop for LogProcesses {
         let Some(checkpoints) = &self.checkpoints else { return };
         checkpoints.stopping.store(true, Relaxed);
         let log = &checkpoints.log;
-        [log.lgwr_bell(), log.pace().bell(), log.archiver_bell()].into_iter().for_each(Bell::ring);
+        [log.lgwr_bell(), log.pace().bell(), log.archiving().bell()].into_iter().for_each(Bell::ring);
         for thread in self.threads.drain(..) {
             // One that panicked has printed why.
             let _ = thread.join();
