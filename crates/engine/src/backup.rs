@@ -179,7 +179,7 @@ fn with_log(
     let (log, home, session) = (transactions.log(), instance.home(), copier.reader.session);
     let disk = &instance.access.disk;
     transactions.checkpoint(session)?;
-    let held = log.hold()?;
+    let held = log.control.hold()?;
     let log_from = log.end();
     let control = log_home::control_block(home);
     let mut files = vec![copier.small(disk, &control, &name_in(home, &control)?)?];
@@ -196,9 +196,8 @@ fn with_log(
         for file in data_files(instance).skip(sources.len()) {
             files.push(copier.data_file(instance, file, verification)?);
         }
-        for (file, name) in
-            log.shared_files().iter().zip(log_home::usual_names(log.shared_files().len() as u32))
-        {
+        let logs = log.batches.files();
+        for (file, name) in logs.iter().zip(log_home::usual_names(logs.len() as u32)) {
             files.push(copier.file(file, &name)?);
         }
         // The copies of the log files lie in their usual places.
@@ -513,8 +512,8 @@ mod tests {
         transactions
             .create_table(&session, "T", &Schema::new(columns).expect("a schema"), &[])
             .expect("a table");
-        let held = transactions.log().hold().expect("nobody else holds it");
-        assert!(transactions.log().hold().is_err(), "one at a time");
+        let held = transactions.log().control.hold().expect("nobody else holds it");
+        assert!(transactions.log().control.hold().is_err(), "one at a time");
         let mut connection = transactions.connect(&session);
         let mut insert = |rows: i64| {
             let mut transaction = connection.begin();

@@ -61,6 +61,8 @@
 //! The engine never prints, and reads the clock only through `plumb-events`.
 //! Nothing waits without naming an event.
 
+#![warn(missing_docs)]
+
 pub mod access;
 pub mod check;
 mod database_id;

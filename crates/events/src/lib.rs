@@ -26,6 +26,8 @@
 //! The I/O profile keeps 4,096 time buckets per stream and doubles their width
 //! when they are full.
 
+#![warn(missing_docs)]
+
 mod cancel;
 pub mod clock;
 mod histogram;

@@ -12,6 +12,8 @@
 //!
 //! Limits: Linux.
 
+#![warn(missing_docs)]
+
 pub mod device;
 pub mod kernel;
 pub mod kind;

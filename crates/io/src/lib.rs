@@ -18,6 +18,8 @@
 //! Limits: Linux. Requests are at most 1 GiB. Polled rings are for who asks for them
 //! by name, after [`describe_device`] has found that they work.
 
+#![warn(missing_docs)]
+
 /// Whether costly assertions run: in debug builds, so in tests, and with the feature `strict`.
 pub const STRICT: bool = cfg!(any(debug_assertions, feature = "strict"));
 

@@ -23,6 +23,8 @@
 //! It is not a statistics library: it opens no file, reads no clock, prints
 //! nothing and knows no workload.
 
+#![warn(missing_docs)]
+
 pub mod average;
 pub mod best;
 pub mod calibration;

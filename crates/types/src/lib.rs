@@ -6,6 +6,8 @@
 //! A row is a header and its columns, each behind its length. This crate does
 //! no I/O; whoever makes rows implements [`RowSource`].
 
+#![warn(missing_docs)]
+
 mod column_type;
 mod number_form;
 mod schema;

@@ -5,6 +5,8 @@
 //! decimal multiples (`10M` rows is ten million). This crate depends on
 //! serde alone and does no I/O.
 
+#![warn(missing_docs)]
+
 mod count;
 mod hex;
 mod nearest;

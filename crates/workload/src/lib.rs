@@ -5,6 +5,8 @@
 //! user's own. None knows where its rows will be kept. [`gensort`] makes the records
 //! of the sort benchmarks, [`slob`] rows and operations of SLOB, as [`slob_conf`] reads them.
 
+#![warn(missing_docs)]
+
 mod chunks;
 mod csv_file;
 pub mod csv_writer;

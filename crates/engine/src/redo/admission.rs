@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// The free room of all log files.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(crate) struct Room {
     free: Apart<AtomicI64>,
     log_block: usize,
     /// Left over for the records of checkpoints.
@@ -31,7 +31,7 @@ impl Room {
     }
 
     /// Returns the bytes of log blocks that a record of so many bytes may take.
-    pub(super) fn charge(&self, record: usize) -> i64 {
+    pub(crate) fn charge(&self, record: usize) -> i64 {
         charge(record, self.log_block)
     }
 
@@ -41,13 +41,13 @@ impl Room {
     }
 
     /// Returns an admission to what was promised before a crash: room to undo what it left.
-    pub(super) fn promise_of_the_past(&self) -> Admission<'_> {
+    pub(crate) fn promise_of_the_past(&self) -> Admission<'_> {
         Admission { room: self, bytes: 0 }
     }
 
     /// Takes the charge of a checkpoint's record, for which some room is spared. False when that
     /// has been used up by checkpoints that have not been completed.
-    pub(super) fn take_for_checkpoint(&self, record: usize) -> bool {
+    pub(crate) fn take_for_checkpoint(&self, record: usize) -> bool {
         self.take(self.charge(record), self.spared)
     }
 

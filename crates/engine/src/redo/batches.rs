@@ -15,7 +15,7 @@ const READERS: usize = 8;
 
 /// The batches whose records can be read.
 #[derive(Debug)]
-pub(super) struct Batches {
+pub(crate) struct Batches {
     /// First members.
     files: Vec<Arc<File>>,
     log_block: usize,
@@ -35,7 +35,7 @@ impl Batches {
         })
     }
 
-    pub(super) fn files(&self) -> &[Arc<File>] {
+    pub(crate) fn files(&self) -> &[Arc<File>] {
         &self.files
     }
 

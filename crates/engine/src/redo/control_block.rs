@@ -30,7 +30,7 @@ impl Written {
 
 /// The control block, and the hold of a backup on the log.
 #[derive(Debug)]
-pub(super) struct ControlBlock {
+pub(crate) struct ControlBlock {
     written: Mutex<Written>,
     /// Needed from here on for a backup, although no transaction and no recovery needs it.
     held: Mutex<Option<Lsn>>,
@@ -57,7 +57,7 @@ impl ControlBlock {
 
     /// Keeps the log from the last checkpoint's record on, until the hold is dropped or
     /// [`ControlBlock::let_go`].
-    pub(super) fn hold(&self) -> Result<Held<'_>, EngineError> {
+    pub(crate) fn hold(&self) -> Result<Held<'_>, EngineError> {
         let written = self.change();
         let mut held = locked(&self.held);
         if held.is_some() {
@@ -72,7 +72,7 @@ impl ControlBlock {
     }
 
     /// Holds nothing any more, because sessions need the room. False when nothing was held.
-    pub(super) fn let_go(&self) -> bool {
+    pub(crate) fn let_go(&self) -> bool {
         locked(&self.held).take().is_some()
     }
 }

@@ -18,7 +18,7 @@ const GATHERED: u64 = 1 << 20;
 
 /// The bell of LGWR and its thread.
 #[derive(Debug)]
-pub(super) struct Lgwr {
+pub(crate) struct Lgwr {
     /// Bytes that gather before it is rung.
     gathered: u64,
     /// True from a ring until it is heard.
@@ -35,7 +35,7 @@ impl Lgwr {
     }
 
     /// Rung when LGWR is to check whether it writes.
-    pub(super) fn bell(&self) -> &Bell {
+    pub(crate) fn bell(&self) -> &Bell {
         &self.bell
     }
 

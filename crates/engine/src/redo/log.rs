@@ -15,9 +15,8 @@
 use super::admission::{Admission, Room};
 use super::archiver::{Archive, Archiving};
 use super::batches::Batches;
-use super::bell::Bell;
 use super::checkpoint::{Checkpoint, ControlFile, FileHeaders};
-use super::control_block::{ControlBlock, Held};
+use super::control_block::ControlBlock;
 use super::gate::{Floor, Gate};
 use super::group_commit::{GroupCommit, ROLE, Turn};
 use super::lgwr::Lgwr;
@@ -77,19 +76,19 @@ pub struct Log {
     sync: SyncChoice,
     total: Bytes,
     // Records on their way, in the order of their steps.
-    room: Room,
+    pub(crate) room: Room,
     floor: Floor,
     buffer: LogBuffer,
     group: Apart<GroupCommit>,
     writer: Mutex<LogWriter>,
-    lgwr: Lgwr,
+    pub(crate) lgwr: Lgwr,
     /// From where it ended when it was opened to where it goes on.
     gap: Range<Lsn>,
     // In the files.
-    batches: Batches,
-    control: ControlBlock,
-    pace: Pace,
-    archiving: Archiving,
+    pub(crate) batches: Batches,
+    pub(crate) control: ControlBlock,
+    pub(crate) pace: Pace,
+    pub(crate) archiving: Archiving,
 }
 
 /// A log that was made or opened: its next batch goes where the writer says.
@@ -145,24 +144,6 @@ impl Log {
         self.room.admit(self.room.charge(record) + besides)
     }
 
-    /// Takes the charge of a checkpoint's record. False when what is spared for it has been used up
-    /// by checkpoints that have not been completed.
-    #[must_use]
-    pub(crate) fn take_room_for_checkpoint(&self, record: usize) -> bool {
-        self.room.take_for_checkpoint(record)
-    }
-
-    /// Returns an admission to what was promised before a crash.
-    pub(crate) fn promise_of_the_past(&self) -> Admission<'_> {
-        self.room.promise_of_the_past()
-    }
-
-    /// Bytes of log blocks that a record of so many bytes may take.
-    #[must_use]
-    pub fn charge(&self, record: usize) -> i64 {
-        self.room.charge(record)
-    }
-
     /// Bytes of log blocks that are free.
     #[must_use]
     pub fn room(&self) -> i64 {
@@ -216,11 +197,6 @@ impl Log {
     #[must_use]
     pub fn total(&self) -> Bytes {
         self.total
-    }
-
-    /// The first members of its files, as they are shared.
-    pub(crate) fn shared_files(&self) -> &[Arc<File>] {
-        self.batches.files()
     }
 
     /// The first members of its files.
@@ -323,11 +299,6 @@ impl Log {
         self.lgwr.has_gathered(durable, end).then_some(end)
     }
 
-    /// Rung when LGWR is to check whether it writes.
-    pub(crate) fn lgwr_bell(&self) -> &Bell {
-        self.lgwr.bell()
-    }
-
     /// Waits until records before `until` are durable, writing them if nobody does.
     ///
     /// # Errors
@@ -401,20 +372,6 @@ impl Log {
         EndsWith(self, who)
     }
 
-    /// Keeps the log from the last checkpoint's record on, until what is given back is dropped, or
-    /// [`Log::let_go`].
-    ///
-    /// # Errors
-    /// When another backup holds it.
-    pub(crate) fn hold(&self) -> Result<Held<'_>, EngineError> {
-        self.control.hold()
-    }
-
-    /// Holds nothing any more, because sessions need the room. False when nothing was held.
-    pub(crate) fn let_go(&self) -> bool {
-        self.control.let_go()
-    }
-
     fn switch_as_writer(&self, session: &Session) -> Result<(), EngineError> {
         let mut writer = locked(&self.writer);
         let left = writer.left();
@@ -471,11 +428,6 @@ impl Log {
         self.room.give(written.refund);
         self.buffer.release(written.place.end);
         Ok(Some(written.place.end))
-    }
-
-    /// Decides when checkpoints are due.
-    pub(crate) fn pace(&self) -> &Pace {
-        &self.pace
     }
 
     /// Bytes of log that a recovery would go through that began now.
@@ -600,11 +552,6 @@ impl Log {
     #[must_use]
     pub fn archiver_error(&self) -> Option<String> {
         self.archiving.failure()
-    }
-
-    /// The copies of filled log files.
-    pub(crate) fn archiving(&self) -> &Archiving {
-        &self.archiving
     }
 
     /// Counts a commit that had to become durable.

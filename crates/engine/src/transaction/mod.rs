@@ -375,7 +375,7 @@ impl<'i> Transactions<'i> {
         self.log.switch(session)?;
         // The file before is given back by a checkpoint that begins behind it. Its record is the first in the new file, which makes another one due.
         self.checkpoint(session)?;
-        if self.log.pace().is_due() {
+        if self.log.pace.is_due() {
             self.checkpoint(session)?;
         }
         self.checkpoints.await_copies(session)

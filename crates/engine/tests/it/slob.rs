@@ -4,7 +4,7 @@
 //! what they began with after whatever happens, and the counters are those of the updates that were acknowledged, or of these and the one that was
 //! under way.
 
-use crate::crash_cycle::{HOME, LogKind, Seeded, survivors};
+use plumb_crash::{HOME, LogKind, Seeded, survivors};
 use crate::support::within;
 use crate::transactions::number;
 use plumb_engine::instance::InitialSizes;

@@ -1,9 +1,9 @@
 //! What one failure must stop: nobody waits for what cannot end, nothing is acknowledged that was done by half, and what a device has dropped is not
 //! taken for durable later.
 
-use crate::crash_cycle::operation::{Operation, run};
-use crate::crash_cycle::world::read;
-use crate::crash_cycle::{Base, LogKind, Seeded};
+use plumb_crash::operation::{Operation, run};
+use plumb_crash::world::read;
+use plumb_crash::{Base, LogKind, Seeded};
 use crate::support::within;
 use crate::transactions::number;
 use plumb_engine::transaction::{Connection, Transaction, Transactions};

@@ -1,6 +1,6 @@
 //! Transactions of several sessions: what each sees, who waits for whom, and what ends with an error.
 
-use crate::crash_cycle::{Base, HOME, LogKind, Seeded};
+use plumb_crash::{Base, HOME, LogKind, Seeded};
 use crate::support::within;
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::redo::LogOptions;
@@ -529,7 +529,7 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
     };
     let disk: Arc<MemoryDisk> = disk.restart(plumb_io::sim::power::Survivors::None);
     let found =
-        crate::crash_cycle::world::read(&LogKind::Plain.open(&disk).expect("open")).expect("recovered");
+        plumb_crash::world::read(&LogKind::Plain.open(&disk).expect("open")).expect("recovered");
     assert_eq!(found.rows.len(), commits);
 }
 

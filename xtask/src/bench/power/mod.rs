@@ -21,8 +21,8 @@ mod place;
 mod process;
 mod tree;
 
-use super::crash::crash_cycle::kill::{Expected, SESSIONS};
-use super::crash::crash_cycle::{Seeded, survivors};
+use plumb_crash::kill::{Expected, SESSIONS};
+use plumb_crash::{Seeded, survivors};
 use super::stop::{Room, Stop};
 use clap::Args;
 use medium::{Entry, Medium, Syncs};

@@ -27,7 +27,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Sessions of a child.
 pub const SESSIONS: usize = 4;
 /// Some rows of a session are deleted again this number of transactions later.
 const LIFE: u64 = 40;
@@ -181,7 +180,7 @@ fn delete(transaction: &mut Transaction<'_, '_>, id: i64) -> Result<(), EngineEr
     rows.into_iter().try_for_each(|row| transaction.delete(TABLE, row))
 }
 
-/// What came of the cycles.
+/// Counts of cycles, and of the commits in them.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct KillTally {
     pub cycles: u64,

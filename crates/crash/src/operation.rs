@@ -1,4 +1,4 @@
-//! What sessions do between two crashes: statements, ends of transactions, definitions, loads.
+//! The work of sessions between two crashes: statements, ends of transactions, definitions, loads.
 
 use super::world::{Change, Changes, Content, World, number};
 use super::{Seeded, TABLE, large, schema, unique_index};
@@ -35,7 +35,6 @@ pub enum Operation {
     InsertLong,
     /// Makes a row so long, or one that is so long a short one.
     Resize,
-    /// One of them, drawn.
     Any,
 }
 
@@ -61,7 +60,7 @@ pub const OPERATIONS: [Operation; 17] = [
 ];
 
 impl Operation {
-    /// Whether it is the end of a transaction; all else is done or has changed nothing.
+    /// True for the end of a transaction; all else is done or has changed nothing.
     fn is_end(self) -> bool {
         matches!(self, Operation::Commit | Operation::RollBack)
     }
@@ -75,12 +74,12 @@ pub fn steps(count: u64) -> Vec<Operation> {
     vec![Operation::Any; count as usize]
 }
 
-/// What ended a run.
+/// A run of operations, and its end.
 #[derive(Debug)]
 pub struct Run {
-    /// What is committed for certain.
+    /// All that is committed for certain.
     pub acknowledged: World,
-    /// What the commit or the definition that was under way makes of it.
+    /// The same with the commit or the definition that was in flight.
     pub under_way: Option<Change>,
     /// Why it ended; `None` when it was to end.
     pub error: Option<EngineError>,
@@ -125,16 +124,23 @@ pub fn run(
     operations: Vec<Operation>,
     sessions: u64,
 ) -> Run {
-    run_noting(instance, random, before, operations, (sessions, |_| (), AfterError::End))
+    let course = Course { sessions, after_error: AfterError::End };
+    run_noting(instance, random, before, operations, course, |_| ())
 }
 
-/// What a run does when something has failed that has then changed nothing.
+/// The next step of a run when something has failed that has then changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterError {
-    /// It ends.
     End,
     /// It goes on, as a program may that tries the next row or table.
     GoOn,
+}
+
+/// Sessions of a run, and its next step after an error.
+#[derive(Debug, Clone, Copy)]
+pub struct Course {
+    pub sessions: u64,
+    pub after_error: AfterError,
 }
 
 /// The same; `note` is shown the world after each operation.
@@ -143,8 +149,10 @@ pub fn run_noting(
     random: &mut Seeded,
     before: World,
     operations: Vec<Operation>,
-    (sessions, mut note, after_error): (u64, impl FnMut(&World), AfterError),
+    course: Course,
+    mut note: impl FnMut(&World),
 ) -> Run {
+    let Course { sessions, after_error } = course;
     let session = instance.recorder.session(Role::User);
     let transactions = match Transactions::open(instance, &session) {
         Ok(transactions) => transactions,
@@ -172,7 +180,7 @@ pub fn run_noting(
     stage.run
 }
 
-/// What operations work on.
+/// The instance and the run that operations work on.
 struct Stage<'s, 'i> {
     transactions: &'s Transactions<'i>,
     session: &'s Session,
@@ -245,7 +253,7 @@ impl Stage<'_, '_> {
         }
     }
 
-    /// What is under way is done.
+    /// Counts the commit or definition in flight as done.
     fn acknowledge(&mut self) {
         let change = self.run.under_way.take().expect("said before");
         self.run.acknowledged.apply(change);
@@ -391,7 +399,8 @@ fn content(random: &mut Seeded) -> Content {
     (random.below(50) as i64, letter.to_string().repeat(length as usize), long)
 }
 
-/// A text that has blocks of 2K, and mostly those of 4K, full and goes on, no two places of which are alike: pieces of rows are not mixed up unseen.
+/// A text that has blocks of 2K, and mostly those of 4K, full and goes on, no two places of which
+/// are alike: pieces of rows are not mixed up unseen.
 fn long(random: &mut Seeded) -> String {
     let (length, mut words) = (1900 + random.below(8000) as usize, Seeded(random.next()));
     let mut text = String::with_capacity(length + 16);

@@ -1,9 +1,11 @@
-//! One cycle of the crash harness: sessions change a small table, the power goes at some request, the database is recovered and held
-//! against what must be in it. Shared by the tests of the engine and by `cargo xtask bench crash`.
+//! One cycle of the crash harness: sessions change a small table, the power goes at some request,
+//! the database is recovered and held against what must be in it. Shared by the tests of the engine
+//! and by `cargo xtask bench crash`.
 //!
-//! The oracle: after the recovery there is the [`World`] of all commits and definitions that were acknowledged, or that and the one that was
-//! under way when the power went, and nothing else; the indexes agree with their tables; and a second opening finds the same.
-//! As one thread steps the sessions, one seed is one order of requests.
+//! The oracle: after the recovery there is the [`World`] of all commits and definitions that were
+//! acknowledged, or that and the one that was under way when the power went, and nothing else; the
+//! indexes agree with their tables; and a second opening finds the same. As one thread steps the
+//! sessions, one seed is one order of requests.
 //!
 //! - `world`: what there must be, and how it is read.
 //! - `operation`: what a session does, and a run of it.
@@ -60,7 +62,7 @@ impl Seeded {
     }
 }
 
-/// What the log is made of.
+/// The composition of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
     Plain,
@@ -70,7 +72,8 @@ pub enum LogKind {
     Mirrored,
     /// Each file has two members, which lie outside of the home.
     Outside,
-    /// It has records of blocks of two sizes: the table and what is loaded are in blocks of 4K, the rest in blocks of 2K.
+    /// It has records of blocks of two sizes: the table and what is loaded are in blocks of 4K, the
+    /// rest in blocks of 2K.
     Sizes,
 }
 
@@ -105,7 +108,6 @@ impl LogKind {
 pub struct Base {
     disk: Arc<MemoryDisk>,
     log: LogKind,
-    /// What is in it.
     world: World,
 }
 
@@ -127,7 +129,6 @@ impl Base {
         base
     }
 
-    /// One of each kind.
     pub fn of_each_kind() -> Vec<Base> {
         LOG_KINDS.map(Base::new).into()
     }
@@ -151,7 +152,6 @@ impl Base {
         base
     }
 
-    /// What is in it.
     pub fn world(&self) -> World {
         self.world.clone()
     }
@@ -166,7 +166,6 @@ impl Base {
         self.log.open(disk)
     }
 
-    /// What is in it.
     pub fn read(&self, disk: &Arc<MemoryDisk>) -> Result<World, EngineError> {
         self.open(disk).and_then(|instance| read(&instance))
     }
@@ -198,7 +197,7 @@ pub fn unique_index(name: &str, columns: &[&str]) -> IndexDefinition {
     IndexDefinition { unique: true, ..index(name, columns) }
 }
 
-/// What a chain of cycles came to.
+/// Counts of a chain of cycles, and the hash of its requests.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tally {
     pub cycles: u64,
@@ -208,7 +207,8 @@ pub struct Tally {
     pub hash: u64,
 }
 
-/// Some cycles on one disk, each with a crash. Panics with the seed when the oracle finds something.
+/// Some cycles on one disk, each with a crash. Panics with the seed when the oracle finds
+/// something.
 pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
     let mut random = Seeded(seed);
     let mut disk = base.copy();
@@ -275,8 +275,8 @@ pub fn pair(base: &Base, first: Operation, second: Operation) -> u64 {
     every_request(base, 7, &operations, 1)
 }
 
-/// One run, crashed at every request in turn, with nothing, everything, each one change and all but each one surviving, each one torn, and some
-/// coins. Gives the number of crashes.
+/// One run, crashed at every request in turn, with nothing, everything, each one change and all but
+/// each one surviving, each one torn, and some coins. Gives the number of crashes.
 pub fn every_request(base: &Base, seed: u64, operations: &[Operation], sessions: u64) -> u64 {
     let mut crashes = 0;
     for at in 0.. {
