@@ -11,11 +11,11 @@
 
 use super::operation::{AfterError, Course, run_noting, steps};
 use super::world::{Content, World};
-use super::{Base, Run, Seeded, survivors};
+use super::{Base, Run, survivors};
 use plumb_engine::EngineError;
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
-use plumb_units::RowId;
+use plumb_units::{RowId, SplitMix};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ pub struct FaultTally {
 /// A run on a disk with a fault, and the oracle. Panics with the seed when it finds something.
 pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     let said = || format!("seed {seed} {fault:?}");
-    let mut random = Seeded(seed);
+    let mut random = SplitMix(seed);
     let disk = base.copy();
     let history = RefCell::new(vec![World::new()]);
     let note = |world: &World| {
@@ -130,7 +130,7 @@ fn is_log(path: &Path) -> bool {
 fn undisturbed(
     base: &Base,
     disk: &Arc<MemoryDisk>,
-    random: &mut Seeded,
+    random: &mut SplitMix,
     note: impl FnMut(&World),
 ) -> Result<Run, EngineError> {
     let instance = base.open(disk)?;
@@ -143,7 +143,7 @@ fn undisturbed(
 }
 
 /// The fault, at a place that a run comes to in most cases.
-fn plan(fault: Fault, random: &mut Seeded) -> Faults {
+fn plan(fault: Fault, random: &mut SplitMix) -> Faults {
     let nth = Some(1 + random.below(60));
     match fault {
         Fault::Read => Faults { fail_read: nth, ..Faults::default() },
@@ -158,7 +158,7 @@ fn plan(fault: Fault, random: &mut Seeded) -> Faults {
 }
 
 /// Turns a bit of a file. Gives the file.
-fn flip(disk: &MemoryDisk, random: &mut Seeded) -> PathBuf {
+fn flip(disk: &MemoryDisk, random: &mut SplitMix) -> PathBuf {
     let paths = disk.paths();
     let path = paths[random.below(paths.len() as u64) as usize].clone();
     let bits = 8 * disk.length(&path).max(1);

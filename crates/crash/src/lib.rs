@@ -26,7 +26,7 @@ use plumb_events::Role;
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
 use plumb_types::{Column, ColumnType, Schema};
-use plumb_units::{BlockSize, Bytes};
+use plumb_units::{BlockSize, Bytes, SplitMix};
 use std::path::Path;
 use std::sync::Arc;
 use world::{World, read};
@@ -44,23 +44,6 @@ const SETTINGS: [(&str, &str); 9] = [
     ("log_checkpoint_interval", "64K"),
     ("io_method", "null"),
 ];
-
-/// splitmix64 (Steele, Lea, Flood 2014).
-#[derive(Debug, Clone)]
-pub struct Seeded(pub u64);
-
-impl Seeded {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
 
 /// The composition of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +123,8 @@ impl Base {
         let rows = [Operation::Split, Operation::Commit, Operation::InsertLong, Operation::Commit];
         let others = [Operation::CreateTable, Operation::Load, Operation::FillTable];
         let operations = rows.into_iter().chain(others.repeat(12)).chain([Operation::CreateIndex]).collect();
-        let filled = run(&base.open(&base.disk).expect("open"), &mut Seeded(3), World::new(), operations, 1);
+        let filled =
+            run(&base.open(&base.disk).expect("open"), &mut SplitMix(3), World::new(), operations, 1);
         assert!(filled.error.is_none(), "{:?}", filled.error);
         let World { rows, others, loaded, indexes } = &filled.acknowledged;
         let sizes = [rows.len(), others.len(), loaded.len(), indexes.len()];
@@ -210,7 +194,7 @@ pub struct Tally {
 /// Some cycles on one disk, each with a crash. Panics with the seed when the oracle finds
 /// something.
 pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
-    let mut random = Seeded(seed);
+    let mut random = SplitMix(seed);
     let mut disk = base.copy();
     let mut world = base.world();
     for cycle in 0..length {
@@ -256,7 +240,7 @@ pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
     }
 }
 
-pub fn survivors(random: &mut Seeded, changes: usize) -> Survivors {
+pub fn survivors(random: &mut SplitMix, changes: usize) -> Survivors {
     let one = random.below(changes.max(1) as u64) as usize;
     match random.below(8) {
         0 => Survivors::None,
@@ -264,7 +248,7 @@ pub fn survivors(random: &mut Seeded, changes: usize) -> Survivors {
         2 => Survivors::AllBut(one),
         3 => Survivors::Only(one),
         4 => Survivors::AllTorn(one),
-        _ => Survivors::Random(random.next()),
+        _ => Survivors::Random(random.draw()),
     }
 }
 
@@ -282,7 +266,7 @@ pub fn every_request(base: &Base, seed: u64, operations: &[Operation], sessions:
     for at in 0.. {
         let disk = base.copy();
         disk.lose_power_at(Some(at));
-        let mut random = Seeded(seed);
+        let mut random = SplitMix(seed);
         let before = base.world();
         let run = match base.open(&disk) {
             Ok(instance) => run(&instance, &mut random, before, operations.to_vec(), sessions),

@@ -1,14 +1,14 @@
 //! The work of sessions between two crashes: statements, ends of transactions, definitions, loads.
 
 use super::world::{Change, Changes, Content, World, number};
-use super::{Seeded, TABLE, large, schema, unique_index};
+use super::{TABLE, large, schema, unique_index};
 use plumb_engine::drop::drop_named;
 use plumb_engine::table::load::{self, LoadTarget};
 use plumb_engine::transaction::{LockWait, Logging, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session};
 use plumb_types::{RowBatch, RowSource, Schema, SourceError, Value};
-use plumb_units::RowId;
+use plumb_units::{RowId, SplitMix};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -119,7 +119,7 @@ struct Actor<'c, 'a> {
 /// Does these operations in turn, each by one of so many sessions, on an open database.
 pub fn run(
     instance: &Instance,
-    random: &mut Seeded,
+    random: &mut SplitMix,
     before: World,
     operations: Vec<Operation>,
     sessions: u64,
@@ -146,7 +146,7 @@ pub struct Course {
 /// The same; `note` is shown the world after each operation.
 pub fn run_noting(
     instance: &Instance,
-    random: &mut Seeded,
+    random: &mut SplitMix,
     before: World,
     operations: Vec<Operation>,
     course: Course,
@@ -184,7 +184,7 @@ pub fn run_noting(
 struct Stage<'s, 'i> {
     transactions: &'s Transactions<'i>,
     session: &'s Session,
-    random: &'s mut Seeded,
+    random: &'s mut SplitMix,
     run: Run,
 }
 
@@ -275,7 +275,7 @@ impl Stage<'_, '_> {
     }
 
     fn insert_all(&mut self, actor: &mut Actor<'_, '_>, rows: Vec<Content>) -> Result<(), EngineError> {
-        let numbered = rows.into_iter().map(|content| ((self.random.next() >> 20) as i64, content));
+        let numbered = rows.into_iter().map(|content| ((self.random.draw() >> 20) as i64, content));
         let rows: Vec<(i64, Content)> = numbered.collect();
         let mut images = RowBatch::new();
         for (id, content) in &rows {
@@ -295,7 +295,7 @@ impl Stage<'_, '_> {
     fn update(
         &mut self,
         actor: &mut Actor<'_, '_>,
-        change: impl Fn(&Content, &mut Seeded) -> Content,
+        change: impl Fn(&Content, &mut SplitMix) -> Content,
     ) -> Result<(), EngineError> {
         let Some((id, row, before)) = self.pick(actor) else { return self.insert(actor, 1) };
         let new = change(&before, self.random);
@@ -376,7 +376,7 @@ impl Stage<'_, '_> {
         let mut transaction = connection.begin();
         let mut rows = BTreeSet::new();
         for _ in 0..1 + self.random.below(4) {
-            let (id, content) = ((self.random.next() >> 20) as i64, content(self.random));
+            let (id, content) = ((self.random.draw() >> 20) as i64, content(self.random));
             let [key, text, long] = values(&content);
             transaction.insert(table, &[number(id), key, text, long])?;
             rows.insert(id);
@@ -388,7 +388,7 @@ impl Stage<'_, '_> {
     }
 }
 
-fn content(random: &mut Seeded) -> Content {
+fn content(random: &mut SplitMix) -> Content {
     let length = match random.below(12) {
         0 => 200 + random.below(600),
         1..4 => 30 + random.below(100),
@@ -401,11 +401,11 @@ fn content(random: &mut Seeded) -> Content {
 
 /// A text that has blocks of 2K, and mostly those of 4K, full and goes on, no two places of which
 /// are alike: pieces of rows are not mixed up unseen.
-fn long(random: &mut Seeded) -> String {
-    let (length, mut words) = (1900 + random.below(8000) as usize, Seeded(random.next()));
+fn long(random: &mut SplitMix) -> String {
+    let (length, mut words) = (1900 + random.below(8000) as usize, SplitMix(random.draw()));
     let mut text = String::with_capacity(length + 16);
     while text.len() < length {
-        text.push_str(&format!("{:016x}", words.next()));
+        text.push_str(&format!("{:016x}", words.draw()));
     }
     text.truncate(length);
     text

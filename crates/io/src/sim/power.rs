@@ -20,6 +20,7 @@
 //! Limits: one mutex, and a copy of each written byte: for databases of some hundred kilobytes.
 
 use plumb_events::locked;
+use plumb_units::{SplitMix, mix};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -81,7 +82,7 @@ struct State {
     /// The request at which the power goes.
     fails_at: Option<u64>,
     /// For numbers that a kernel would draw at random.
-    drawn: u64,
+    drawn: SplitMix,
 }
 
 /// The medium and what is on its way there.
@@ -91,7 +92,7 @@ pub(super) struct Power(Mutex<State>);
 impl Power {
     /// An empty disk; `seed` gives the numbers that a kernel would draw at random.
     pub(super) fn new(seed: u64) -> Power {
-        Power(Mutex::new(State { drawn: seed, ..State::default() }))
+        Power(Mutex::new(State { drawn: SplitMix(seed), ..State::default() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,8 +118,7 @@ impl Power {
     pub(super) fn draw(&self) -> u128 {
         let mut state = self.state();
         let mut next = || {
-            state.drawn = state.drawn.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            u128::from(mix(state.drawn))
+            u128::from(state.drawn.draw())
         };
         next() << 64 | next()
     }
@@ -155,7 +155,7 @@ impl Power {
         }
         contents.iter_mut().for_each(|content| content.seen = Arc::clone(&content.durable));
         let state =
-            State { contents, durable_names: names.clone(), names, drawn: state.drawn, ..State::default() };
+            State { contents, durable_names: names.clone(), names, drawn: state.drawn.clone(), ..State::default() };
         Power(Mutex::new(state))
     }
 
@@ -278,7 +278,7 @@ impl Power {
             names: state.names.clone(),
             durable_names: state.durable_names.clone(),
             pending: state.pending.clone(),
-            drawn: state.drawn,
+            drawn: state.drawn.clone(),
             ..State::default()
         }))
     }
@@ -393,13 +393,6 @@ fn parent(path: &Path) -> PathBuf {
 
 fn path_hash(path: &Path) -> u64 {
     path.as_os_str().as_encoded_bytes().iter().fold(0, |hash, byte| mix(hash ^ u64::from(*byte)))
-}
-
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]
