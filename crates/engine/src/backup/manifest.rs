@@ -55,7 +55,7 @@ pub(super) fn missing(from: &Path) -> EngineError {
         None if from.is_dir() => format!("it has no {MANIFEST}, and so is no whole backup"),
         None => "there is no such directory".to_string(),
     };
-    refused(from, format!("{why}: name a directory that `plumb backup` has written"))
+    refused(from, format!("{why}: name a directory that a backup has written"))
 }
 
 pub(super) fn of(disk: &Disk, from: &Path) -> Result<Manifest, EngineError> {

@@ -610,7 +610,7 @@ fn what_cannot_be_done_with_such_a_table_says_so() {
         let schema = Schema::new(vec![Column::nullable("A", ColumnType::NUMBER)]).expect("a schema");
         check(
             transactions.create_table(session, "T_K", &schema, &[]).expect_err("taken"),
-            "index T_K exists already: choose another name, or remove it first with `plumb drop T_K`",
+            "index T_K exists already: choose another name, or remove it first",
         );
         check(
             plumb_engine::check::check_table(instance, "T").expect_err("not a loaded one"),

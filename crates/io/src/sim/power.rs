@@ -1,21 +1,22 @@
 //! A disk in memory that loses power.
 //!
 //! What it does: it keeps for each file what the process sees and what has reached the medium. A
-//! write, a truncation, a new name are seen at once and are durable with a sync: of the file, or
-//! of the directory. A write that is durable by itself (O_DSYNC) is so with the length that it
-//! needs, and with no other change of its file. When the power goes, any subset of the sectors
-//! that were not synced has reached the medium ([`Survivors`]); so blocks are torn, and writes
-//! between two syncs come in any order. From then on each call fails with EIO, and
+//! write, a truncation, a new name are seen at once and are durable with a sync: of the file, or of
+//! the directory. A write that is durable by itself (O_DSYNC) is so with the length that it needs,
+//! and with no other change of its file. When the power goes, any subset of the sectors that were
+//! not synced has reached the medium ([`Survivors`]); so blocks are torn, and writes between two
+//! syncs come in any order. From then on each call fails with EIO, and
 //! [`MemoryDisk::restart`](super::MemoryDisk::restart) gives the disk that a restarted machine
 //! finds.
 //!
-//! How: what is not synced is a list of changes in the order of their calls. A power loss walks over it and applies
-//! what survives, sector by sector. Every call is a request with a number, at which the power can be made to
-//! go, and enters a hash: two runs with equal hashes have asked for the same things in the same order.
+//! How: what is not synced is a list of changes in the order of their calls. A power loss walks
+//! over it and applies what survives, sector by sector. Every call is a request with a number, at
+//! which the power can be made to go, and enters a hash: two runs with equal hashes have asked for
+//! the same things in the same order.
 //!
-//! What is assumed, and so not tried: a sector of 512 bytes is written whole or not at all; what was synced stays; names of
-//! one directory become durable in the order in which they were made, as in a journal. What a faulty device does
-//! besides is in [`Faults`](super::Faults).
+//! What is assumed, and so not tried: a sector of 512 bytes is written whole or not at all; what
+//! was synced stays; names of one directory become durable in the order in which they were made, as
+//! in a journal. What a faulty device does besides is in [`Faults`](super::Faults).
 //!
 //! Limits: one mutex, and a copy of each written byte: for databases of some hundred kilobytes.
 
@@ -30,8 +31,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Bytes that are written whole or not at all.
 pub const SECTOR: usize = 512;
 
-/// Which changes that were not synced have reached the medium when the power goes. Changes are numbered from 0 in the order of
-/// their calls.
+/// Which changes that were not synced have reached the medium when the power goes. Changes are
+/// numbered from 0 in the order of their calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Survivors {
     /// Nothing.
@@ -64,7 +65,8 @@ enum Change {
     Names(Vec<(PathBuf, Option<usize>)>),
 }
 
-/// The bytes of a file; those that nobody has changed are shared with the disk that this one comes from.
+/// The bytes of a file; those that nobody has changed are shared with the disk that this one comes
+/// from.
 #[derive(Debug, Clone, Default)]
 struct Content {
     seen: Arc<Vec<u8>>,
