@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum CalibrateError {
     /// The file would not fit.
-    #[error("calibration under {} needs {needed} and {free} are free: {cure}, or choose another --path", path.display())]
+    #[error("calibration under {} needs {needed} and {free} are free: {cure}", path.display())]
     NotEnoughSpace {
         /// The directory.
         path: PathBuf,
@@ -22,7 +22,7 @@ pub enum CalibrateError {
         cure: String,
     },
     /// There is no device under the path.
-    #[error("{} is on {file_system}, which keeps files in memory: there is no storage to measure; choose a --path on a disk", path.display())]
+    #[error("{} is on {file_system}, which keeps files in memory: there is no storage to measure", path.display())]
     InMemory {
         /// The directory.
         path: PathBuf,
@@ -30,13 +30,13 @@ pub enum CalibrateError {
         file_system: String,
     },
     /// Nothing may be written there.
-    #[error("{} is mounted read-only, and calibration needs a file of its own there: choose another --path or remount it with mount -o remount,rw", path.display())]
+    #[error("{} is mounted read-only, and calibration needs a file of its own there: remount it with mount -o remount,rw", path.display())]
     ReadOnly {
         /// The directory.
         path: PathBuf,
     },
     /// The directory for the files could not be made.
-    #[error("cannot make a directory in {}: {source}{}", path.display(), plumb_io::cure(source, path, "give this user the right to write there or choose another --path"))]
+    #[error("cannot make a directory in {}: {source}{}", path.display(), plumb_io::cure(source, path, "give this user the right to write there"))]
     Directory {
         /// Where it should be.
         path: PathBuf,
@@ -54,7 +54,7 @@ pub enum CalibrateError {
         range: String,
     },
     /// A file is not open in the way asked for.
-    #[error("{} was opened with {asked}, but the kernel has it open with flags {found:o}; choose another --path", path.display())]
+    #[error("{} was opened with {asked}, but the kernel has it open with flags {found:o}", path.display())]
     OpenedOtherwise {
         /// The file.
         path: PathBuf,

@@ -31,7 +31,7 @@ use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Role, Session, now};
 use plumb_host::readings;
 use plumb_io::{Arena, Channel, DirectIo, IoBuffer, IoError, Request};
-use plumb_units::{BlockSize, Bytes, Nanos};
+use plumb_units::{BlockSize, Bytes, Nanos, SplitMix, median};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -89,7 +89,7 @@ pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Resu
         }
     }
     let medians: Vec<(f64, f64)> =
-        samples.iter_mut().map(|sample| (sample.bytes as f64, median(&mut sample.seconds))).collect();
+        samples.iter_mut().map(|sample| (sample.bytes as f64, median(&sample.seconds))).collect();
     let (start_seconds, bytes_per_second) = fit(&medians);
     Ok(ReadCost { start_seconds, bytes_per_second, block_read_seconds: medians[0].1 })
 }
@@ -247,7 +247,7 @@ struct Probe<'a> {
     files: Vec<(&'a DataFile, u64)>,
     channel: Channel,
     buffer: Option<IoBuffer>,
-    random: u64,
+    random: SplitMix,
 }
 
 impl<'a> Probe<'a> {
@@ -263,7 +263,7 @@ impl<'a> Probe<'a> {
         let (arena, mut buffers) = Arena::buffers(LARGER[LARGER.len() - 1], 1)?;
         let channel = instance.access.method.channel(&[&arena])?;
         let (buffer, block_size) = (buffers.pop(), tablespace.block_size);
-        Ok(Probe { session, block_size, files, channel, buffer, random: SEED })
+        Ok(Probe { session, block_size, files, channel, buffer, random: SplitMix(SEED) })
     }
 
     /// The longest file's length: a size is read where at least one file has it.
@@ -271,23 +271,11 @@ impl<'a> Probe<'a> {
         self.files.iter().map(|(_, length)| *length).max().unwrap_or(0)
     }
 
-    /// SplitMix64.
-    fn below(&mut self, limit: u64) -> u64 {
-        self.random = self.random.wrapping_add(SEED);
-        let mut word = self.random;
-        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (word ^ (word >> 31)) % limit
-    }
-
     /// Which sizes to read, by number: some blocks and one of each other size.
     fn shuffled_round(&mut self, sizes: usize) -> Vec<usize> {
         let mut round = vec![0; BLOCK_READS];
         round.extend(1..sizes);
-        for last in (1..round.len()).rev() {
-            let other = self.below(last as u64 + 1) as usize;
-            round.swap(last, other);
-        }
+        self.random.shuffle(&mut round);
         round
     }
 
@@ -295,10 +283,10 @@ impl<'a> Probe<'a> {
     fn request(&mut self, bytes: usize, buffer: IoBuffer) -> Request {
         let long_enough = |file: &&(&DataFile, u64)| file.1 >= bytes as u64;
         let count = self.files.iter().filter(long_enough).count() as u64;
-        let turn = self.below(count) as usize;
+        let turn = self.random.below(count) as usize;
         let (file, length) = *self.files.iter().filter(long_enough).nth(turn).expect("fewer than counted");
         let places = (length - bytes as u64) / self.block_size.bytes() as u64 + 1;
-        let offset = self.below(places) * self.block_size.bytes() as u64;
+        let offset = self.random.below(places) * self.block_size.bytes() as u64;
         Request {
             operation: plumb_io::Operation::Read,
             file: Arc::clone(&file.file),
@@ -322,13 +310,6 @@ impl<'a> Probe<'a> {
         self.buffer = Some(completion.buffer);
         Ok(elapsed.seconds())
     }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let upper = values[values.len() / 2];
-    let lower = values[(values.len() - 1) / 2];
-    (lower + upper) / 2.0
 }
 
 /// Start and rate of the line through (bytes, seconds) with the least squares

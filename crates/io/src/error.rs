@@ -151,8 +151,8 @@ fn hint(source: &io::Error, path: &Path) -> String {
         ),
         Some(libc::EDQUOT) => format!("; this user's share of the file system is used up (quota): {MORE_ROOM}"),
         Some(libc::EINVAL) => "; direct I/O needs offsets, lengths and buffers aligned to the device's block: try filesystemio_options=asynch".to_string(),
-        Some(libc::EOPNOTSUPP) => "; the kernel, the file system or the device cannot do it in this way: choose another method or --path".to_string(),
-        Some(libc::EACCES | libc::EPERM) => "; give this user the right to read and write there, or choose another --path".to_string(),
+        Some(libc::EOPNOTSUPP) => "; the kernel, the file system or the device cannot do it in this way: choose another method or directory".to_string(),
+        Some(libc::EACCES | libc::EPERM) => "; give this user the right to read and write there, or choose another directory".to_string(),
         Some(libc::EROFS) => "; the file system is mounted read-only: choose a place on another one".to_string(),
         Some(libc::ENOENT) => match explained(source, path) {
             known if known.is_empty() => "; it does not exist: check the spelling or create it first".to_string(),

@@ -1,5 +1,6 @@
 //! A command that failed: one line and an exit code.
 
+use crate::cure;
 use crate::outcome::Outcome;
 use plumb_engine::EngineError;
 use plumb_host::device::DeviceError;
@@ -76,7 +77,7 @@ impl From<StoredError> for Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
-        let said = error.to_string();
+        let said = format!("{error}{}", cure::of_engine(&error));
         let outcome = match error {
             EngineError::Setting { .. }
             | EngineError::NoSuchSetting { .. }
@@ -137,7 +138,7 @@ impl From<DeviceError> for Failure {
 
 impl From<CsvError> for Failure {
     fn from(error: CsvError) -> Failure {
-        Failure::run(error.to_string())
+        Failure::run(format!("{error}{}", cure::of_csv(&error)))
     }
 }
 

@@ -27,7 +27,8 @@ use crate::interval::Interval;
 use crate::proportion;
 use crate::randomisation::{BLOCKS_MIN, Tails};
 use crate::student;
-use crate::summary::{mean, median, variance};
+use crate::summary::{mean, variance};
+use plumb_units::median;
 
 /// From this multiple of the reference's median on a run is slow.
 pub const SLOW: f64 = 1.5;

@@ -26,7 +26,8 @@
 //! whether it is one step and no burst.
 
 use crate::random::Generator;
-use crate::summary::{doubled_ranks, median};
+use crate::summary::doubled_ranks;
+use plumb_units::median;
 
 /// Values on either side of a change: fewer say nothing about a level.
 pub const SEGMENT_MIN: usize = 4;

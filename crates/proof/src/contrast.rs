@@ -47,7 +47,8 @@ use crate::ProofError;
 use crate::effect::Observations;
 use crate::proportion;
 use crate::signed_rank;
-use crate::summary::{mean, median, variance};
+use crate::summary::{mean, variance};
+use plumb_units::median;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 

@@ -52,4 +52,4 @@ pub mod synthetic;
 pub mod verdict;
 
 pub use error::ProofError;
-pub use summary::median;
+pub use plumb_units::median;

@@ -29,7 +29,8 @@
 use crate::random::Generator;
 use crate::randomisation::BLOCKS_MIN;
 use crate::student;
-use crate::summary::{mean, median, normal_quantile, variance};
+use crate::summary::{mean, normal_quantile, variance};
+use plumb_units::median;
 use serde::Serialize;
 
 /// The spread of pairs that do not differ.

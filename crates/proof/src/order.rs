@@ -41,7 +41,8 @@
 use crate::effect::Observations;
 use crate::random::Generator;
 use crate::signed_rank;
-use crate::summary::{doubled_ranks, mean, median};
+use crate::summary::{doubled_ranks, mean};
+use plumb_units::median;
 use serde::Serialize;
 
 /// Orders drawn.

@@ -414,7 +414,7 @@ mod tests {
             let open = interval(&seen, 0.05, spending, &[0.0, 0.7]);
             assert!(open.contains(0.7) || crossing(&seen, 0.7, 0.05, spending).is_some(), "seed {seed}");
         }
-        let median = crate::summary::median(&widths);
+        let median = plumb_units::median(&widths);
         assert!(widths.len() > 150 && held * 100 >= widths.len() * 94, "{held} of {}", widths.len());
         assert!((1.05..1.2).contains(&median), "{median}");
     }

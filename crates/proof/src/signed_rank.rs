@@ -30,7 +30,8 @@
 //! is that of distributions without ties; equal differences make it err on the wide side.
 
 use crate::interval::Interval;
-use crate::summary::{doubled_ranks, median};
+use crate::summary::doubled_ranks;
+use plumb_units::median;
 
 /// Probabilities that fair coins put W at or beyond what was seen.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -14,18 +14,6 @@ pub(crate) fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
 
-/// Returns the median of a list, between its two middle values; 0 of nothing.
-#[must_use]
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        length if length % 2 == 1 => sorted[length / 2],
-        length => (sorted[length / 2 - 1] + sorted[length / 2]) / 2.0,
-    }
-}
-
 /// Twice the rank of each value, 2 for the smallest; equal values share the
 /// mean of their ranks, which doubling keeps an integer.
 pub(crate) fn doubled_ranks(values: &[f64]) -> Vec<usize> {
@@ -108,7 +96,6 @@ mod tests {
     #[test]
     fn ties_share_the_mean_rank() {
         assert_eq!(doubled_ranks(&[3.0, 1.0, 3.0, 2.0]), [7, 2, 7, 4]);
-        assert_eq!(median(&[4.0, 1.0, 3.0]), 3.0);
         assert_eq!(variance(&[1.0, 3.0]), 2.0);
     }
 }

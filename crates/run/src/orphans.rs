@@ -23,7 +23,7 @@
 
 use crate::loops;
 use plumb_engine::backup::{MANIFEST, is_left_over};
-use plumb_engine::redo::recovery;
+use plumb_engine::redo;
 use plumb_engine::storage::control::{Catalog, FILE_NAME as CATALOG};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_host::owner::{self, MARK};
@@ -322,7 +322,7 @@ fn is_ours(entry: &Path) -> bool {
         "log-allocated",
     ];
     let plain = fs::symlink_metadata(entry).is_ok_and(|found| found.is_file());
-    if plain && entry.parent().is_some_and(|home| recovery::files(home).any(|file| file == *entry)) {
+    if plain && entry.parent().is_some_and(|home| redo::files(home).any(|file| file == *entry)) {
         return true;
     }
     let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { return false };
@@ -352,7 +352,7 @@ fn is_our_directory(entry: &Path) -> bool {
     let is_manifest = |file: &Path| file.file_name().is_some_and(|name| name == MANIFEST);
     let is_kept = |file: &PathBuf| match () {
         () if named("mirror") => {
-            recovery::files(Path::new("")).any(|log| file.file_name() == log.file_name())
+            redo::files(Path::new("")).any(|log| file.file_name() == log.file_name())
         }
         () if named("backup") => is_ours(file) || is_manifest(file),
         () => is_log_copy(file),

@@ -9,22 +9,26 @@
 
 mod count;
 mod hex;
+mod median;
 mod nearest;
 mod parse;
 mod path;
 mod place;
 mod size;
+mod split_mix;
 mod takes_effect;
 mod time;
 mod visible;
 
 pub use count::{RowCount, range_text, total_of};
 pub use hex::hex;
+pub use median::median;
 pub use nearest::nearest;
 pub use parse::{ParseUnitError, parse_count, parse_duration, parse_size};
 pub use path::{path_of_text, path_text};
 pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};
 pub use size::{Bytes, Rate};
+pub use split_mix::{SplitMix, mix};
 pub use takes_effect::TakesEffect;
 pub use time::Nanos;
 pub use visible::{COLUMN_MOST, changes_direction, cut, visible, visible_lines};

@@ -1,5 +1,6 @@
 //! The rows of a generated table, in chunks that any thread can make from their number alone.
 
+use plumb_units::SplitMix;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use std::ops::Range;
@@ -42,11 +43,8 @@ impl Chunks {
     }
 }
 
-/// The finalizer of splitmix64: neighbours get unrelated values.
+/// The number of a value from SplitMix64: neighbours get unrelated ones.
 #[inline]
 pub(crate) fn mix(number: u64) -> u64 {
-    let mut hash = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    hash ^ (hash >> 31)
+    SplitMix::at(0, number.wrapping_add(1))
 }

@@ -20,6 +20,7 @@
 //! of the file can be made by itself.
 
 use plumb_types::RecordSource;
+use plumb_units::SplitMix;
 
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 100;
@@ -100,18 +101,14 @@ fn binary(record: &mut [u8; RECORD_BYTES], random: u128, number: u64) {
     record[96..].copy_from_slice(&[0xCC, 0xDD, 0xEE, 0xFF]);
 }
 
-/// The bytes behind the key come from a generator of their own that starts with the record's number (Steele, Lea, Flood:
-/// Fast splittable pseudorandom number generators, 2014).
+/// Fills the bytes behind the key from SplitMix64, at a place that follows from the number.
 fn incompressible(record: &mut [u8; RECORD_BYTES], random: u128, number: u64) {
-    const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
     let (key, rest) = record.split_at_mut(KEY_BYTES);
     key.copy_from_slice(&random.to_be_bytes()[..KEY_BYTES]);
     let words = rest.len().div_ceil(8) as u64;
     for (word, bytes) in (1..).zip(rest.chunks_mut(8)) {
-        let mut mixed = STEP.wrapping_mul(number.wrapping_mul(words).wrapping_add(word));
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bytes.copy_from_slice(&(mixed ^ mixed >> 31).to_le_bytes()[..bytes.len()]);
+        let word = SplitMix::at(0, number.wrapping_mul(words).wrapping_add(word));
+        bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::cache::BufferCaches;
 use crate::cache::caches::Writers;
 use crate::parallel::servers::{Operation, Sharing};
 use crate::read_cost::MergeReads;
-use crate::redo::recovery;
+use crate::redo::log_home;
 use crate::settings::{Setting, Settings};
 use crate::storage::control::{Catalog, FILE_NAME, RESERVE_NAME, SegmentExtent};
 use crate::storage::log_places::LogPlaces;
@@ -362,7 +362,7 @@ impl Instance {
                 let catalog = self.catalog();
                 (catalog.database, catalog.log_places.clone())
             };
-            let log_files = recovery::files_in(&self.home, database, places.clone());
+            let log_files = log_home::files_in(&self.home, database, places.clone());
             for path in [FILE_NAME, RESERVE_NAME, LOCK_FILE]
                 .map(|name| self.home.join(name))
                 .into_iter()
@@ -377,7 +377,7 @@ impl Instance {
                 .flat_map(|t| &t.files)
                 .filter_map(|f| f.file.path().parent())
                 .collect();
-            let of_log = recovery::directories_in(&self.home, &places);
+            let of_log = log_home::directories_in(&self.home, &places);
             directories.extend(of_log.iter().map(PathBuf::as_path).chain([self.home.as_path()]));
             for directory in directories {
                 // A directory that others use too is not empty and stays.

@@ -22,7 +22,7 @@ use super::{Instance, Opened};
 use crate::EngineError;
 use crate::access::{self, Access};
 use crate::redo::checkpoint::Checkpoint;
-use crate::redo::{Claim, recovery};
+use crate::redo::{Claim, log_home};
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, TablespaceEntry};
 use crate::storage::datafile::{DataFile, Meant};
@@ -147,7 +147,7 @@ fn require_log(
     catalog: &Catalog,
 ) -> Result<Lsn, EngineError> {
     let Some(log) = Checkpoint::find(disk, home, catalog.database) else { return Ok(Lsn(0)) };
-    recovery::require_newest(home, catalog, &log)?;
+    log_home::require_newest(home, catalog, &log)?;
     if mode == OpenMode::Write {
         // A copy that cannot go on with its log does not diverge by loads that need none.
         let claim = Claim { disk, home, canonical, database: catalog.database, epochs: log.epochs };

@@ -10,8 +10,8 @@
 //! Why not write all of them before the database is opened: an import is read from the log at the speed of the device, and writing as many bytes back
 //! takes as long again.
 
+use super::log_home::{LiveExtent, LogHome};
 use super::record::{BlockChange, Record, Start};
-use super::recovery::{LiveExtent, LogHome};
 use crate::EngineError;
 use crate::cache::{BufferCache, BufferCaches, CacheReader, ChangingBlock};
 use crate::storage::block;

@@ -92,13 +92,28 @@ impl LogPlaces {
         self.place(member).is_absolute()
     }
 
-    /// Where a member is; members and files are counted from 1.
-    pub(crate) fn path(&self, home: &Path, database: DatabaseId, (number, member): (u32, u32)) -> PathBuf {
+    /// Returns the path of a member.
+    pub(crate) fn path(&self, home: &Path, database: DatabaseId, of: MemberId) -> PathBuf {
+        let MemberId { number, member } = of;
         let name = match self.is_outside(member) {
             true => format!("redo{number:02}_{:08x}.log", database.0 >> 96),
             false => format!("redo{number:02}.log"),
         };
         self.directory(home, member).join(name)
+    }
+}
+
+/// A member of a log file; files and members are counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MemberId {
+    pub(crate) number: u32,
+    pub(crate) member: u32,
+}
+
+impl MemberId {
+    /// Returns the members of all log files, file by file.
+    pub(crate) fn all(files: u32, members: u32) -> impl Iterator<Item = MemberId> {
+        (1..=files).flat_map(move |number| (1..=members).map(move |member| MemberId { number, member }))
     }
 }
 

@@ -119,7 +119,7 @@ impl TableBlocks<'_> {
         for (row, place) in wanted {
             let image = heap::row_at(bytes, content, row.slot()).ok_or_else(|| {
                 let why =
-                    "the index names it, and its block has no such row; `plumb check` finds what is wrong";
+                    "the index names it, and its block has no such row; a check of the table finds what is wrong";
                 EngineError::bad_row(*row, why)
             })?;
             match chained_length(image) {

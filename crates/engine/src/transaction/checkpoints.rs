@@ -86,7 +86,7 @@ impl Checkpoints {
     pub(super) fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
         loop {
             self.failing(self.make_room_alone(session, &mut self.lock(session), bytes))?;
-            if self.log.room() < bytes && self.log.let_go() {
+            if self.log.room() < bytes && self.log.control.let_go() {
                 // The backup fails, and not the session.
                 continue;
             }
@@ -97,8 +97,7 @@ impl Checkpoints {
                 self.log.archive_next(session)?;
             } else {
                 self.log.check()?;
-                self.log.archiver_bell().ring();
-                self.log.wait_for_archiver(session);
+                self.log.archiving.await_copy(session);
             }
         }
     }
@@ -114,8 +113,7 @@ impl Checkpoints {
             if let Some(why) = self.log.archiver_error() {
                 return Err(EngineError::Archive { why });
             }
-            self.log.archiver_bell().ring();
-            self.log.wait_for_archiver(session);
+            self.log.archiving.await_copy(session);
         }
         Ok(())
     }
@@ -154,10 +152,10 @@ impl Checkpoints {
 
     /// Begins a checkpoint that is due, and completes those whose blocks are written.
     fn advance(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<(), EngineError> {
-        if self.log.pace().is_due() {
+        if self.log.pace.is_due() {
             self.begin(session, under_way)?;
         }
-        let behind = self.log.pace().write_behind();
+        let behind = self.log.pace.write_behind();
         if self.by_steps && !self.changed.are_written(behind) {
             self.changed.write_some(session, behind)?;
         }
@@ -172,7 +170,7 @@ impl Checkpoints {
             let mut record = RecordBytes::default();
             record.begin(RecordKind::Checkpoint, 0, Lsn(0), &open.list);
             let record = record.finish();
-            let has_room = self.log.take_room_for_checkpoint(record.len());
+            let has_room = self.log.room.take_for_checkpoint(record.len());
             has_room.then(|| (begin, open.next, open.list.len(), self.log.append(session, record)))
         });
         let Some((begin, next_transaction, listed, appended)) = begun else { return Ok(false) };
@@ -192,7 +190,7 @@ impl Checkpoints {
         // What the oldest transactions did is not needed any more when their ends are durable, undone ones' too.
         let low = self.active.low(last.at);
         self.log.make_durable(session, self.log.end())?;
-        self.log.note_checkpoint(session, (last.at, low), last.next_transaction)?;
+        self.log.note_checkpoint(session, last.at, low, last.next_transaction)?;
         under_way.drain(..written);
         Ok(())
     }
@@ -216,14 +214,14 @@ impl Checkpoints {
                 advanced.is_err() || under_way.is_empty()
             };
             let most = if is_idle { IDLE } else { LOOK_AGAIN };
-            session.wait_long(Event::DbwrIdle, || self.log.pace().bell().sleep(most));
+            session.wait_long(Event::DbwrIdle, || self.log.pace.bell().sleep(most));
         }
     }
 
     /// The life of LGWR, which a lone session's commits never need: it writes them itself.
     fn write_log(&self, session: &Session) {
         while !self.is_over() {
-            session.wait_long(Event::DbwrIdle, || self.log.lgwr_bell().sleep(IDLE));
+            session.wait_long(Event::DbwrIdle, || self.log.lgwr.bell().sleep(IDLE));
             self.log.write_as_lgwr(session);
         }
         self.log.ends_lgwr(session);
@@ -236,7 +234,7 @@ impl Checkpoints {
             let made = self.log.archive_next(session);
             if !matches!(made, Ok(true)) {
                 let most = if made.is_err() { TRY_AGAIN } else { IDLE };
-                session.wait_long(Event::DbwrIdle, || self.log.archiver_bell().sleep(most));
+                session.wait_long(Event::DbwrIdle, || self.log.archiving.bell().sleep(most));
             }
         }
     }
@@ -261,8 +259,9 @@ impl LogProcesses {
         (threads, priority): (&Quota, &str),
     ) -> Result<LogProcesses, EngineError> {
         let mut started = LogProcesses { checkpoints: Some(Arc::clone(checkpoints)), threads: Vec::new() };
-        let is_wanted =
-            |role: Role| !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archives());
+        let is_wanted = |role: Role| {
+            !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archiving.is_on())
+        };
         let roles = [Role::LogWriter, Role::CheckpointProcess, Role::Archiver];
         for role in roles.into_iter().filter(|role| is_wanted(*role)) {
             let (shared, recorder, priority) =
@@ -304,7 +303,7 @@ impl Drop for LogProcesses {
         let Some(checkpoints) = &self.checkpoints else { return };
         checkpoints.stopping.store(true, Relaxed);
         let log = &checkpoints.log;
-        [log.lgwr_bell(), log.pace().bell(), log.archiver_bell()].into_iter().for_each(Bell::ring);
+        [log.lgwr.bell(), log.pace.bell(), log.archiving.bell()].into_iter().for_each(Bell::ring);
         for thread in self.threads.drain(..) {
             // One that panicked has printed why.
             let _ = thread.join();

@@ -74,8 +74,8 @@ pub use connection::{Connection, LockWait, Row, Transaction};
 pub use direct::Logging;
 
 use crate::cache::WriteAhead;
-use crate::redo::recovery::{self, LiveExtent, LogHome, Recovered};
-use crate::redo::{Log, LogOptions, log_access};
+use crate::redo::recovery::Recovered;
+use crate::redo::{LiveExtent, Log, LogHome, LogOptions, log_access, log_home};
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{LiveIndex, LiveTable, listed, stored_name};
 use crate::storage::tablespace::Purpose;
@@ -183,7 +183,7 @@ impl<'i> Transactions<'i> {
             });
             (live.collect::<Vec<_>>(), catalog.database, Lsn(catalog.log_reaches), catalog.log_places.clone())
         };
-        let has_log = recovery::has_log(&instance.access.disk, instance.home(), reaches)?;
+        let has_log = log_home::has_log(&instance.access.disk, instance.home(), reaches)?;
         if !has_log {
             places = instance.name_log_places(session)?;
         }
@@ -375,7 +375,7 @@ impl<'i> Transactions<'i> {
         self.log.switch(session)?;
         // The file before is given back by a checkpoint that begins behind it. Its record is the first in the new file, which makes another one due.
         self.checkpoint(session)?;
-        if self.log.pace().is_due() {
+        if self.log.pace.is_due() {
             self.checkpoint(session)?;
         }
         self.checkpoints.await_copies(session)

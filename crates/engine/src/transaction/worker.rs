@@ -97,7 +97,7 @@ impl<'a> Worker<'a> {
         if let Some(admission) = self.log.admit(record, besides) {
             return Ok(admission);
         }
-        let needed = self.log.charge(record) + besides;
+        let needed = self.log.room.charge(record) + besides;
         let mut waited = Nanos(0);
         loop {
             self.store.make_room(self.session, needed)?;
@@ -126,7 +126,7 @@ impl<'a> Worker<'a> {
 
     /// What undoing a record with so many bytes of undo may take: it can need an image of its block.
     pub(super) fn promise(&self, tablespace: Purpose, undo: usize) -> i64 {
-        self.log.charge(undo + self.block_bytes_of(tablespace) + RECORD_BESIDE)
+        self.log.room.charge(undo + self.block_bytes_of(tablespace) + RECORD_BESIDE)
     }
 
     /// Logs a change that belongs to no transaction and is never undone.

@@ -1,25 +1,27 @@
 //! A disk in memory that loses power.
 //!
 //! What it does: it keeps for each file what the process sees and what has reached the medium. A
-//! write, a truncation, a new name are seen at once and are durable with a sync: of the file, or
-//! of the directory. A write that is durable by itself (O_DSYNC) is so with the length that it
-//! needs, and with no other change of its file. When the power goes, any subset of the sectors
-//! that were not synced has reached the medium ([`Survivors`]); so blocks are torn, and writes
-//! between two syncs come in any order. From then on each call fails with EIO, and
+//! write, a truncation, a new name are seen at once and are durable with a sync: of the file, or of
+//! the directory. A write that is durable by itself (O_DSYNC) is so with the length that it needs,
+//! and with no other change of its file. When the power goes, any subset of the sectors that were
+//! not synced has reached the medium ([`Survivors`]); so blocks are torn, and writes between two
+//! syncs come in any order. From then on each call fails with EIO, and
 //! [`MemoryDisk::restart`](super::MemoryDisk::restart) gives the disk that a restarted machine
 //! finds.
 //!
-//! How: what is not synced is a list of changes in the order of their calls. A power loss walks over it and applies
-//! what survives, sector by sector. Every call is a request with a number, at which the power can be made to
-//! go, and enters a hash: two runs with equal hashes have asked for the same things in the same order.
+//! How: what is not synced is a list of changes in the order of their calls. A power loss walks
+//! over it and applies what survives, sector by sector. Every call is a request with a number, at
+//! which the power can be made to go, and enters a hash: two runs with equal hashes have asked for
+//! the same things in the same order.
 //!
-//! What is assumed, and so not tried: a sector of 512 bytes is written whole or not at all; what was synced stays; names of
-//! one directory become durable in the order in which they were made, as in a journal. What a faulty device does
-//! besides is in [`Faults`](super::Faults).
+//! What is assumed, and so not tried: a sector of 512 bytes is written whole or not at all; what
+//! was synced stays; names of one directory become durable in the order in which they were made, as
+//! in a journal. What a faulty device does besides is in [`Faults`](super::Faults).
 //!
 //! Limits: one mutex, and a copy of each written byte: for databases of some hundred kilobytes.
 
 use plumb_events::locked;
+use plumb_units::{SplitMix, mix};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,8 +31,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Bytes that are written whole or not at all.
 pub const SECTOR: usize = 512;
 
-/// Which changes that were not synced have reached the medium when the power goes. Changes are numbered from 0 in the order of
-/// their calls.
+/// Which changes that were not synced have reached the medium when the power goes. Changes are
+/// numbered from 0 in the order of their calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Survivors {
     /// Nothing.
@@ -63,7 +65,8 @@ enum Change {
     Names(Vec<(PathBuf, Option<usize>)>),
 }
 
-/// The bytes of a file; those that nobody has changed are shared with the disk that this one comes from.
+/// The bytes of a file; those that nobody has changed are shared with the disk that this one comes
+/// from.
 #[derive(Debug, Clone, Default)]
 struct Content {
     seen: Arc<Vec<u8>>,
@@ -81,7 +84,7 @@ struct State {
     /// The request at which the power goes.
     fails_at: Option<u64>,
     /// For numbers that a kernel would draw at random.
-    drawn: u64,
+    drawn: SplitMix,
 }
 
 /// The medium and what is on its way there.
@@ -91,7 +94,7 @@ pub(super) struct Power(Mutex<State>);
 impl Power {
     /// An empty disk; `seed` gives the numbers that a kernel would draw at random.
     pub(super) fn new(seed: u64) -> Power {
-        Power(Mutex::new(State { drawn: seed, ..State::default() }))
+        Power(Mutex::new(State { drawn: SplitMix(seed), ..State::default() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,8 +120,7 @@ impl Power {
     pub(super) fn draw(&self) -> u128 {
         let mut state = self.state();
         let mut next = || {
-            state.drawn = state.drawn.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            u128::from(mix(state.drawn))
+            u128::from(state.drawn.draw())
         };
         next() << 64 | next()
     }
@@ -155,7 +157,7 @@ impl Power {
         }
         contents.iter_mut().for_each(|content| content.seen = Arc::clone(&content.durable));
         let state =
-            State { contents, durable_names: names.clone(), names, drawn: state.drawn, ..State::default() };
+            State { contents, durable_names: names.clone(), names, drawn: state.drawn.clone(), ..State::default() };
         Power(Mutex::new(state))
     }
 
@@ -278,7 +280,7 @@ impl Power {
             names: state.names.clone(),
             durable_names: state.durable_names.clone(),
             pending: state.pending.clone(),
-            drawn: state.drawn,
+            drawn: state.drawn.clone(),
             ..State::default()
         }))
     }
@@ -393,13 +395,6 @@ fn parent(path: &Path) -> PathBuf {
 
 fn path_hash(path: &Path) -> u64 {
     path.as_os_str().as_encoded_bytes().iter().fold(0, |hash, byte| mix(hash ^ u64::from(*byte)))
-}
-
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

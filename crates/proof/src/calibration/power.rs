@@ -132,7 +132,7 @@ pub(super) fn stopped(scale: Scale) -> Result<Vec<Stopped>, ProofError> {
             let hits = found.iter().filter(|(holds, _)| *holds).count();
             let share = Share { hits, studies: scale.studies };
             let widths: Vec<f64> = found.iter().filter_map(|(_, width)| *width).collect();
-            rows.push(Stopped { noise, percent, share, width: crate::summary::median(&widths) });
+            rows.push(Stopped { noise, percent, share, width: plumb_units::median(&widths) });
         }
     }
     Ok(rows)

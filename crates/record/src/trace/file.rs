@@ -29,7 +29,7 @@ const HEAD: usize = 8 + 4 + 8 + 32;
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be read.
-    #[error("{}: {source}; `plumb run --trace` keeps one in its bundle", path.display())]
+    #[error("{}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,

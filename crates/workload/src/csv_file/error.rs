@@ -29,8 +29,8 @@ pub enum CsvError {
     /// Something else behind whole gzip data.
     #[error(
         "{}: behind the whole gzip data stands something else, beginning {found:?}; if it is worth nothing, load what is \
-         before it: zcat {} | plumb load -",
-        path.display(), path.display()
+         before it",
+        path.display()
     )]
     BehindGzip { path: PathBuf, found: String },
     /// The header does not tell what stands between two fields.
