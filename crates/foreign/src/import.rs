@@ -47,7 +47,7 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
         line: report.line,
         kind: report.kind.clone(),
         facts: report.facts.clone(),
-        figures: figures(&report),
+        figures: (reader.derive)(&report).into_iter().chain(figures(&report)).collect(),
         tallies: ConsistencyTally::of(&report.checks),
         checks: failed.take(CHECKS_MOST).cloned().collect(),
         sections: report.sheets.iter().map(section).collect(),

@@ -4,6 +4,7 @@
 //! source   bytes of a file that is hostile ──> text with numbered lines
 //! reader   which lines begin which kind of report; a file may have several
 //! figure   a printed text ──> value and the interval of values that print so, or a kind of absence
+//! ruled, html   tables of a text under rulers, and of a page
 //! sheet    tables whose columns have keys and units, by tables of data (`Section`)
 //! report   facts of the head, sheets, lines that were not understood
 //! check    the report's own arithmetic: intervals that must meet
@@ -18,11 +19,14 @@
 //!
 //! Nothing of a report is executed, no file is written, and nothing here knows the engine.
 
+pub mod awr;
 pub mod check;
 pub mod figure;
+pub mod html;
 pub mod import;
 pub mod reader;
 pub mod report;
+pub mod ruled;
 pub mod sheet;
 pub mod source;
 
@@ -32,4 +36,4 @@ pub use report::Report;
 pub use source::{ForeignError, Source};
 
 /// The readers in the order in which they are asked.
-pub const READERS: &[Reader] = &[];
+pub const READERS: &[Reader] = &awr::READERS;

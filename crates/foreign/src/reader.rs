@@ -13,7 +13,7 @@
 
 use crate::report::Report;
 use crate::source::{ForeignError, Part, Source};
-use plumb_record::{Consistency, Record};
+use plumb_record::{Consistency, ImportedFigure, Record};
 
 /// Cells of all tables of a file at most.
 pub const CELLS_MOST: usize = 4_000_000;
@@ -29,6 +29,8 @@ pub struct Reader {
     pub read: fn(&Part<'_>) -> Report,
     /// Checks the report by its own arithmetic.
     pub check: fn(&Report) -> Vec<Consistency>,
+    /// Returns the figures that follow from printed ones and that a reader asks for first.
+    pub derive: fn(&Report) -> Vec<ImportedFigure>,
     /// Fills in what a record has besides its head.
     pub fill: fn(&Report, &mut Record),
 }
@@ -42,6 +44,8 @@ pub enum Begins {
     Page(fn(&str) -> bool),
     /// By a line within a file that no other reader has a report of: a table without a head.
     Fragment(fn(&str) -> bool),
+    /// As [`Begins::Fragment`], by all lines at once: those that begin a report, counted from 0.
+    Fragments(fn(&Part<'_>) -> Vec<usize>),
 }
 
 /// Bytes of a page that its reader is chosen by.
@@ -97,7 +101,7 @@ fn texts<'r>(whole: &Part<'_>, readers: &'r [Reader], fragments: bool) -> Vec<Be
         readers.iter().find(|reader| match reader.begins {
             Begins::Line(begins) => !fragments && begins(line),
             Begins::Fragment(begins) => fragments && begins(line),
-            Begins::Page(_) => false,
+            Begins::Page(_) | Begins::Fragments(_) => false,
         })
     };
     let mut found: Vec<(usize, &Reader)> = Vec::new();
@@ -113,6 +117,12 @@ fn texts<'r>(whole: &Part<'_>, readers: &'r [Reader], fragments: bool) -> Vec<Be
             None => {}
         }
     }
+    for reader in readers.iter().filter(|_| fragments) {
+        if let Begins::Fragments(begins) = reader.begins {
+            found.extend(begins(whole).into_iter().map(|line| (line, reader)));
+        }
+    }
+    found.sort_by_key(|(line, _)| *line);
     found.into_iter().map(|(line, reader)| (line, Some(reader))).collect()
 }
 
@@ -128,7 +138,7 @@ fn pages<'r>(whole: &Part<'_>, readers: &'r [Reader]) -> Vec<Begin<'r>> {
         let head = head(&lower[*at..end]);
         let reader = readers.iter().find(|reader| match reader.begins {
             Begins::Page(begins) => begins(head),
-            Begins::Line(_) | Begins::Fragment(_) => false,
+            _ => false,
         });
         let line = whole.line_of(*at) - whole.first_line();
         (line as usize, reader)
@@ -168,7 +178,7 @@ mod tests {
     }
 
     const fn reader(kind: &'static str, begins: Begins) -> Reader {
-        Reader { kind, begins, read, check: |_| Vec::new(), fill: |_, _| {} }
+        Reader { kind, begins, read, check: |_| Vec::new(), derive: |_| Vec::new(), fill: |_, _| {} }
     }
 
     fn found(text: &str) -> Vec<(String, u32, String, usize)> {

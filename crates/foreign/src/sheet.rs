@@ -15,6 +15,8 @@ pub struct Section {
     pub key: &'static str,
     /// Its headings in all versions, each as the start of the printed one.
     pub headings: &'static [&'static str],
+    /// The first columns that it is known by where there is no heading; empty if it always has one.
+    pub first: &'static [&'static str],
     /// Its columns in their order. A heading that occurs twice takes the next row that has it.
     pub columns: &'static [Known],
 }
@@ -108,6 +110,13 @@ impl Section {
     pub fn is_headed(&self, heading: &str) -> bool {
         let heading = plain(heading);
         self.headings.iter().any(|own| heading.starts_with(&plain(own)))
+    }
+
+    /// True if a table without a heading has this section's first columns.
+    #[must_use]
+    pub fn begins(&self, names: &[String]) -> bool {
+        let names = names.iter().map(|name| plain(name)).filter(|name| !name.is_empty());
+        !self.first.is_empty() && self.first.iter().map(|own| plain(own)).eq(names.take(self.first.len()))
     }
 }
 
@@ -243,6 +252,7 @@ mod tests {
     static SECTION: Section = Section {
         key: "functions",
         headings: &["IOStat by Function summary"],
+        first: &[],
         columns: &[
             Known { key: "function", unit: Unit::TEXT, headings: &["Function Name"] },
             Known { key: "reads", unit: Unit::PER_S, headings: &["Reqs per sec"] },
