@@ -509,10 +509,7 @@ mod tests {
             refused("sort_area", "1M"),
             "--set: there is no setting sort_area (did you mean sort_area_size?)"
         );
-        assert_eq!(
-            refused("foo", "1"),
-            "--set: there is no setting foo"
-        );
+        assert_eq!(refused("foo", "1"), "--set: there is no setting foo");
         assert_eq!(
             refused("sort_area_sise", "1M"),
             "--set: there is no setting sort_area_sise (did you mean sort_area_size?)"

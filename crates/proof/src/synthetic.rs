@@ -212,9 +212,9 @@ impl Study<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_units::median;
     use crate::design::Order;
     use crate::summary::{mean, variance};
+    use plumb_units::median;
 
     #[test]
     fn each_model_is_what_it_says() {

@@ -53,8 +53,7 @@ impl Source {
     /// crate `crash`, the harness that tests and benches go through.
     fn is_test(&self) -> bool {
         let mut parts = self.path.iter().filter_map(|part| part.to_str());
-        self.crate_name() == "crash"
-            || parts.any(|part| matches!(part, "tests" | "tests.rs" | "fixture.rs"))
+        self.crate_name() == "crash" || parts.any(|part| matches!(part, "tests" | "tests.rs" | "fixture.rs"))
     }
 }
 

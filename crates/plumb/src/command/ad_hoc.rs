@@ -2,12 +2,11 @@
 //!
 //! Each value keeps the option that it comes from, so that a refusal names what was typed.
 
-use super::study::with_options;
 use crate::arguments::AroundCommand;
 use crate::failure::Failure;
 use crate::targets::KINDS;
 use plumb_study::StudyError;
-use plumb_study::definition::{Draft, Stated, Study};
+use plumb_study::definition::{Draft, DraftValue, Study};
 use plumb_units::cut;
 
 /// Every arm once a block, unless `--blocks` says otherwise.
@@ -43,16 +42,16 @@ pub fn study(command: &str, factors: &[String], around: &AroundCommand) -> Resul
     ] {
         draft.set(origin, key, value);
     }
-    draft.set("--blocks", "blocks", Stated::Number(BLOCKS));
+    draft.set("--blocks", "blocks", DraftValue::Number(BLOCKS));
     draft.set("--measure", "statistic", measured);
     if around.same {
         draft.set("--same", "expects", "same");
     }
     draft.set_in(origin, SECTION, "run", run);
-    draft.set_in(origin, SECTION, "shell", Stated::Flag(around.shell));
+    draft.set_in(origin, SECTION, "shell", DraftValue::Flag(around.shell));
     if !exit_codes.is_empty() {
-        let codes = exit_codes.iter().map(|code| Stated::Number(code)).collect();
-        draft.set_in("--exit-codes", SECTION, "exit_codes", Stated::List(codes));
+        let codes = exit_codes.iter().map(|code| DraftValue::Number(code)).collect();
+        draft.set_in("--exit-codes", SECTION, "exit_codes", DraftValue::List(codes));
     }
     let others = [
         ("setup", &around.setup),
@@ -71,8 +70,17 @@ pub fn study(command: &str, factors: &[String], around: &AroundCommand) -> Resul
     draft.check(KINDS).map_err(|error| with_options(Failure::from(StudyError::from(error))))
 }
 
+/// Returns a refusal whose cure names the option in place of the line of a file.
+pub(super) fn with_options(refusal: Failure) -> Failure {
+    let cures =
+        [("say expects = \"same\" at the top", "give --same"), ("say expects = \"same\"", "give --same")];
+    let message =
+        cures.into_iter().fold(refusal.message, |text, (of_file, option)| text.replace(of_file, option));
+    Failure { message, ..refusal }
+}
+
 /// The values of a receipt: `WORD=VALUE:KIND:WHAT`.
-fn receipt(text: &str) -> Result<Vec<(&'static str, Stated<'_>)>, Failure> {
+fn receipt(text: &str) -> Result<Vec<(&'static str, DraftValue<'_>)>, Failure> {
     let refused = |what: &str| {
         Failure::usage(format!(
             "--receipt {text}: expected {what}, as in sync=off:output:^off$, io=uring:ring-requests:1 or \
@@ -83,7 +91,7 @@ fn receipt(text: &str) -> Result<Vec<(&'static str, Stated<'_>)>, Failure> {
     let (when, rest) = text.split_once(':').ok_or_else(form)?;
     let (word, value) = when.split_once('=').ok_or_else(form)?;
     let (kind, what) = rest.split_once(':').ok_or_else(form)?;
-    let mut row = vec![("kind", Stated::from(kind))];
+    let mut row = vec![("kind", DraftValue::from(kind))];
     match kind {
         "output" => row.push(("regex", format!("(?m){what}").as_str().into())),
         "opened" | "library" | "executable" => row.push(("path", what.into())),
@@ -93,11 +101,11 @@ fn receipt(text: &str) -> Result<Vec<(&'static str, Stated<'_>)>, Failure> {
         }
         // The reader of the study says which other kinds there are.
         _ => {
-            let number = what.parse::<f64>().ok().map(|_| Stated::Number(what));
+            let number = what.parse::<f64>().ok().map(|_| DraftValue::Number(what));
             row.push(("at_least", number.ok_or_else(|| refused("the least number that must be seen"))?));
         }
     }
-    row.push(("when", Stated::Table(vec![(word.to_string(), value.into())])));
+    row.push(("when", DraftValue::Table(vec![(word.to_string(), value.into())])));
     Ok(row)
 }
 
@@ -119,8 +127,8 @@ fn measured<'a>(draft: &mut Draft<'_>, around: &'a AroundCommand) -> Result<&'a 
         ("unit", Some(unit)),
         ("take", around.take.as_deref()),
     ];
-    let row = stated.into_iter().filter_map(|(key, value)| Some((key.to_string(), Stated::from(value?))));
-    draft.set_in("--measure", "measure", name, Stated::Table(row.collect()));
+    let row = stated.into_iter().filter_map(|(key, value)| Some((key.to_string(), DraftValue::from(value?))));
+    draft.set_in("--measure", "measure", name, DraftValue::Table(row.collect()));
     Ok(name)
 }
 
@@ -205,10 +213,10 @@ impl Factor {
     /// States the factor, and a claim for each level against the first.
     fn state(&self, draft: &mut Draft<'_>, same: bool) {
         let level = |(label, value): &(String, String)| {
-            let set = Stated::Table(vec![(self.name.clone(), value.as_str().into())]);
-            Stated::Table(vec![("label".to_string(), label.as_str().into()), ("set".to_string(), set)])
+            let set = DraftValue::Table(vec![(self.name.clone(), value.as_str().into())]);
+            DraftValue::Table(vec![("label".to_string(), label.as_str().into()), ("set".to_string(), set)])
         };
-        let levels = Stated::List(self.levels.iter().map(level).collect());
+        let levels = DraftValue::List(self.levels.iter().map(level).collect());
         draft.push(&self.origin, "factor", [("name", self.name.as_str().into()), ("levels", levels)]);
         let Some(((reference, _), others)) = self.levels.split_first() else { return };
         for (number, (label, _)) in (2..).zip(others) {
@@ -223,7 +231,7 @@ impl Factor {
                 ("to", label),
                 ("expect", expect),
             ];
-            draft.push(&self.origin, "claim", row.map(|(key, value)| (key, Stated::from(value))));
+            draft.push(&self.origin, "claim", row.map(|(key, value)| (key, DraftValue::from(value))));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Studies of a workload that are stated on the command line: `plumb study slob --factor SETTING=A,B`.
 
-use super::study::with_options;
+use super::ad_hoc::with_options;
 use super::{ad_hoc, places};
 use crate::arguments::Study;
 use crate::failure::Failure;

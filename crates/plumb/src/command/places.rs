@@ -8,7 +8,7 @@ use super::file_systems;
 use crate::failure::Failure;
 use plumb_io::named_directory;
 use plumb_run::loops;
-use plumb_study::definition::{Draft, Stated};
+use plumb_study::definition::{Draft, DraftValue};
 use plumb_units::path_text;
 use std::path::{Path, PathBuf};
 
@@ -89,11 +89,11 @@ fn plain(path: &Path) -> Result<PathBuf, Failure> {
 fn add_factor(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
     let places =
         paths.iter().map(|path| Ok(path_text(&plain(path)?))).collect::<Result<Vec<_>, Failure>>()?;
-    let levels = places.iter().map(|place| Stated::from(place.as_str())).collect();
+    let levels = places.iter().map(|place| DraftValue::from(place.as_str())).collect();
     draft.push(
         OPTION,
         "factor",
-        [("name", "place".into()), ("setting", "path".into()), ("levels", Stated::List(levels))],
+        [("name", "place".into()), ("setting", "path".into()), ("levels", DraftValue::List(levels))],
     );
     for (number, (path, place)) in (1..).zip(paths.iter().zip(&places)).skip(1) {
         let text = format!("{} is as good as {}, within 10%.", path_text(path), path_text(&paths[0]));
@@ -105,7 +105,7 @@ fn add_factor(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
             ("to", place),
             ("expect", AS_GOOD),
         ]
-        .map(|(key, value)| (key, Stated::from(value)));
+        .map(|(key, value)| (key, DraftValue::from(value)));
         draft.push(OPTION, "claim", row);
     }
     Ok(())

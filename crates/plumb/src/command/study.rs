@@ -92,7 +92,7 @@ pub(super) fn one(
     let ended = to_its_end(&mut bundle, &mut *target, (budget, &file_systems), (interrupt, &progress));
     let ended = match arguments.factor.is_empty() {
         true => ended,
-        false => ended.map_err(with_options),
+        false => ended.map_err(ad_hoc::with_options),
     };
     drop(target);
     drop(watch);
@@ -170,15 +170,6 @@ fn sized(
     let left = sought.budget.map(|budget| budget.saturating_sub(pilot.spent));
     plan.require_room(left)?;
     Ok((plan, left))
-}
-
-/// A refusal with the option that says what its cure says of a file.
-pub(super) fn with_options(refusal: Failure) -> Failure {
-    let cures =
-        [("say expects = \"same\" at the top", "give --same"), ("say expects = \"same\"", "give --same")];
-    let message =
-        cures.into_iter().fold(refusal.message, |text, (of_file, option)| text.replace(of_file, option));
-    Failure { message, ..refusal }
 }
 
 /// The bundle to go on with.

@@ -6,24 +6,33 @@
 //! Spans carry the places. A span within the text is one of its bytes; a span behind the text is an
 //! option, by its number.
 
-use super::Study;
-use super::file::{Age, StudyFileError, read};
-use crate::vocabulary::{Kinds, Refusal};
+use crate::vocabulary::Refusal;
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
+/// A fault of a study file: its place, and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StudyFileError(String);
+
+impl StudyFileError {
+    pub(super) fn new(text: String) -> StudyFileError {
+        StudyFileError(text)
+    }
+}
+
 /// A study that is not checked yet.
 #[derive(Debug)]
 pub struct Draft<'t> {
-    whole: DeTable<'t>,
-    places: Places<'t>,
+    pub(super) whole: DeTable<'t>,
+    pub(super) places: Places<'t>,
 }
 
 /// A value that an option states.
 #[derive(Debug, Clone)]
-pub enum Stated<'t> {
+pub enum DraftValue<'t> {
     /// A text, or a number that may be written as one.
     Text(String),
     /// A truth value.
@@ -31,14 +40,14 @@ pub enum Stated<'t> {
     /// The text of a number.
     Number(&'t str),
     /// A list of values.
-    List(Vec<Stated<'t>>),
+    List(Vec<DraftValue<'t>>),
     /// A table of values.
-    Table(Vec<(String, Stated<'t>)>),
+    Table(Vec<(String, DraftValue<'t>)>),
 }
 
-impl From<&str> for Stated<'_> {
+impl From<&str> for DraftValue<'_> {
     fn from(text: &str) -> Self {
-        Stated::Text(text.to_string())
+        DraftValue::Text(text.to_string())
     }
 }
 
@@ -108,14 +117,14 @@ impl<'t> Draft<'t> {
     }
 
     /// Sets a value at the top.
-    pub fn set(&mut self, origin: &str, key: &str, value: impl Into<Stated<'t>>) {
+    pub fn set(&mut self, origin: &str, key: &str, value: impl Into<DraftValue<'t>>) {
         let span = self.places.option(origin);
         let value = spanned(&span, value.into());
         self.whole.insert(Spanned::new(span, Cow::Owned(key.to_string())), value);
     }
 
     /// Sets a value in a table at the top, which is made for the first.
-    pub fn set_in(&mut self, origin: &str, table: &str, key: &str, value: impl Into<Stated<'t>>) {
+    pub fn set_in(&mut self, origin: &str, table: &str, key: &str, value: impl Into<DraftValue<'t>>) {
         let span = self.places.option(origin);
         let value = spanned(&span, value.into());
         let key = Spanned::new(span.clone(), Cow::Owned(key.to_string()));
@@ -133,11 +142,11 @@ impl<'t> Draft<'t> {
         &mut self,
         origin: &str,
         list: &str,
-        row: impl IntoIterator<Item = (&'k str, Stated<'t>)>,
+        row: impl IntoIterator<Item = (&'k str, DraftValue<'t>)>,
     ) {
         let span = self.places.option(origin);
         let row = row.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
-        let row = spanned(&span, Stated::Table(row));
+        let row = spanned(&span, DraftValue::Table(row));
         if let Some(DeValue::Array(known)) = self.whole.get_mut(list).map(Spanned::get_mut) {
             known.push(row);
             return;
@@ -167,23 +176,6 @@ impl<'t> Draft<'t> {
     pub fn replace(&mut self, text: &str, with: &str) {
         self.whole.iter_mut().for_each(|(_, value)| replace(value.get_mut(), text, with));
     }
-
-    /// Checks the draft.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place.
-    pub fn check(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
-        read(self.whole, &self.places, kinds, Age::New)
-    }
-
-    /// Checks a draft of a study that a bundle has kept: what is refused in a new study has been
-    /// carried out there, and its figures can be read.
-    ///
-    /// # Errors
-    /// As [`Draft::check`].
-    pub(super) fn check_kept(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
-        read(self.whole, &self.places, kinds, Age::Kept)
-    }
 }
 
 fn replace(value: &mut DeValue<'_>, text: &str, with: &str) {
@@ -198,16 +190,18 @@ fn replace(value: &mut DeValue<'_>, text: &str, with: &str) {
 }
 
 /// Returns a value, all of it from one place.
-fn spanned<'t>(span: &Range<usize>, value: Stated<'t>) -> Spanned<DeValue<'t>> {
+fn spanned<'t>(span: &Range<usize>, value: DraftValue<'t>) -> Spanned<DeValue<'t>> {
     let made = match value {
-        Stated::Text(text) => DeValue::String(Cow::Owned(text)),
-        Stated::Flag(flag) => DeValue::Boolean(flag),
+        DraftValue::Text(text) => DeValue::String(Cow::Owned(text)),
+        DraftValue::Flag(flag) => DeValue::Boolean(flag),
         // The library makes numbers from text alone. What is no number is refused by its reader.
-        Stated::Number(text) => {
+        DraftValue::Number(text) => {
             DeValue::parse(text).map_or_else(|_| DeValue::String(Cow::Borrowed(text)), Spanned::into_inner)
         }
-        Stated::List(list) => DeValue::Array(list.into_iter().map(|value| spanned(span, value)).collect()),
-        Stated::Table(table) => {
+        DraftValue::List(list) => {
+            DeValue::Array(list.into_iter().map(|value| spanned(span, value)).collect())
+        }
+        DraftValue::Table(table) => {
             let key = |key: String| Spanned::new(span.clone(), Cow::Owned(key));
             let table = table.into_iter().map(|(name, value)| (key(name), spanned(span, value)));
             DeValue::Table(table.collect())

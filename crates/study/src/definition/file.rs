@@ -6,7 +6,7 @@
 //!
 //! `docs/studies.md` shows the form.
 
-use super::draft::{Draft, Places};
+use super::draft::{Draft, Places, StudyFileError};
 use super::published::{Published, PublishedRow, minutes};
 use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
 use crate::vocabulary::{Assignment, Kinds, Measure, TargetKind, Vocabulary};
@@ -19,17 +19,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
-
-/// What is wrong with a study file: the place, and a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct StudyFileError(String);
-
-impl StudyFileError {
-    pub(super) fn new(text: String) -> StudyFileError {
-        StudyFileError(text)
-    }
-}
 
 /// A value of a setting: text, a number or a truth value.
 #[derive(Debug, Clone, Deserialize)]
@@ -186,15 +175,34 @@ pub fn parse_kept(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyF
     Draft::of_text(file, text)?.check_kept(kinds)
 }
 
+impl Draft<'_> {
+    /// Checks the draft.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn check(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
+        read(self.whole, &self.places, kinds, Age::New)
+    }
+
+    /// Checks a draft of a study that a bundle has kept: what is refused in a new study has been
+    /// carried out there, and its figures can be read.
+    ///
+    /// # Errors
+    /// As [`Draft::check`].
+    fn check_kept(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
+        read(self.whole, &self.places, kinds, Age::Kept)
+    }
+}
+
 /// Tells a study that is about to begin from one that has been kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Age {
+enum Age {
     New,
     Kept,
 }
 
 /// Checks the table of a draft.
-pub(super) fn read(
+fn read(
     mut whole: DeTable<'_>,
     places: &Places<'_>,
     kinds: &Kinds,
@@ -399,7 +407,7 @@ impl Reader<'_> {
         let origin = self.places.origin(&value.span());
         let text = value.get_ref().text();
         let found = self.vocabulary.setting(name.get_ref(), &text, &origin);
-        let (facts, value) = found.map_err(StudyFileError)?;
+        let (facts, value) = found.map_err(StudyFileError::new)?;
         Ok(Assignment { name: facts.name, value })
     }
 

@@ -4,8 +4,8 @@
 //! option that a value comes from in place of a line.
 
 use super::Study;
-use super::draft::{Draft, Stated};
-use super::file::{ALPHA, BLOCKS_MAX, StudyFileError};
+use super::draft::{Draft, DraftValue, StudyFileError};
+use super::file::{ALPHA, BLOCKS_MAX};
 use crate::vocabulary::{TargetKind, Vocabulary};
 use plumb_proof::randomisation::blocks_needed;
 use plumb_workload::Work;
@@ -74,7 +74,7 @@ pub fn inline(asked: &Inline, kind: &'static dyn TargetKind) -> Result<Study, St
     draft.set(&own, "title", format!("{} by {}", asked.workload, names.join(", ")).as_str());
     draft.set(&own, "question", question.as_str());
     draft.set(&own, "workload", asked.workload.as_str());
-    draft.set(&own, "blocks", Stated::Number(&blocks));
+    draft.set(&own, "blocks", DraftValue::Number(&blocks));
     if let Some((origin, name)) = measure {
         draft.set(origin.unwrap_or(&own), "statistic", name);
     }
@@ -119,9 +119,9 @@ fn blocks(asked: &Inline) -> i64 {
 }
 
 fn state(draft: &mut Draft<'_>, factor: &Varied) {
-    let levels = factor.values.iter().map(|value| Stated::from(value.as_str())).collect();
-    let setting = Stated::from(factor.setting.as_str());
-    let rows = [("name", setting.clone()), ("setting", setting), ("levels", Stated::List(levels))];
+    let levels = factor.values.iter().map(|value| DraftValue::from(value.as_str())).collect();
+    let setting = DraftValue::from(factor.setting.as_str());
+    let rows = [("name", setting.clone()), ("setting", setting), ("levels", DraftValue::List(levels))];
     draft.push(&factor.origin, "factor", rows);
 }
 
@@ -144,7 +144,7 @@ fn claims(draft: &mut Draft<'_>, factors: &[Varied]) {
                 ("to", value),
                 ("expect", &factor.expect),
             ];
-            draft.push(&factor.origin, "claim", rows.map(|(key, value)| (key, Stated::from(value))));
+            draft.push(&factor.origin, "claim", rows.map(|(key, value)| (key, DraftValue::from(value))));
             names.push(name);
         }
     }

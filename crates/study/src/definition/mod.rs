@@ -19,9 +19,9 @@ mod published;
 mod text;
 
 pub use claim::{Claim, Expectation, Sides};
-pub use draft::{Draft, Stated};
+pub use draft::{Draft, DraftValue, StudyFileError};
 pub use factor::{Factor, Level};
-pub use file::{StudyFileError, parse, parse_kept};
+pub use file::{parse, parse_kept};
 pub use inline::{Given, Inline, Varied, inline};
 pub use published::{Published, PublishedRow, minutes};
 
