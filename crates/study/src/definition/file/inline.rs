@@ -1,7 +1,7 @@
-//! A study that is stated in values instead of a file: a workload and what is varied of it.
+//! A study stated in values instead of a file: a workload and the settings to vary.
 //!
-//! The values become what a file's text becomes, so one reader checks both. A refusal names the
-//! option that a value comes from in place of a line.
+//! The values become the same raw form as a file's text, so one reader checks both. An error names
+//! the option that a value comes from in place of a line.
 
 use super::{
     ALPHA, Age, BLOCKS_MAX, Place, RawClaim, RawFactor, RawStudy, Reader, Study, StudyFileError, Text, Word,
@@ -13,54 +13,51 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
-/// A name with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stated {
-    /// The option that it comes from, as `--set x=1`.
+    /// The option that gives it, as `--set x=1`.
     pub origin: String,
-    /// The name of a setting or a parameter.
+    /// Name of a setting or a parameter.
     pub name: String,
     pub value: String,
 }
 
-/// A setting with the values that it takes in turn.
+/// A setting with the values to compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Varied {
-    /// The option that it comes from.
+    /// The option that gives it.
     pub origin: String,
-    /// The setting, whose name the factor has.
+    /// Name of the setting and of its factor.
     pub setting: String,
     /// At least two; the first is the reference.
     pub values: Vec<String>,
-    /// The expectation of each value against the reference, as in a claim of a file.
+    /// Expectation of each value against the reference, as in a claim of a file.
     pub expect: String,
 }
 
-/// A workload and what is varied of it.
+/// A workload and the settings to vary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inline {
     pub workload: String,
-    /// Parameters that all runs share.
     pub parameters: Vec<Stated>,
-    /// Settings that all runs share.
     pub settings: Vec<Stated>,
-    /// The factors, which are crossed.
+    /// Factors; all combinations of their values run.
     pub factors: Vec<Varied>,
-    /// The figure that runs are compared by; without it the workload's own.
+    /// Measure of the comparison; the workload's own if `None`.
     pub measure: Option<Stated>,
-    /// True if values that come to the same are meant.
+    /// True if values with equal effect are allowed.
     pub expects_same: bool,
 }
 
-/// Blocks of a study of few claims.
+/// Blocks of a study with few claims.
 const BLOCKS: usize = 10;
-/// Characters of a name that is made of others.
+/// Largest number of characters of a composed name.
 const NAME_CHARACTERS: usize = 64;
 
-/// Checks a study that is stated in values.
+/// Checks a study stated in values.
 ///
 /// # Errors
-/// The first thing that is wrong, with its origin.
+/// The first error, with its origin.
 pub fn inline(asked: &Inline, kind: &dyn TargetKind) -> Result<Study, StudyFileError> {
     let vocabulary = kind.vocabulary(Deserializer::from(Spanned::new(0..0, DeTable::new())));
     let vocabulary = vocabulary.map_err(|refusal| StudyFileError(refusal.what))?;
@@ -70,11 +67,11 @@ pub fn inline(asked: &Inline, kind: &dyn TargetKind) -> Result<Study, StudyFileE
     Reader { place: Place(&of_span), vocabulary, age: Age::New }.study(&raw)
 }
 
-/// The origins of values, in the order of their spans.
+/// Origins of values; a span is an index into them.
 struct Origins(Vec<String>);
 
 impl Origins {
-    /// A value that comes from there.
+    /// Wraps a value with its origin.
     fn of<T>(&mut self, origin: &str, value: T) -> Spanned<T> {
         let known = self.0.iter().position(|known| known == origin);
         let place = known.unwrap_or_else(|| {
@@ -122,14 +119,14 @@ fn raw(asked: &Inline, vocabulary: &Vocabulary, origins: &mut Origins) -> RawStu
     }
 }
 
-/// Returns the default measure of a workload: operations a second of one that goes on for a time,
-/// otherwise the elapsed time (none). Where operations arrive at a rate their number is given, so
-/// their time is compared.
+/// Returns the default measure of a workload: operations per second if it runs for a given time,
+/// otherwise the elapsed time (`None`). If operations arrive at a given rate, their number is
+/// fixed, so their time is compared.
 fn measure_of(asked: &Inline, vocabulary: &Vocabulary) -> Option<&'static str> {
     let workload = vocabulary.workloads().iter().find(|workload| workload.name == asked.workload)?;
     workload.parameter("run-time")?;
     let mut work = Work::of(workload);
-    // What is refused is refused by the reader.
+    // The reader reports these errors.
     asked.parameters.iter().for_each(|stated| drop(work.set(&stated.name, &stated.value)));
     match (work.value("work-loop"), work.value("rate")) {
         (Some(1..), _) => None,
@@ -138,7 +135,7 @@ fn measure_of(asked: &Inline, vocabulary: &Vocabulary) -> Option<&'static str> {
     }
 }
 
-/// As many blocks as can prove something of so many claims.
+/// Returns the number of blocks that can prove one of these claims.
 fn blocks(asked: &Inline) -> i64 {
     let claims: usize = asked.factors.iter().map(|factor| factor.values.len().saturating_sub(1)).sum();
     let blocks = BLOCKS.max(blocks_needed(ALPHA, claims.max(1)));
@@ -151,7 +148,7 @@ fn raw_factor(factor: &Varied, origins: &mut Origins) -> RawFactor {
     RawFactor { setting: Some(name.clone()), levels: factor.values.iter().map(level).collect(), name }
 }
 
-/// A claim for each value beside the reference.
+/// Makes a claim for each value except the reference.
 fn claims(factors: &[Varied], origins: &mut Origins) -> Vec<RawClaim> {
     let mut claims: Vec<RawClaim> = Vec::new();
     for factor in factors {
@@ -179,7 +176,7 @@ fn claims(factors: &[Varied], origins: &mut Origins) -> Vec<RawClaim> {
     claims
 }
 
-/// A text as a name: what cannot stand in one becomes `_`, and what is too long is cut.
+/// Makes a name of a text: invalid characters become `_`, and it is cut to length.
 fn short(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     text.chars().take(NAME_CHARACTERS).map(|letter| if plain(letter) { letter } else { '_' }).collect()
