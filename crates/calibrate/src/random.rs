@@ -1,7 +1,7 @@
-//! Seeded random numbers: SplitMix64, enough to shuffle and to fill.
+//! Seeded random numbers (SplitMix64), sufficient for shuffling and filling.
 //!
-//! Its output passes the usual tests and does not compress, one word costs about
-//! a nanosecond, and the whole state is the seed that a calibration records.
+//! The output passes the usual tests and does not compress, and one word costs about a nanosecond.
+//! The whole state is the seed that a calibration records.
 
 use plumb_units::SplitMix;
 
@@ -14,7 +14,7 @@ impl Random {
         Random(SplitMix(seed))
     }
 
-    /// The stream of one part of a calibration, independent of those of other parts.
+    /// Returns the stream of one part of a calibration, independent of other parts.
     pub(crate) fn part(seed: u64, part: u64) -> Random {
         let mut random = SplitMix(seed ^ part.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         random.draw();
@@ -25,13 +25,13 @@ impl Random {
         self.0.draw()
     }
 
-    /// A number below `limit`, which must not be zero; the bias is below limit / 2^64.
+    /// Returns a number below `limit`, which must not be zero; the bias is below limit / 2^64.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         debug_assert!(limit > 0);
         ((u128::from(self.word()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// Puts items in random order, every order alike (Fisher and Yates).
+    /// Puts items in random order with equal probabilities (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;
@@ -39,7 +39,7 @@ impl Random {
         }
     }
 
-    /// Fills with bytes that no device can compress.
+    /// Fills a buffer with bytes that no device can compress.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
         for part in bytes.chunks_mut(size_of::<u64>()) {
             let word = self.word().to_le_bytes();

@@ -1,12 +1,11 @@
-//! What a read costs: t(bytes) = s + bytes / B, one request at a time.
+//! Cost of a read: t(bytes) = s + bytes / B, one request at a time.
 //!
-//! The line is laid through the mean latencies of random reads of several sizes,
-//! with the least squares of relative errors: the scatter of a time grows with the
-//! time, and a plain fit would let the longest reads decide where the line starts.
-//! One line a repeat; start and rate are the medians over the repeats, and their
-//! intervals are those of any figure here.
+//! The line is fitted to the mean latencies of random reads of several sizes by least squares of
+//! relative errors. The scatter of a time grows with the time, and in a plain fit the longest reads
+//! would determine the start. Each repeat has one line. Start and rate are medians over the
+//! repeats, with intervals like those of all figures.
 //!
-//! From it follow the figures that plan a merge:
+//! It determines the figures that plan a merge:
 //!
 //! ```text
 //! sort_read_fac = (s + b / B) / (b / B)        the first block over each further one
@@ -22,19 +21,19 @@ use crate::{Estimate, Load, Point, TaskResult};
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The cost of reads.
+/// Cost of reads, as a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadCost {
-    /// s: what a read costs before its first byte, microseconds.
+    /// s: time of a read before its first byte, microseconds.
     pub start_micros: Estimate,
-    /// B: MB a second once it runs.
+    /// B: MB per second after the start.
     pub mb_per_second: Estimate,
-    /// The sizes and mean latencies (microseconds) that the line goes through.
+    /// Sizes and mean latencies (microseconds) on the line.
     pub measured: Vec<(u64, Estimate)>,
 }
 
 impl ReadCost {
-    /// The cost of reads among results; `like` is the read of a small request.
+    /// Fits the cost to results; `like` is the read of a small request.
     pub(crate) fn of(results: &[TaskResult], like: &Point) -> Option<ReadCost> {
         let mut sizes: Vec<u64> = READ_COST_SIZES.map(|size| size.0).to_vec();
         sizes.push(like.single()?.request_bytes);
@@ -62,7 +61,7 @@ impl ReadCost {
         })
     }
 
-    /// The first block of a read over each further one, at least 1.
+    /// Returns the cost of a read's first block relative to a further one, at least 1.
     #[must_use]
     pub fn sort_read_fac(&self, block: Bytes) -> u64 {
         let transfer = block.0 as f64 / (self.mb_per_second.median * Bytes::M as f64);
@@ -70,7 +69,7 @@ impl ReadCost {
         if ratio.is_finite() { (ratio.round() as u64).max(1) } else { 1 }
     }
 
-    /// What follows for a merge of blocks in a sort area of 32M, in a line.
+    /// Describes a merge of blocks in a sort area of 32M, in a line.
     #[must_use]
     pub fn of_a_merge(&self, block: Bytes) -> String {
         let area = Bytes(32 * Bytes::M);
@@ -83,14 +82,14 @@ impl ReadCost {
         )
     }
 
-    /// How many runs one merge takes in a sort area: at least two, whatever it costs.
+    /// Returns the number of runs that one merge takes in a sort area, at least two.
     #[must_use]
     pub fn merge_fan_in(&self, sort_area: Bytes, block: Bytes) -> u64 {
         (sort_area.0 / (self.sort_read_fac(block) * block.0).max(1)).max(2)
     }
 }
 
-/// The line through one repeat of each size.
+/// Fits the line to one repeat of each size.
 fn line(found: &[(u64, &TaskResult)], repeat: usize) -> Option<(f64, f64)> {
     let times = found.iter().map(|(bytes, result)| {
         let latency = &result.repeats.get(repeat)?.measurement.loads.first()?.latency;
@@ -99,7 +98,7 @@ fn line(found: &[(u64, &TaskResult)], repeat: usize) -> Option<(f64, f64)> {
     fit(&times.collect::<Option<Vec<_>>>()?)
 }
 
-/// Start in seconds and bytes a second; `None` where longer reads take no longer.
+/// Returns the start in seconds and bytes per second; `None` if longer reads take no longer.
 fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     // Each error is divided by the time: weights of 1 / t^2 in the normal equations.
     let sum = |term: fn(f64, f64) -> f64| -> f64 {
@@ -112,7 +111,7 @@ fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     if !slope.is_finite() || slope <= 0.0 {
         return None;
     }
-    // No read takes less than no time: then the line goes through zero.
+    // A negative start is impossible, so the line then goes through zero.
     Some(if start >= 0.0 { (start, 1.0 / slope) } else { (0.0, xx / xy) })
 }
 

@@ -1,4 +1,4 @@
-//! What a calibration holds for, and how it was made.
+//! Environment of a calibration: the device and machine it is valid for, and its options.
 
 use crate::run::device_facts;
 use plumb_calibrate::Calibration;

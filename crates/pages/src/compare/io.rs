@@ -8,7 +8,7 @@ use plumb_report::format::{Average, Decimal, PerSecond, Reading, Size};
 use plumb_report::table::{Cell, Column, Table};
 use plumb_study::compare::{Comparison, Group, names, tallies};
 
-/// The requests of a table's rows on both sides, with the test of their mean time.
+/// Shows the requests of a table's rows on both sides, with the test of their mean time.
 fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
     let mut columns = vec![Column::wrapped(title, 26)];
     columns.extend(
@@ -67,16 +67,15 @@ fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
     table
 }
 
-/// What %Diff is of in these tables.
+/// Legend for `%Diff` in these tables.
 const OF_TIME: &str = "Avg Time ends with a request's completion, with io_uring when that was seen; %Diff, interval and p are those of it";
 
-/// By the function that asked for it.
 pub(super) fn functions(comparison: &Comparison) -> Section {
     let table = requests(comparison, Group::Io, "Function");
     Section::detail("io", "IOStat by Function").note(OF_TIME).table(table)
 }
 
-/// By what the files are.
+/// Shows requests by type of file.
 pub(super) fn file_types(comparison: &Comparison) -> Section {
     let table = requests(comparison, Group::FileType, "File Type");
     Section::detail("io-file-types", "IOStat by Filetype").note(OF_TIME).table(table)
@@ -90,7 +89,7 @@ pub(super) fn files(comparison: &Comparison) -> Section {
         .table(table)
 }
 
-/// What the devices did, as the kernel counts for all processes.
+/// Shows the work of the devices, counted by the kernel for all processes.
 pub(super) fn devices(comparison: &Comparison) -> Section {
     let table =
         figures(comparison, Group::Device, ["Device", "1st", "2nd"], |value| Cell::of(Reading(value)));

@@ -7,23 +7,23 @@ use plumb_report::{Section, cells};
 use plumb_units::total_of;
 use std::collections::BTreeMap;
 
-/// How many events the first page shows.
+/// Number of events on the first page.
 const TOP_EVENTS: usize = 10;
 
-/// The name under which CPU stands among the events.
+/// Name of CPU among the events.
 pub(crate) const DB_CPU: &str = "DB CPU";
 
 /// An event of the first page; CPU is one without waits.
 #[derive(Debug, Clone)]
 pub(crate) struct TopEvent<'a> {
     pub event: &'a str,
-    /// Its class; CPU has none.
+    /// Wait class; empty for CPU.
     pub wait_class: &'a str,
     pub waits: Option<u64>,
     pub time_ns: u64,
 }
 
-/// CPU and the foreground events that are not idle, by time.
+/// Returns CPU and the non-idle foreground events, by time.
 pub(crate) fn top_events(record: &Record) -> Vec<TopEvent<'_>> {
     let cpu = TopEvent { event: DB_CPU, wait_class: "", waits: None, time_ns: record.header.db_cpu() };
     let busy = record.foreground_events.iter().filter(|event| !event.is_idle());
@@ -40,7 +40,7 @@ pub(crate) fn top_events(record: &Record) -> Vec<TopEvent<'_>> {
     top
 }
 
-/// The events where most of the DB time went.
+/// Shows the events with most of the DB time.
 pub(super) fn top(record: &Record) -> Section {
     let mut table = Table::default()
         .text(["Event"])
@@ -62,7 +62,7 @@ pub(super) fn top(record: &Record) -> Section {
         .table(table)
 }
 
-/// Foreground time by wait class, CPU included.
+/// Shows foreground time by wait class, CPU included.
 pub(super) fn wait_classes(record: &Record) -> Section {
     let header = &record.header;
     let busy = record.foreground_events.iter().filter(|event| !event.is_idle());
@@ -97,7 +97,7 @@ struct ClassTotal {
     time_ns: u64,
 }
 
-/// CPU and the wait classes of the foreground, the longest first.
+/// Returns CPU and the wait classes of the foreground, the longest first.
 fn classes(record: &Record) -> Vec<(&str, ClassTotal)> {
     let mut classes = BTreeMap::<&str, ClassTotal>::new();
     classes.entry(DB_CPU).or_default().time_ns = record.header.db_cpu();
@@ -111,7 +111,7 @@ fn classes(record: &Record) -> Vec<(&str, ClassTotal)> {
     classes
 }
 
-/// The time of each of them.
+/// Returns the time of each class.
 pub(super) fn class_times(record: &Record) -> Vec<(&str, u64)> {
     classes(record).into_iter().map(|(class, total)| (class, total.time_ns)).collect()
 }
@@ -134,7 +134,7 @@ fn class_rows(record: &Record) -> Vec<Row> {
     classes(record).into_iter().map(row).collect()
 }
 
-/// Every event of the foreground sessions.
+/// Shows every event of the foreground sessions.
 pub(super) fn foreground(record: &Record) -> Section {
     let base = ("% DB\ntime", record.header.db_time());
     Section::detail("foreground-events", "Foreground Wait Events")
@@ -142,7 +142,7 @@ pub(super) fn foreground(record: &Record) -> Section {
         .table(event_table(&record.foreground_events, base))
 }
 
-/// Every event of the background processes.
+/// Shows every event of the background processes.
 pub(super) fn background(record: &Record) -> Section {
     let busy = record.background_events.iter().filter(|event| !event.is_idle());
     let base = ("% bg\ntime", total_of(busy.map(|event| event.time_ns)));
@@ -158,7 +158,7 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
         .numbers(["Waits", "Total Wait\nTime (s)", "Avg\nwait", "Max\nwait", share_title])
         .text(["Wait Class"]);
     for event in ordered(events) {
-        // Idle time is no part of what the share is taken of.
+        // Idle time is not part of the base of the share.
         let share = (!event.is_idle()).then(|| Percent::of(event.time_ns, base_ns));
         let kind = if event.is_idle() { RowKind::Quiet } else { RowKind::Plain };
         let cells = cells![
@@ -175,7 +175,7 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
     table
 }
 
-/// By time, then by waits; idle events last.
+/// Orders events by time, then by waits, with idle ones last.
 pub(super) fn ordered(events: &[WaitEvent]) -> Vec<&WaitEvent> {
     let mut ordered = events.iter().filter(|event| event.waits > 0).collect::<Vec<_>>();
     ordered.sort_by(|left, right| {

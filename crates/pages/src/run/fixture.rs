@@ -1,7 +1,7 @@
 //! A fixed record for the tests: a sort of ten million rows on a rented virtual disk.
 //!
-//! Its parts agree with each other as a measured run's would: CPU and waits of
-//! the foreground sessions sum to the DB time, and events to the waits.
+//! The parts are consistent, as in a measured run: CPU and waits of the foreground sessions sum to
+//! the DB time, and events to the waits.
 
 use plumb_events::SortServerSummary;
 use plumb_events::{Direction, SessionKind, Unit};
@@ -72,7 +72,7 @@ pub(crate) fn large_sort() -> Record {
     }
 }
 
-/// A record with nothing in it but its header: what the least of runs would give.
+/// A record with only a header, the least a run can give.
 pub(crate) fn empty() -> Record {
     Record { completion: Completion::Exact, ..Record::of(large_sort().header) }
 }
@@ -322,7 +322,7 @@ fn event(event: &str, wait_class: &str, waits: u64, ms: u64, centre: usize) -> W
     }
 }
 
-/// Waits around an entry of the histogram.
+/// Distributes waits around an entry of the histogram.
 fn bell(waits: u64, centre: usize) -> Vec<u64> {
     let mut histogram = vec![0; 27];
     for (offset, percent) in [(0, 6), (1, 21), (3, 14), (4, 3)] {
@@ -427,7 +427,7 @@ fn io_files() -> Vec<IoFile> {
     ]
 }
 
-/// Bytes spread evenly over buckets of a quarter second, with a wobble that is always the same.
+/// Distributes bytes over buckets of a quarter second, with a fixed variation.
 fn spread(parts: &[(usize, usize, u64)]) -> Vec<u64> {
     let mut bytes = vec![0; 120];
     for (first, last, megabytes) in parts {

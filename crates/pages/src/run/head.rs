@@ -1,11 +1,11 @@
-//! The first lines: the run's state, its provenance, and the figures to read first.
+//! First lines: the run's state, its provenance, and the headline figures.
 
 use plumb_record::Record;
 use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Headline, Section, cells};
 
-/// The figures to read first: elapsed against DB time, then what bounds them.
+/// Returns the headline figures: elapsed and DB time, then their bounds.
 pub(crate) fn headline(record: &Record) -> Vec<Headline> {
     let header = &record.header;
     let sessions = Percent::of(header.db_time(), header.elapsed_ns);
@@ -39,7 +39,7 @@ pub(crate) fn headline(record: &Record) -> Vec<Headline> {
     figures
 }
 
-/// What ran, where and when.
+/// Shows workload, machine and time of the run.
 pub(super) fn run(record: &Record) -> Section {
     Section::front("run", "Run").table(identity(record)).table(host(record)).facts(period(record))
 }
@@ -104,7 +104,7 @@ fn period(record: &Record) -> Facts {
     facts
 }
 
-/// What a period does not have although the run does; empty where that is nothing.
+/// Names parts of the run that a period lacks; empty if there are none.
 fn left_out(names: &[String]) -> String {
     match names {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! What ran, where and when.
+//! Head of a record: the program, the machine and the times of the run.
 
 use super::Evidence;
 use crate::settings;
