@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum TakesEffect {
     /// Building the program from source.
     Build,
-    /// Creation of the database.
+    /// Creation of a new, empty database.
     Creation,
     /// Change of the database's files while it is closed.
     Offline,
