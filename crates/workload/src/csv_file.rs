@@ -21,9 +21,9 @@
 //! - NULL is the empty field, quoted or not (Oracle does not distinguish empty text from NULL),
 //!   and any text that the options name, such as `NA`.
 //! - A column is NUMBER if one form of numbers reproduces the spelling of all its values. The forms
-//!   are the shortest (`10`, `2.5`), at least one digit after the point (`10.0`, `2.5`), and a fixed
-//!   number of digits (`10.00`, `2.50`). So `007`, `+49`, `1E5`, and `1.10` with `1.9` stay text
-//!   ([`inference`] says why).
+//!   are the shortest (`10`, `2.5`), at least one digit after the point (`10.0`, `2.5`), and a
+//!   fixed number of digits (`10.00`, `2.50`). So `007`, `+49`, `1E5`, and `1.10` with `1.9` stay
+//!   text ([`inference`] says why).
 //! - A column is DATE if all values are dates of one form and one spelling ([`dates`]), otherwise
 //!   VARCHAR2 of its longest value; without any value, VARCHAR2(1). Blanks around a number or a
 //!   date are ignored. The reason of a text column is kept, with the first line that caused it.
