@@ -1,13 +1,13 @@
-//! Random numbers that are the same for ever: a seed written into a bundle
-//! must give the same order in ten years.
+//! Random numbers that never change, because a seed in a bundle must give the
+//! same order in ten years.
 //!
-//! xoshiro256++ (Blackman, Vigna 2019), its state filled by SplitMix64 (Steele,
-//! Lea, Flood 2014). A library's generator is free to change its stream between
-//! versions; these lines are not. Not for secrets.
+//! xoshiro256++ (Blackman, Vigna 2019), its state filled by SplitMix64 (Steele, Lea,
+//! Flood 2014). A library's generator may change its stream between versions; this one
+//! never does. Not for secrets.
 
 use plumb_units::SplitMix;
 
-/// A seeded stream.
+/// A stream of random numbers that follows from its seed.
 #[derive(Debug, Clone)]
 pub struct Generator {
     state: [u64; 4],
@@ -15,20 +15,20 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// The stream of a seed.
+    /// Returns the stream of a seed.
     pub fn new(seed: u64) -> Self {
         let mut filler = SplitMix(seed);
         let state = std::array::from_fn(|_| filler.draw());
         Self { state, spare: None }
     }
 
-    /// The stream of one part of something seeded: block 7 has the same order
-    /// whether six blocks came before it or none.
+    /// Returns the stream of one part of a seeded whole: block 7 has the same order, with or
+    /// without six blocks before it.
     pub fn of_part(seed: u64, part: u64) -> Self {
         Self::new(SplitMix::at(seed, 1) ^ part.wrapping_mul(0xD134_2543_DE82_EF95))
     }
 
-    /// 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
@@ -37,12 +37,12 @@ impl Generator {
         result
     }
 
-    /// Uniform in [0, 1), 53 bits.
+    /// Draws uniformly from [0, 1), with 53 bits.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in 0..bound, without bias (Lemire 2019). `bound` is above 0.
+    /// Draws uniformly from 0..bound, without bias (Lemire 2019). `bound` is above 0.
     pub fn below(&mut self, bound: usize) -> usize {
         assert!(bound > 0, "nothing lies below 0");
         let bound = bound as u64;
@@ -55,7 +55,7 @@ impl Generator {
         }
     }
 
-    /// Standard normal, by the polar method (Marsaglia, Bray 1964).
+    /// Draws from the standard normal, by the polar method (Marsaglia, Bray 1964).
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -71,7 +71,7 @@ impl Generator {
         }
     }
 
-    /// Every order equally likely (Fisher, Yates 1938; Durstenfeld 1964).
+    /// Shuffles with every order equally likely (Fisher, Yates 1938; Durstenfeld 1964).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

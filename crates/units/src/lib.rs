@@ -1,9 +1,8 @@
-//! A type per unit: what can be confused cannot be added.
+//! One type for each unit, so that different units cannot be added by mistake.
 //!
-//! Sizes parse as a database administrator writes them (`64K`, `5T`, binary
-//! multiples) and print as one reads them (`1.24 GB/s`). Counts parse with
-//! decimal multiples (`10M` rows is ten million). This crate depends on
-//! serde alone and does no I/O.
+//! Sizes parse as a database administrator writes them (`64K`, `5T`, binary multiples) and print as
+//! one reads them (`1.24 GB/s`). Counts parse with decimal multiples (`10M` rows is ten million).
+//! This crate depends on serde alone and does no I/O.
 
 #![warn(missing_docs)]
 
