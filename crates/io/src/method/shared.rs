@@ -5,7 +5,7 @@
 //! ask for goes through one ring, each request at once, by a call that sees besides what has been completed.
 //!
 //! Why: a session that stands in its own call is switched away from and to again, and takes an interrupt by itself: of a random read of 8K from a
-//! virtual disk 4.5 us of CPU, where one thread that has 32 of them in flight takes 2.5 (fio, docs/slob.md). Changing stacks is some 20 ns.
+//! virtual disk 4.5 us of CPU, where one thread that has 32 of them in flight takes 2.5 (fio, docs/measured/slob.md). Changing stacks is some 20 ns.
 //!
 //! Why not futures: each function that may wait, from the cache up, would have to be written as one. Here the same code serves a session with a thread
 //! of its own and one without; what differs is in the few places where a session waits.
