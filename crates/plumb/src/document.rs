@@ -99,7 +99,7 @@ fn unit(unit: Unit) -> &'static str {
 fn settings_page() -> String {
     let mut page = String::from(
         "# Settings\n\n\
-         For users who vary a setting: `--set name=value`, or a factor of a study.\n\n\
+         For users of a setting: `--set name=value`, or a factor of a study.\n\n\
          Sizes take K, M, G, T and P (powers of 1024), counts K, M and G (powers of 1000). A value out of\n\
          range is refused with the range. The receipts of a run say what each setting did. This page is\n\
          generated from `crates/engine/src/settings.rs`.\n",

@@ -308,10 +308,26 @@ fn every_command_of_the_pages_runs() {
 
 #[test]
 fn commands_are_found_with_what_is_optional_and_without_what_is_said_of_them() {
-    let page = "text\n\n    plumb run slob --rate 5     said of it\n    plumb study --command 'a b' \\\n      --factor x=1,2\n\
-                    \x20   plumb run redo ...    plumb report B\nplumb finds out\n```\n$ plumb check T\n```\n    cat F | plumb load -\n\
-                    ```console\n$ plumb man\n```\n| Which? | `plumb info B` |\n| `plumb x` | y |\n";
-    let found = commands(page);
+    let page = [
+        "text",
+        "",
+        "    plumb run slob --rate 5     said of it",
+        "    plumb study --command 'a b' \\",
+        "      --factor x=1,2",
+        "    plumb run redo ...    plumb report B",
+        "plumb finds out",
+        "```",
+        "$ plumb check T",
+        "```",
+        "    cat F | plumb load -",
+        "```console",
+        "$ plumb man",
+        "```",
+        "| Which? | `plumb info B` |",
+        "| `plumb x` | y |",
+    ];
+    let page = page.map(|line| format!("{line}\n")).concat();
+    let found = commands(&page);
     assert_eq!(
         found,
         [

@@ -2,7 +2,8 @@
 //! little to do, and prints the lines that the page shows.
 //!
 //! A line is compared word by word up to its first figure, verdict or name in capitals. `...`
-//! stands for lines left out. A block that names a file, as in "```csv sales.csv", is written first.
+//! stands for lines left out. A block that names a file, as in "```csv sales.csv", is written
+//! first.
 
 use crate::pages::{with_amounts, words};
 use crate::program::plumb;
