@@ -99,22 +99,21 @@ fn unit(unit: Unit) -> &'static str {
 fn settings_page() -> String {
     let mut page = String::from(
         "# Settings\n\n\
-         Given with `--set name=value`. Sizes take K, M, G, T and P (powers of 1024), counts K, M and G (powers of 1000).\n\
-         A value out of range is refused with the range; what a run really did with each setting is in its receipts.\n\
-         This page is generated from the table in `crates/engine/src/settings.rs`.\n",
+         For users of a setting: `--set name=value`, or a factor of a study.\n\n\
+         Sizes take K, M, G, T and P (powers of 1024), counts K, M and G (powers of 1000). A value out of\n\
+         range is refused with the range. The receipts of a run say what each setting did. This page is\n\
+         generated from `crates/engine/src/settings.rs`.\n",
     );
     let mut group = None;
     for setting in shown_settings() {
         let row = setting.row();
         if group != Some(row.group) {
             group = Some(row.group);
-            page.push_str(&format!(
-                "\n## {}\n\n| setting | default | takes | meaning |\n|---|---|---|---|\n",
-                row.group.name()
-            ));
+            page.push_str(&format!("\n## {}\n\n", row.group.name()));
         }
-        let (name, takes) = (format!("`{}`", row.name), describe(row.domain));
-        page.push_str(&table_row(&[&name, row.default, &takes, row.help]));
+        let (default, takes) =
+            (if row.default.is_empty() { "none" } else { row.default }, describe(row.domain));
+        page.push_str(&entry(&format!("`{}` (default {default}; {takes}): {}", row.name, row.help)));
     }
     page
 }
@@ -122,32 +121,37 @@ fn settings_page() -> String {
 fn events_page() -> String {
     let mut page = String::from(
         "# Wait events, statistics and I/O streams\n\n\
-         Names are Oracle's where Oracle has one. This page is generated from the tables in `crates/events/src/table.rs`.\n\n\
+         For readers of a report: each name in it. Names are Oracle's where Oracle has one. This page is\n\
+         generated from `crates/events/src/table.rs`.\n\n\
          ## Wait events\n\n\
-         DB time is CPU outside waits and waits that are not idle, of foreground sessions. CPU used inside a wait is a part of\n\
-         it. Session by session, elapsed = CPU + waits + idle waits + run queue + unaccounted.\n\n| event | class | waits for |\n|---|---|---|\n",
+         DB time is the CPU and the non-idle waits of foreground sessions. CPU used inside a wait belongs to\n\
+         the wait. For each session, elapsed = CPU + waits + idle waits + run queue + unaccounted.\n\n",
     );
     for event in Event::ALL {
-        page.push_str(&table_row(&[event.name(), event.class().name(), event.sentence()]));
+        page.push_str(&entry(&format!(
+            "`{}` ({}): {}",
+            event.name(),
+            event.class().name(),
+            event.sentence()
+        )));
     }
-    page.push_str("\n## Statistics\n\n| statistic | unit | counts |\n|---|---|---|\n");
+    page.push_str("\n## Statistics\n\n");
     for statistic in Statistic::ALL {
-        page.push_str(&table_row(&[statistic.name(), unit(statistic.unit()), statistic.sentence()]));
+        page.push_str(&entry(&format!("`{}`: {}", statistic.name(), statistic.sentence())));
     }
     page.push_str(
         "\n## I/O streams\n\nThe functions of the I/O statistics and the lines of the I/O profile.\n\n\
-         The service time of a request begins when it is handed to the kernel. By `sync` and `threads` it ends when the system\n\
-         call returns, exactly. By `io_uring` it ends when the session sees the completion, at its next enter or later: reports\n\
-         say \"seen after\", and show the device's own time beside it.\n\n",
+         The service time of a request begins when it is handed to the kernel. With `sync` and `threads` it\n\
+         ends when the system call returns. With `io_uring` it ends when the session sees the completion, at\n\
+         its next enter or later: reports say \"seen after\", next to the device's own time.\n\n",
     );
-    page.push_str("| stream | what moves |\n|---|---|\n");
     for stream in IoStream::ALL {
-        page.push_str(&table_row(&[stream.name(), stream.sentence()]));
+        page.push_str(&entry(&format!("`{}`: {}", stream.name(), stream.sentence())));
     }
     page
 }
 
-fn table_row(cells: &[&str]) -> String {
-    let escaped = cells.iter().map(|cell| cell.replace('|', "\\|"));
-    format!("| {} |\n", escaped.collect::<Vec<_>>().join(" | "))
+/// An entry of a list, in lines of at most 100 columns.
+fn entry(text: &str) -> String {
+    format!("- {}\n", plumb_report::text::wrap(text, 98).join("\n  "))
 }

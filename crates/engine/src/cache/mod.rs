@@ -57,7 +57,7 @@
 //! frames. A sort that is faster than the database writers takes clean frames from
 //! the clock before it waits, and so displaces blocks of other sessions.
 //!
-//! What that costs beside fio and PostgreSQL is measured by `cargo xtask bench slob`, and stands in docs/slob.md. A block that is missed is a system call and
+//! What that costs beside fio and PostgreSQL is measured by `cargo xtask bench slob`, and stands in docs/measured/slob.md. A block that is missed is a system call and
 //! two switches of threads, where one job of fio takes in many at once: three times its CPU. On a shared server a session that waits lets the next one run, without either.
 //!
 //! In a large cache a hit is a chain of waits for memory: the bucket, the frame, the block. So a frame is one cache line, frames, buckets and the counts

@@ -7,7 +7,7 @@
 //!
 //! Why: a thread that blocks in its own call costs two thread switches and an interrupt. A random
 //! read of 8K from a virtual disk costs it 4.5 us of CPU; one thread with 32 reads in flight spends
-//! 2.5 us each (fio, docs/slob.md). Changing stacks costs some 20 ns.
+//! 2.5 us each (fio, docs/measured/slob.md). Changing stacks costs some 20 ns.
 //!
 //! Why not futures: each function that may wait, from the cache up, would have to be async. Here
 //! the same code serves sessions with and without a thread of their own; only the few places

@@ -14,6 +14,7 @@
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
 //! - `factors`: studies of a workload that are stated on the command line; options without a part.
 //! - `pages`: every command of README.md and docs.
+//! - `tour`: docs/tour.md from its first command to its last.
 //! - `commands`: commands as targets: figures, receipts, files put back, nothing left running.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
 //! - `bundles`: nothing is written over, and what came to nothing goes again.
@@ -54,4 +55,5 @@ mod slob;
 mod sort;
 mod study;
 mod texts;
+mod tour;
 mod trace;

@@ -1,5 +1,5 @@
-//! File systems whose pages say nothing of a device: README's examples on overlayfs, as in a
-//! container, and tmpfs.
+//! File systems whose pages say nothing of a device: the examples of docs/tour.md on overlayfs, as
+//! in a container, and tmpfs.
 
 use crate::program::{command, plumb};
 use serde_json::Value;
@@ -39,11 +39,11 @@ const SMALL: [(&str, &str, &[&str]); 5] = [
     ("--run-time", "1", &["slob"]),
 ];
 
-/// The runs that README shows, with little to do.
+/// The runs that docs/tour.md shows in indented blocks, with little to do.
 fn examples() -> Vec<Vec<String>> {
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).expect("README");
-    let shown = readme
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tour.md");
+    let tour = fs::read_to_string(page).expect("the tour");
+    let shown = tour
         .lines()
         .filter_map(|line| line.strip_prefix("    plumb ").filter(|rest| rest.starts_with("run ")));
     // What is said of a command is behind blanks.
@@ -68,7 +68,7 @@ fn contradicted(record: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn the_examples_of_the_readme_run_on_overlayfs() {
+fn the_examples_of_the_tour_run_on_overlayfs() {
     let around = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory");
     let Some(overlay) = Overlay::mount(around.path()) else {
         println!("skipped: no overlayfs can be mounted here; root may, on most file systems");

@@ -1,6 +1,7 @@
 //! Every command that README.md and the pages of docs show, with little to do.
 //!
-//! A command is found where it stands alone in an indented or fenced block. Its options stay as
+//! A command is found where it is alone in an indented or fenced block, or in a cell of a table of
+//! README.md. The `console` blocks of docs/tour.md are run by `tour`. Its options stay as
 //! they are printed; words in capitals become names of this test, and amounts become small. One
 //! that needs minutes whatever its options say (studies of a fixed time, of programs that are
 //! missing) must at least be one of those that `plumb list studies` shows.
@@ -28,8 +29,11 @@ const SCALED: [&str; 4] = ["large-sort", "redo-sync-method", "archiving", "block
 
 fn pages() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let docs = names(&root.join("docs")).into_iter().filter(|name| name.ends_with(".md"));
-    let docs = docs.filter(|name| !GENERATED.contains(&name.as_str())).map(|name| format!("docs/{name}"));
+    let pages = |folder: &'static str| {
+        let found = names(&root.join(folder)).into_iter().filter(|name| name.ends_with(".md"));
+        found.filter(|name| !GENERATED.contains(&name.as_str())).map(move |name| format!("{folder}/{name}"))
+    };
+    let docs = pages("docs").chain(pages("docs/measured"));
     let read = |name: String| {
         let text = fs::read_to_string(root.join(&name)).expect("a page");
         (name, text)
@@ -42,6 +46,14 @@ fn commands(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let (mut fenced, mut lines) = (false, page.lines());
     while let Some(line) = lines.next() {
+        if line == "```console" {
+            lines.by_ref().find(|line| *line == "```");
+            continue;
+        }
+        if line.starts_with("| ") && line.contains("? | `plumb ") {
+            found.extend(line.split('`').nth(1).map(str::to_string));
+            continue;
+        }
         fenced ^= line.starts_with("```");
         if !(fenced || line.starts_with("    ")) {
             continue;
@@ -75,7 +87,7 @@ fn with_options(line: &str) -> String {
 }
 
 /// The words of a command as a shell would have them; those of other kinds in pages are none.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let (mut words, mut quoted, mut word) = (Vec::new(), false, String::new());
     for letter in line.chars().chain([' ']) {
         match letter {
@@ -271,7 +283,7 @@ impl Place {
 }
 
 /// Replaces the amounts of a run, or adds small ones.
-fn with_amounts(words: &mut Vec<String>, workload: usize) {
+pub fn with_amounts(words: &mut Vec<String>, workload: usize) {
     let of = words[workload].clone();
     for (option, value, _) in AMOUNTS.iter().filter(|(.., workloads)| workloads.contains(&of.as_str())) {
         match words.iter().position(|word| word == option) {
@@ -296,9 +308,26 @@ fn every_command_of_the_pages_runs() {
 
 #[test]
 fn commands_are_found_with_what_is_optional_and_without_what_is_said_of_them() {
-    let page = "text\n\n    plumb run slob --rate 5     said of it\n    plumb study --command 'a b' \\\n      --factor x=1,2\n\
-                    \x20   plumb run redo ...    plumb report B\nplumb finds out\n```\n$ plumb check T\n```\n    cat F | plumb load -\n";
-    let found = commands(page);
+    let page = [
+        "text",
+        "",
+        "    plumb run slob --rate 5     said of it",
+        "    plumb study --command 'a b' \\",
+        "      --factor x=1,2",
+        "    plumb run redo ...    plumb report B",
+        "plumb finds out",
+        "```",
+        "$ plumb check T",
+        "```",
+        "    cat F | plumb load -",
+        "```console",
+        "$ plumb man",
+        "```",
+        "| Which? | `plumb info B` |",
+        "| `plumb x` | y |",
+    ];
+    let page = page.map(|line| format!("{line}\n")).concat();
+    let found = commands(&page);
     assert_eq!(
         found,
         [
@@ -307,7 +336,8 @@ fn commands_are_found_with_what_is_optional_and_without_what_is_said_of_them() {
             "plumb run redo ...",
             "plumb report B",
             "plumb check T",
-            "cat F | plumb load -"
+            "cat F | plumb load -",
+            "plumb info B"
         ]
     );
     assert_eq!(

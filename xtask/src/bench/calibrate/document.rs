@@ -1,6 +1,6 @@
-//! The table, and docs/calibrate.md around it.
+//! The table, and docs/measured/calibrate.md around it.
 
-use super::super::machine::{Machine, today};
+use super::super::machine::{Machine, today, wrapped};
 use super::Options;
 use super::fio::{self, Fio};
 use super::point::{Comparison, Outcome};
@@ -110,7 +110,7 @@ fn median(outcomes: &[Outcome], value: fn(&Outcome) -> f64) -> f64 {
 /// The whole document.
 pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparisons: &[Comparison]) -> String {
     let Options { seconds, repeat, file_size, processor, .. } = options;
-    let mut text = String::from("# plumb's measuring beside fio's\n\n");
+    let mut text = String::from("# plumb and fio on the same file\n\n");
     let _ = writeln!(
         text,
         "Made by `cargo xtask bench calibrate` on {}: {} of {seconds} s each, file of {}, {}, {}. Do not edit: repeat.\n",
@@ -130,36 +130,38 @@ pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparison
     let _ = writeln!(text, "## Each round\n\n```text\n{}```\n", rounds(comparisons));
     let _ = writeln!(
         text,
-        "## How to repeat it\n\n```sh\ncargo xtask bench calibrate --seconds {seconds} --repeat {repeat} --file-size {} --seed {} --ring {}{} --document docs/calibrate.md\n```",
+        "## How to repeat it\n\n```sh\ncargo xtask bench calibrate --seconds {seconds} --repeat {repeat} --file-size {} --seed {} --ring {}{} --document docs/measured/calibrate.md\n```",
         file_size.as_setting(),
         options.seed,
         format!("{:?}", options.ring).to_lowercase(),
         processor.map_or(String::new(), |processor| format!(" --processor {processor}")),
     );
-    text
+    wrapped(&text)
 }
 
 const READING: &str = "\
 ## How to read it
 
-- Rates and processor times are medians over the rounds. The ratio is the Hodges-Lehmann estimate of the ratios within
-  rounds, its interval that of the exact signed-rank test at 95%; it is not the quotient of the medians beside it.
-- Each round takes the points in a new random order, and the two tools of a point one right after the other,
-  a coin deciding which is first. Both read and write the same file (the same log), which was written once before.
-- Both use O_DIRECT and one thread or process. The points go through io_uring with registered buffers, the durable
-  writes by pwrite and fdatasync. Both take the time of every request and keep a histogram.
-- Processor time is user and system time: of plumb's process over its requests, ramp and drain included; of fio's job, from
-  the shares and the run time that it reports.
-- io-wq: the most kernel threads that plumb's ring fell back to in any round; 0 is as it should be. fio does not say.
-- quiet: rounds of the point before which others used less than a tenth of the processors; beside others' work both
-  tools are slower, and the ratio is of two moments that were not alike.
+- Rates and processor times are medians over the rounds. The ratio is the Hodges-Lehmann estimate of
+  the ratios within rounds, with the interval of the exact signed-rank test at 95%. It is not the
+  quotient of the medians.
+- Each round takes the points in a new random order, the two tools of a point one after the other; a
+  coin decides which is first. Both use the same file (or log), which was written once before.
+- Both use O_DIRECT and one thread or process. The points go through io_uring with registered
+  buffers, durable writes by pwrite and fdatasync. Both time every request and keep a histogram.
+- Processor time is user and system time: of plumb's process over its requests, ramp and drain
+  included; of fio's job, from the shares and the run time that it reports.
+- io-wq: the most kernel threads that plumb's ring fell back to in any round; 0 is right. fio does
+  not report it.
+- quiet: rounds before which other processes used less than a tenth of the processors. While others
+  work, both tools are slower, and the ratio compares two unequal moments.
 - \"not beyond doubt\": the interval lies on both sides of the goal.
-- One request at a time depends on where the thread happens to run: a disk with one queue interrupts one processor, and
-  a thread on the other has to be woken from there. fio held on either made 13,000 reads a second on the one and 8,300
-  on the other. Where neither tool is held, each draws its luck in each round, and the intervals of that point are wide.
-- fio's main process wakes a hundred times a second beside its job, and a thread of the bench does the same beside
-  plumb. It matters where a processor is idle between two requests: the kernel then stops its tick and starts it again,
-  which costs a request at a time a quarter of its processor time.
+- One request at a time depends on where the thread runs. A disk with one queue interrupts one
+  processor, and must wake a thread on the other from there: fio made 13,000 reads a second on one
+  and 8,300 on the other. If neither tool is held, the intervals of that point are wide.
+- fio's main process wakes a hundred times a second during its job, and a thread of the bench does
+  the same for plumb. It matters if a processor is idle between two requests: the kernel then stops
+  and starts its tick, a quarter of the processor time of a lone request.
 
 ";
 

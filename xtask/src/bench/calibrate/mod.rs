@@ -69,7 +69,7 @@ pub struct Options {
     /// Seed of the data, of the places and of the order.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Also writes the results there, as docs/calibrate.md.
+    /// Also writes the results there, as docs/measured/calibrate.md.
     #[arg(long)]
     document: Option<PathBuf>,
 }

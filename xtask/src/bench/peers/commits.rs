@@ -60,7 +60,7 @@ pub struct Options {
     /// Where the data goes, removed in the end.
     #[arg(long, default_value = ".")]
     path: PathBuf,
-    /// Also writes the results there, as a part of docs/peers.md.
+    /// Also writes the results there, as a part of docs/measured/peers.md.
     #[arg(long)]
     document: Option<PathBuf>,
 }

@@ -1,6 +1,6 @@
-//! docs/peers.md: the machine, the tables, bars, and how to repeat it.
+//! docs/measured/peers.md: the machine, the tables, bars, and how to repeat it.
 
-use super::super::machine::{Machine, today};
+use super::super::machine::{Machine, today, wrapped};
 use super::Options;
 use super::peer::Peer;
 use super::table::{self, Record, Row};
@@ -21,14 +21,14 @@ pub(super) struct Findings {
 
 /// What the document begins with.
 const INTRODUCTION: &str = "\
-# plumb beside its peers
+# plumb and its peers
 
 Made by `cargo xtask bench peers`, a part for each kind of keys. Do not edit: repeat.
 
 ";
 
-/// The whole document: the part of these keys anew, the parts of others as
-/// they are in `present`.
+/// Returns the whole document: the part of these keys as measured, the parts of others as they are
+/// in `present`.
 pub(super) fn render(
     options: &Options,
     findings: &Findings,
@@ -52,7 +52,7 @@ pub(super) fn render(
     text.push_str(READING);
     let _ = writeln!(text, "## How each is set up\n\n{}", set_up(peers));
     text.push_str(NEEDS);
-    text
+    wrapped(&text)
 }
 
 /// The part of commits, which has a bench of its own, lies between these.
@@ -61,7 +61,7 @@ const COMMITS: (&str, &str) = ("<!-- commits -->\n", "<!-- end of commits -->\n"
 /// A document with this part of commits, in the place of a former one or at the end.
 pub(super) fn with_commits(present: &str, part: &str) -> String {
     let (begin, end) = COMMITS;
-    let part = format!("{begin}{part}{end}");
+    let part = format!("{begin}{}{end}", wrapped(part));
     match between(present, begin, end) {
         Some(former) => present.replace(&format!("{begin}{former}{end}"), &part),
         None => format!("{present}\n{part}"),
@@ -108,34 +108,34 @@ fn part(options: &Options, findings: &Findings) -> String {
 const NEEDS: &str = "\
 ## What it needs
 
-It fetches the peers with npm and pip into the target directory (`target/peers`, half a gigabyte), which stays;
-it needs python3 with venv, npm and GNU sort. As root it runs PostgreSQL as the user nobody, who must be
-able to reach the directory.
+It fetches the peers with npm and pip into the target directory (`target/peers`, half a gigabyte),
+which stays; it needs python3 with venv, npm and GNU sort. As root it runs PostgreSQL as the user
+nobody, which must be able to reach the directory.
 ";
 
 const READING: &str = "\
 ## How to read it
 
-- Time runs from the command until the result is durable: where a peer does not sync its result
-  itself (files in Parquet or text), a sync is added and its share noted. What a server, an interpreter or
-  a library takes to start is not part of it.
+- Time runs from the command until the result is durable. Where a peer does not sync its result
+  (files in Parquet or text), a sync is added and its share noted. Starting a server, an interpreter
+  or a library is not part of it.
 - The ratio is median over median; its range is the least and the most of the ratios within rounds.
   With few rounds it is a range, not a confidence interval.
-- All start cold: before each run the page cache of the peer's own files is dropped, and caches of a server
-  are new. plumb reads and writes past the page cache. The host of a virtual machine may still have the data
-  in its own cache, for all alike. Peers that write runs through the page cache have its memory
-  beside their limit, and need not wait for the disk as long as there is enough of it.
-- CPU time is that of all threads and processes of the peer; of PostgreSQL and GNU sort in ticks of 10 ms. It is
-  disturbed less than time by what else the machine does.
-- Peak memory is resident memory at most, with what program and library had before the command in the column
-  beside it. Of PostgreSQL it is the whole server, shared memory counted once, read every 20 ms.
+- All start cold: before each run the page cache of the peer's own files is dropped, and caches of a
+  server are new. plumb reads and writes past the page cache. The host of a virtual machine may have
+  the data in its cache, for all alike. Peers that write runs through the page cache use memory
+  beyond their limit, and need not wait for the disk while there is enough.
+- CPU time is that of all threads and processes of the peer; of PostgreSQL and GNU sort in ticks of
+  10 ms. Other work on the machine disturbs it less than time.
+- Peak memory is resident memory; the column after it is what program and library had before the
+  command. Of PostgreSQL it is the whole server, shared memory counted once, read every 20 ms.
 - Rounds are interleaved: in each, all peers and settings run once, in a new random order.
-- Every result is checked: plumb's index against its table; the index of PostgreSQL by amcheck and by a count
-  and a sum of the keys in it, SQLite's by such a count and sum; sorted copies by order, count
-  and sum. DuckDB's index is only looked up in the catalog.
+- Every result is checked: plumb's index against its table; the index of PostgreSQL by amcheck and
+  by a count and a sum of its keys, SQLite's by count and sum; sorted copies by order, count and
+  sum. DuckDB's index is only looked up in the catalog.
 - Ties among equal keys: plumb, PostgreSQL, SQLite and GNU sort order them by row; DuckDB and
-  DataFusion are not asked to. Columnar peers read only the columns of the key, GNU sort a file of nothing else;
-  plumb, PostgreSQL and SQLite read whole rows.
+  DataFusion are not asked to. Columnar peers read only the columns of the key, GNU sort a file of
+  nothing else; plumb, PostgreSQL and SQLite read whole rows.
 
 ";
 
@@ -172,7 +172,7 @@ fn every_setting(records: &[Record]) -> String {
 fn command(options: &Options) -> String {
     let limits: Vec<String> = options.memory.iter().map(|limit| limit.as_setting()).collect();
     format!(
-        "cargo xtask bench peers --keys {} --rows {} --memory {} --degree {} --repeat {} --seed {} --document docs/peers.md",
+        "cargo xtask bench peers --keys {} --rows {} --memory {} --degree {} --repeat {} --seed {} --document docs/measured/peers.md",
         options.keys.name(),
         options.rows.0,
         limits.join(","),

@@ -83,7 +83,7 @@ pub struct Options {
     /// Only these peers (PostgreSQL, DuckDB, SQLite, "GNU sort", DataFusion), and plumb.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Also writes the results there, as docs/peers.md; the part of other keys stays.
+    /// Also writes the results there, as docs/measured/peers.md; the part of other keys stays.
     #[arg(long)]
     document: Option<PathBuf>,
 }
