@@ -11,9 +11,9 @@ use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
-use plumb_units::{BlockSize, Bytes, Nanos};
+use plumb_units::{BlockSize, Bytes, Domain, Nanos};
 use plumb_workload::specification::REDO;
-use plumb_workload::{DateForm, Delimiter, Parameter, Quote, Takes, WORKLOADS, Workload};
+use plumb_workload::{DateForm, Delimiter, Parameter, Quote, WORKLOADS, Workload};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -230,11 +230,11 @@ impl WorkArguments {
     /// A parameter as an option of its name.
     fn option(parameter: &'static Parameter) -> Arg {
         let value = match parameter.takes {
-            Takes::Count(_) | Takes::Range(..) => "N",
-            Takes::Size(_) => "BYTES",
-            Takes::Word(_) => "WORD",
-            Takes::Blocks(_) => "BLOCKS",
-            Takes::Time => "TIME",
+            Domain::Size(..) => "BYTES",
+            Domain::Word(_) => "WORD",
+            Domain::Blocks(_) => "BLOCKS",
+            Domain::Time => "TIME",
+            _ => "N",
         };
         Arg::new(parameter.name)
             .long(parameter.name)
@@ -257,7 +257,7 @@ impl WorkArguments {
         let only =
             if names.len() == WORKLOADS.len() { String::new() } else { format!(" ({})", names.join(", ")) };
         let words = match parameter.takes {
-            Takes::Word(words) => format!(" [values: {}]", words.join(", ")),
+            Domain::Word(words) => format!(" [values: {}]", words.join(", ")),
             _ => String::new(),
         };
         format!("{}{only}{words}{default}", parameter.help)

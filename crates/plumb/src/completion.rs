@@ -12,7 +12,7 @@ use clap::{Arg, Command, CommandFactory};
 use plumb_engine::Setting;
 use plumb_engine::settings::Domain;
 use plumb_lab::study::catalog;
-use plumb_workload::{Decides, Takes, WORKLOADS};
+use plumb_workload::{Decides, WORKLOADS};
 use std::path::Path;
 
 /// The script of a shell.
@@ -159,7 +159,7 @@ fn shown(path: &Path) -> String {
 fn words_of_parameter(name: &str) -> Vec<String> {
     let found = WORKLOADS.iter().find_map(|workload| workload.parameter(name));
     match found.map(|parameter| parameter.takes) {
-        Some(Takes::Word(words)) => words.iter().map(ToString::to_string).collect(),
+        Some(Domain::Word(words)) => words.iter().map(ToString::to_string).collect(),
         _ => Vec::new(),
     }
 }

@@ -3,7 +3,6 @@
 use crate::arguments::{Arguments, Page};
 use clap::CommandFactory;
 use plumb_engine::Setting;
-use plumb_engine::settings::describe;
 use plumb_events::{Event, IoStream, Statistic, Unit};
 
 /// A generated page.
@@ -63,7 +62,7 @@ pub fn settings_list() -> Vec<Vec<String>> {
     let head = ["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"].map(String::from).to_vec();
     let rows = shown_settings().map(|setting| {
         let row = setting.row();
-        let takes = describe(row.domain);
+        let takes = row.domain.describe();
         [row.name, row.group.name(), row.default, takes.as_str(), row.help].map(String::from).to_vec()
     });
     std::iter::once(head).chain(rows).collect()
@@ -113,7 +112,7 @@ fn settings_page() -> String {
                 row.group.name()
             ));
         }
-        let (name, takes) = (format!("`{}`", row.name), describe(row.domain));
+        let (name, takes) = (format!("`{}`", row.name), row.domain.describe());
         page.push_str(&table_row(&[&name, row.default, &takes, row.help]));
     }
     page

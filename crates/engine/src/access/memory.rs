@@ -46,7 +46,7 @@ pub(super) fn judge(
         .iter()
         .filter_map(|setting| {
             let origin = settings.origin(*setting)?;
-            Some(format!("{}={} ({origin})", setting.row().name, settings.word(*setting)))
+            Some(format!("{} ({origin})", settings.assigned(*setting)))
         })
         .collect();
     if sum > total && !asked.is_empty() {
@@ -64,18 +64,15 @@ pub(super) fn judge(
 /// What a build may take, by purpose.
 fn parts(settings: &Settings, block_size: BlockSize) -> Vec<(String, Bytes)> {
     let degree = settings.degree() as u64;
-    let number = |setting| settings.number(setting);
-    let read = (number(Setting::DbFileMultiblockReadCount) * block_size.bytes() as u64)
-        .min(number(Setting::ExtentSize));
-    let mut parts = vec![("sort areas", number(Setting::SortAreaSize))];
+    let read = (u64::from(settings.io.db_file_multiblock_read_count) * block_size.bytes() as u64)
+        .min(settings.storage.extent_size.0);
+    let sort = &settings.sort;
+    let mut parts = vec![("sort areas", sort.sort_area_size.0)];
     // Otherwise they come out of the area.
-    if settings.word(Setting::SortDirectWrites) == "true" {
-        parts.push((
-            "sort write buffers",
-            number(Setting::SortWriteBuffers) * number(Setting::SortWriteBufferSize),
-        ));
+    if sort.sort_direct_writes == Some(true) {
+        parts.push(("sort write buffers", sort.sort_write_buffers * sort.sort_write_buffer_size.0));
     }
-    parts.push(("scan buffers", number(Setting::ScanReadAhead) * read));
+    parts.push(("scan buffers", settings.io.scan_read_ahead as u64 * read));
     let mut parts: Vec<(String, Bytes)> = parts
         .into_iter()
         .map(|(what, bytes)| {
@@ -85,7 +82,7 @@ fn parts(settings: &Settings, block_size: BlockSize) -> Vec<(String, Bytes)> {
     if degree > 1 {
         parts.push(("table queue".to_string(), Bytes(queue_bytes(degree))));
     }
-    parts.push(("buffer cache".to_string(), Bytes(number(Setting::DbCacheSize))));
+    parts.push(("buffer cache".to_string(), settings.cache.db_cache_size));
     parts
 }
 

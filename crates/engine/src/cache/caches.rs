@@ -3,7 +3,7 @@
 //! Which cache a block is in follows from its tablespace. What is asked of all of them (that changed blocks are written, that extents
 //! are forgotten) is asked here.
 
-use super::buffer_cache::{self, BufferCache, CacheOptions, Shared};
+use super::buffer_cache::{BufferCache, CacheOptions, Shared};
 use super::changed::ChangedBlocks;
 use super::frames::DeviceProgress;
 use super::latches::WriteAhead;
@@ -13,7 +13,7 @@ use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Recorder, Session};
-use plumb_units::BlockSize;
+use plumb_units::{BlockSize, Bytes};
 use std::sync::Arc;
 
 /// How the blocks of all caches of an instance are written.
@@ -49,7 +49,7 @@ impl BufferCaches {
         settings.require_one_cache_for(own_size)?;
         let mut number = 0;
         let mut cache = |block_size: BlockSize| {
-            let size = buffer_cache::size_setting(tablespaces, block_size);
+            let size = settings.cache_size(block_size, own_size);
             let mut options = CacheOptions::of(settings, size, block_size);
             if writers == Writers::Sessions {
                 options.writer_count = 0;
@@ -59,7 +59,7 @@ impl BufferCaches {
             BufferCache::new((options, block_size), access, Arc::clone(tablespaces), recorder.clone())
         };
         let own = cache(own_size);
-        let asked = |size: &BlockSize| settings.number(Setting::cache_of(*size)) > 0;
+        let asked = |size: &BlockSize| *size != own_size && settings.cache_size(*size, own_size) > Bytes(0);
         let sized = BlockSize::ALL.into_iter().filter(asked).map(cache).collect();
         Ok(BufferCaches { own, sized })
     }

@@ -249,7 +249,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         instance.recorder.phase(Phase::RunGeneration, begin, row_count);
         let summary = SortServerSummary {
             name: session.name().to_string(),
-            area: Bytes(instance.settings.number(crate::Setting::SortAreaSize)),
+            area: instance.settings.sort.sort_area_size,
             area_mapped: Bytes(mapped as u64),
             area_mapping,
             strip: plan.load(input),

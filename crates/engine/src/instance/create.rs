@@ -19,7 +19,7 @@ use super::{Instance, Opened};
 use crate::EngineError;
 use crate::access::{self, Access};
 use crate::database_id::DatabaseId;
-use crate::settings::{Setting, Settings};
+use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, FileEntry, RESERVE_NAME, TablespaceEntry};
 use crate::storage::datafile::DataFile;
 use crate::storage::header::{self, FileHeader, NO_CHECKPOINT};
@@ -99,7 +99,7 @@ impl Instance {
         sizes: InitialSizes,
         cancel: Cancel,
     ) -> Result<Instance, EngineError> {
-        settings.require_reads_within(extent_bytes(&settings) / settings.number(Setting::DbBlockSize))?;
+        settings.require_reads_within(extent_bytes(&settings) / settings.block_size().bytes() as u64)?;
         let access = access::resolve(&settings, settings.block_size(), Disk::Kernel, layout.all())?;
         if !access.disk.is_memory() {
             settings.require_archive_dest()?;
@@ -163,7 +163,7 @@ fn create_by(
             purpose,
             block_size: settings.block_size(),
             extent_bytes: extent_bytes(&settings),
-            file_count: settings.number(Setting::DataFiles),
+            file_count: settings.storage.data_files,
             bytes,
             directories: layout.directories(purpose),
         };
@@ -349,12 +349,12 @@ pub(super) fn add_tablespace(
 #[must_use]
 pub fn extent_bytes(settings: &Settings) -> u64 {
     let block_bytes = settings.block_size().bytes() as u64;
-    let asked = settings.number(Setting::DebugExtentBlocks);
+    let asked = settings.debug.debug_extent_blocks;
     if asked > 0 {
         return (asked * block_bytes).next_power_of_two();
     }
     let least = 8 * block_bytes;
-    settings.number(Setting::ExtentSize).max(least).next_power_of_two()
+    settings.storage.extent_size.0.max(least).next_power_of_two()
 }
 
 fn make_files(

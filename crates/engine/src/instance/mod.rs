@@ -21,7 +21,7 @@ use crate::cache::caches::Writers;
 use crate::parallel::servers::{Operation, Sharing};
 use crate::read_cost::MergeReads;
 use crate::redo::log_home;
-use crate::settings::{Setting, Settings};
+use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, RESERVE_NAME, SegmentExtent};
 use crate::storage::log_places::LogPlaces;
 use crate::storage::tablespace::{Purpose, Tablespace};
@@ -79,7 +79,7 @@ impl Instance {
         (settings, access, recorder, cancel): (Settings, Access, Recorder, Cancel),
         opened: Opened,
     ) -> Result<Instance, EngineError> {
-        let traced = settings.number(Setting::DebugTraceRequests);
+        let traced = settings.debug.debug_trace_requests;
         if traced > 0 {
             recorder.arm_trace(traced);
         }
@@ -325,7 +325,7 @@ impl Instance {
     pub fn operation(&self) -> Operation {
         let operation = Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel);
         let operation =
-            operation.sharing(self.sharing(self.settings.number(Setting::SharedServers) as usize));
+            operation.sharing(self.sharing(self.settings.io.shared_servers));
         if self.is_one_thread() { operation.without_threads() } else { operation }
     }
 

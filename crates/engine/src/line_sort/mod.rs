@@ -44,7 +44,6 @@ use crate::file_sort::input::{RecordFile, RecordReader};
 use crate::file_sort::output::{Fragment, OutputFile, OutputWriter};
 use crate::parallel::servers::{self, Operation};
 use crate::parallel::table_queue::{CloseGuard, Closed, TableQueue};
-use crate::settings::Setting;
 use crate::sort::area::RecordSize;
 use crate::sort::area::bytes::BytesArea;
 use crate::sort::format::{BytesKey, RunFormat};
@@ -222,7 +221,7 @@ fn run(
 /// Opens the input; records must be whole.
 fn open(instance: &Instance, session: &Session, spec: &LineSortSpec) -> Result<RecordFile, EngineError> {
     let block = instance.tablespace(Purpose::Temp).block_size.bytes() as u64;
-    let asked = instance.settings.number(Setting::DbFileMultiblockReadCount) * block;
+    let asked = u64::from(instance.settings.io.db_file_multiblock_read_count) * block;
     let chunk_bytes = asked.min(CHUNK_BYTES_MAX).max(block) as usize;
     let input = RecordFile::open(instance, session, &spec.input, (1, chunk_bytes))?;
     if let Shape::Records(bytes) = spec.shape {
@@ -271,13 +270,7 @@ fn plan(
 fn memory(instance: &Instance, plan: &SortPlan, input: &RecordFile) -> Vec<(String, Bytes)> {
     let degree = instance.parallel_degree() as u64;
     let all = |bytes: u64| Bytes(bytes * degree);
-    let mut memory = vec![("sort areas".to_string(), all(plan.area.0))];
-    if plan.direct_writes {
-        memory.push(("sort write buffers".to_string(), all(plan.write_buffer_memory().0)));
-    } else {
-        let cache = instance.settings.number(Setting::DbCacheSize);
-        memory.push(("buffer cache".to_string(), Bytes(cache)));
-    }
+    let mut memory = plan.memory(instance, degree);
     memory.push(("file read buffers".to_string(), all((CHUNKS * input.chunk_bytes) as u64)));
     memory.push(("output buffers".to_string(), all((OUTPUT_BUFFERS.0 * OUTPUT_BUFFERS.1) as u64)));
     if degree > 1 {
@@ -313,7 +306,7 @@ struct ServerPart {
 
 impl ServerPart {
     fn summary(&self, instance: &Instance, plan: &SortPlan) -> SortServerSummary {
-        let area = Bytes(instance.settings.number(Setting::SortAreaSize));
+        let area = instance.settings.sort.sort_area_size;
         summary::of_sorter(self.name.clone(), area, plan, &self.outcome)
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::EngineError;
 use crate::access::Access;
-use crate::settings::{Setting, Settings};
+use crate::settings::{LogFileIo, Settings};
 use plumb_host::device::{self, DirectIoSupport};
 use plumb_io::{DirectIo, IoError};
 use std::path::Path;
@@ -19,10 +19,9 @@ const LOG_BLOCK_MIN: u64 = 512;
 /// # Errors
 /// When direct I/O was asked for the log and does not work in its directory.
 pub(crate) fn of_log(settings: &Settings, access: &Access, home: &Path) -> Result<Access, EngineError> {
-    let word = settings.word(Setting::LogFileIo);
-    let direct = match (word, !access.disk.is_memory()) {
-        ("buffered", _) | (_, false) => DirectIo::Off,
-        ("direct", true) if access.direct == DirectIo::Off => match described(home) {
+    let direct = match (settings.log.log_file_io, !access.disk.is_memory()) {
+        (Some(LogFileIo::Buffered), _) | (_, false) => DirectIo::Off,
+        (Some(LogFileIo::Direct), true) if access.direct == DirectIo::Off => match described(home) {
             DirectIoSupport::Yes { .. } => DirectIo::Required,
             DirectIoSupport::No { why } => {
                 return Err(IoError::DirectUnsupported { path: home.to_path_buf(), why }.into());

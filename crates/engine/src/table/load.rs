@@ -10,7 +10,6 @@
 //! a [`BlockLog`] has each of its blocks logged whole before it is written, and a recovery makes them again.
 
 use crate::parallel::servers::{self, Operation};
-use crate::settings::Setting;
 use crate::storage::block::{BlockKind, LsnRange};
 use crate::storage::control::{ColumnStatistics, SegmentExtent, Table, require_column_names};
 use crate::storage::tablespace::{Purpose, Tablespace};
@@ -135,8 +134,7 @@ pub fn create_as_select(
 ) -> Result<LoadOutcome, EngineError> {
     let begin = now();
     let source = instance.catalog().table(source)?.clone();
-    let conventional =
-        instance.parallel_degree() == 1 && instance.settings.word(Setting::SerialDirectRead) == "false";
+    let conventional = !instance.settings.scans_directly(instance.parallel_degree());
     let granules = Granules::new(&source);
     let load = Load::new((instance, session), target, &source.schema)?;
     let outcome = load.run(session, |session, operation, loader| {
@@ -297,7 +295,7 @@ impl<'a> Loader<'a> {
             event: Event::DirectPathWrite,
             stream: IoStream::DataWrites,
         };
-        let percent = load.instance.settings.optional_number(Setting::PctFree).unwrap_or(0);
+        let percent = load.instance.settings.storage.pct_free.unwrap_or(0);
         Ok(Loader {
             session,
             tablespace,

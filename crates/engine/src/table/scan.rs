@@ -10,7 +10,6 @@
 
 use crate::cache::CacheReader;
 use crate::parallel::servers::Operation;
-use crate::settings::Setting;
 use crate::storage::block::{self, Expected};
 use crate::storage::control::{SegmentExtent, Table};
 use crate::storage::reader::{ReaderOptions, SegmentReader};
@@ -47,10 +46,10 @@ impl<'t> Granules<'t> {
 #[must_use]
 pub fn reader_options(instance: &Instance, tablespace: Purpose) -> ReaderOptions {
     let tablespace = instance.tablespace(tablespace);
-    let blocks = instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;
+    let blocks = instance.settings.io.db_file_multiblock_read_count;
     ReaderOptions {
         chunk_blocks: blocks.min(tablespace.extent_blocks.0),
-        buffer_count: 1 + instance.settings.number(Setting::ScanReadAhead) as usize,
+        buffer_count: 1 + instance.settings.io.scan_read_ahead,
         event: Event::DirectPathRead,
         stream: IoStream::TableReads,
     }

@@ -14,6 +14,7 @@ use crate::EngineError;
 use crate::cache::ChangedBlocks;
 use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
 use crate::redo::{Bell, Log};
+use crate::settings::HighPriority;
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_host::limits::Quota;
@@ -252,11 +253,12 @@ pub(super) struct LogProcesses {
 }
 
 impl LogProcesses {
-    /// Starts them, unless sessions step their work. `priority` is the word of `high_priority_processes`.
+    /// Starts them, unless sessions step their work. `priority` is `high_priority_processes`.
     pub(super) fn start(
         checkpoints: &Arc<Checkpoints>,
         recorder: &Recorder,
-        (threads, priority): (&Quota, &str),
+        threads: &Quota,
+        priority: Option<HighPriority>,
     ) -> Result<LogProcesses, EngineError> {
         let mut started = LogProcesses { checkpoints: Some(Arc::clone(checkpoints)), threads: Vec::new() };
         let is_wanted = |role: Role| {
@@ -264,15 +266,14 @@ impl LogProcesses {
         };
         let roles = [Role::LogWriter, Role::CheckpointProcess, Role::Archiver];
         for role in roles.into_iter().filter(|role| is_wanted(*role)) {
-            let (shared, recorder, priority) =
-                (Arc::clone(checkpoints), recorder.clone(), priority.to_string());
+            let (shared, recorder) = (Arc::clone(checkpoints), recorder.clone());
             let (says, begun) = mpsc::channel();
             let thread = threads.thread().and_then(|share| {
                 let run = move || {
                     let _share = share;
                     let _ends = shared.log.ends_with(role.name());
                     let begins = match role {
-                        Role::LogWriter => shared.log.begins_lgwr(&priority),
+                        Role::LogWriter => shared.log.begins_lgwr(priority),
                         _ => Ok(()),
                     };
                     let is_refused = begins.is_err();

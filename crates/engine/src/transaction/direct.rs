@@ -13,7 +13,6 @@
 use super::Transactions;
 use super::worker::Worker;
 use crate::EngineError;
-use crate::settings::Setting;
 use crate::storage::tablespace::Purpose;
 use crate::table::load::{BlockLog, LogsBlocks};
 use plumb_events::Session;
@@ -32,9 +31,9 @@ impl Transactions<'_> {
     /// What logs the blocks of a direct path load; none where it is not logged.
     #[must_use]
     pub fn log_of_load(&self, asked: Logging) -> Option<&dyn BlockLog> {
-        let is_on = |setting| self.instance.settings.word(setting) == "on";
-        let kept = asked == Logging::Logging && is_on(Setting::ArchiveLogMode);
-        (kept || is_on(Setting::ForceLogging)).then_some(self as &dyn BlockLog)
+        let log = &self.instance.settings.log;
+        let kept = asked == Logging::Logging && log.archive_log_mode;
+        (kept || log.force_logging).then_some(self as &dyn BlockLog)
     }
 }
 

@@ -79,7 +79,7 @@ use crate::redo::{LiveExtent, Log, LogHome, LogOptions, log_access, log_home};
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{LiveIndex, LiveTable, listed, stored_name};
 use crate::storage::tablespace::Purpose;
-use crate::{EngineError, Instance, Setting};
+use crate::{EngineError, Instance};
 use active::Active;
 use checkpoints::{Checkpoints, LogProcesses};
 use plumb_events::Session;
@@ -230,9 +230,9 @@ impl<'i> Transactions<'i> {
         transactions.undo_unended(session)?;
         transactions.checkpoints.begin_one(session)?;
         let threads = &instance.access.servers.threads;
-        let priority = instance.settings.word(Setting::HighPriorityProcesses);
+        let priority = instance.settings.log.high_priority_processes;
         transactions.processes =
-            LogProcesses::start(&transactions.checkpoints, &instance.recorder, (threads, priority))?;
+            LogProcesses::start(&transactions.checkpoints, &instance.recorder, threads, priority)?;
         Ok(transactions)
     }
 

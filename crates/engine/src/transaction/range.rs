@@ -15,7 +15,6 @@ use super::worker::{Thread, Worker};
 use super::{Snapshot, Table, Transaction};
 use crate::EngineError;
 use crate::cache::PinnedBlock;
-use crate::settings::Setting;
 use crate::storage::block::BlockKind;
 use crate::storage::tablespace::Purpose;
 use plumb_events::Statistic;
@@ -55,7 +54,7 @@ impl Transaction<'_, '_> {
         let bounds = (tree.key_of_values(&table.schema, from)?, tree.key_of_values(&table.schema, to)?);
         let worker = &mut self.connection.worker;
         let entries = worker.entries_between(&tree, (&bounds.0, &bounds.1))?;
-        let ahead = worker.instance.settings.number(Setting::DbBlockPrefetchLimit) as usize;
+        let ahead = worker.instance.settings.cache.db_block_prefetch_limit;
         let (mut count, mut own) = (0, Vec::new());
         for (index, row) in entries.rows.iter().enumerate() {
             worker.prefetch_rows(&table, &entries.rows[index..], (index, ahead))?;
@@ -121,7 +120,7 @@ impl<'a> Worker<'a> {
         let Range { table, tree, from, to } = *range;
         let snapshot = self.active.snapshot(thread.transaction, || self.log.end());
         let entries = self.entries_between(tree, (from, to))?;
-        let ahead = self.instance.settings.number(Setting::DbBlockPrefetchLimit) as usize;
+        let ahead = self.instance.settings.cache.db_block_prefetch_limit;
         let (mut count, mut own) = (0, Vec::new());
         for (place, row) in entries.rows.iter().enumerate() {
             self.prefetch_rows(table, &entries.rows[place..], (place, ahead))?;
@@ -277,7 +276,7 @@ impl<'a> Worker<'a> {
         mut show: impl FnMut(&mut Self, Vec<PinnedBlock<'a>>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let expected = table.segment.expected(BlockKind::Rows);
-        let at_once = self.instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;
+        let at_once = self.instance.settings.io.db_file_multiblock_read_count;
         let mut left = self.used_blocks(&table.segment)?;
         for (index, piece) in table.segment.extents().into_iter().enumerate() {
             let end = piece.extent.blocks.min(left);

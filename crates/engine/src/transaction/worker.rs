@@ -8,7 +8,6 @@ use crate::cache::{CacheReader, ChangingBlock, DeviceProgress};
 use crate::redo::edit::Edit;
 use crate::redo::record::{HEADER_BYTES, Record, RecordBytes, RecordKind};
 use crate::redo::{Admission, Log};
-use crate::settings::Setting;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use plumb_events::{Session, Statistic};
@@ -82,8 +81,8 @@ impl<'a> Worker<'a> {
     /// Bytes of a block that inserts leave free. Unless a setting says otherwise, a tenth: rows grow.
     pub(super) fn spare_of(&self, tablespace: Purpose) -> usize {
         let block_bytes = self.block_bytes_of(tablespace);
-        match self.instance.settings.optional_number(Setting::PctFree) {
-            Some(percent) => block_bytes * percent as usize / 100,
+        match self.instance.settings.storage.pct_free {
+            Some(percent) => block_bytes * percent / 100,
             None => block_bytes / 10,
         }
     }
