@@ -1,27 +1,29 @@
 //! What a treatment does on average, beside what it does to the typical run.
 //!
-//! The effect that is proved is that of the typical run: a tenth of stalls hardly moves it. Who runs a load every night
-//! also pays for the stalls. So two more figures stand beside each claim:
+//! The effect that is proved is that of the typical run: a tenth of stalls hardly moves it. Who
+//! runs a load every night also pays for the stalls. So two more figures stand beside each claim:
 //!
 //! ```text
 //! ratio of means   sum of the treatment's times / sum of the reference's        interval by Fieller (1954)
 //! slow runs        share of the treatment's runs above 1.5 times the median of the reference's
 //! ```
 //!
-//! Both take times. Of a rate that is the time a unit, its inverse: a slow run is one below the reference's median rate by 1.5, and the
-//! average is the harmonic mean, units done by the time that they took. The arithmetic mean of rates hides stalls: a run at a
-//! third of the rate takes three times as long, and pulls the mean down by two thirds of one run alone.
+//! Both take times. Of a rate that is the time a unit, its inverse: a slow run is one below the
+//! reference's median rate by 1.5, and the average is the harmonic mean, units done by the time
+//! that they took. The arithmetic mean of rates hides stalls: a run at a third of the rate takes
+//! three times as long, and pulls the mean down by two thirds of one run alone.
 //!
-//! The ratio r is within its interval when the mean over blocks of t - r u, of a block's mean times t and u, lies within
-//! Student's t of 0; that is a quadratic in r. The interval of the share is that of Clopper and Pearson, each end at 95%:
-//! none in 9 runs is at most 28%.
+//! The ratio r is within its interval when the mean over blocks of t - r u, of a block's mean times
+//! t and u, lies within Student's t of 0; that is a quadratic in r. The interval of the share is
+//! that of Clopper and Pearson, each end at 95%: none in 9 runs is at most 28%.
 //!
 //! The average is asked about as well ([`Means`]), after the typical verdict and at its level: that
 //! most runs gain and the average loses is said only where the interval excludes no change, and an
 //! equality holds for both or names the typical run.
 //!
-//! Limits: the mean of few runs knows nothing of stalls that did not occur; that is what the share's upper end is for. Tails
-//! that have no variance have no honest interval of the mean either.
+//! Limits: the mean of few runs knows nothing of stalls that did not occur; that is what the
+//! share's upper end is for. Tails that have no variance have no honest interval of the mean
+//! either.
 
 use crate::interval::Interval;
 use crate::proportion;
@@ -54,8 +56,8 @@ impl RatioOfMeans {
     }
 }
 
-/// The ratio of the means of two sets of figures that belong together block by block: times, or the differences of a part and of the whole.
-/// None of fewer than two blocks.
+/// The ratio of the means of two sets of figures that belong together block by block: times, or the
+/// differences of a part and of the whole. None of fewer than two blocks.
 ///
 /// # Panics
 /// When the sets are not of the same size.
@@ -148,7 +150,8 @@ pub struct SlowRuns {
     pub share: Interval,
 }
 
-/// The runs of a treatment above `SLOW` times the reference's median, both of them times or times a unit.
+/// The runs of a treatment above `SLOW` times the reference's median, both of them times or times a
+/// unit.
 pub fn slow_runs(treatment: &[f64], reference: &[f64]) -> SlowRuns {
     let bound = SLOW * median(reference);
     let slow = treatment.iter().filter(|time| **time > bound).count();

@@ -1,16 +1,16 @@
 //! Which arms may be the best, and which of them are better than the reference.
 //!
-//! Choosing the arm with the smallest figures, and saying "the best" of it, is a claim of its own, and mostly an untested one.
-//! What can be said with error L (after Hsu 1981):
+//! Choosing the arm with the smallest figures, and saying "the best" of it, is a claim of its own,
+//! and mostly an untested one. What can be said with error L (after Hsu 1981):
 //!
 //! ```text
 //! an arm is not the best      some other arm is proved better than it
 //! the candidates              all other arms: the best is among them
 //! ```
 //!
-//! Each pair of arms is tested on one side at L / (2K - 3), K arms: whichever arm is best, K - 1 tests could wrongly remove it;
-//! whichever is the reference, K - 2 more could wrongly call an arm better than it. So both statements together are wrong
-//! in at most L of studies.
+//! Each pair of arms is tested on one side at L / (2K - 3), K arms: whichever arm is best, K - 1
+//! tests could wrongly remove it; whichever is the reference, K - 2 more could wrongly call an arm
+//! better than it. So both statements together are wrong in at most L of studies.
 //!
 //! The gain of a candidate is shrunk towards the mean of all candidates, by the share of their
 //! scatter that noise alone would make: those that cannot be told apart are not far apart, and the
@@ -76,7 +76,8 @@ pub struct Best {
     pub better: Vec<(usize, Gain)>,
 }
 
-/// Splits arms with an error of `level`; `levels` are all levels that it could have been, for studies that may stop.
+/// Splits arms with an error of `level`; `levels` are all levels that it could have been, for
+/// studies that may stop.
 ///
 /// # Errors
 /// When the observations have no such arms.

@@ -1,29 +1,28 @@
 //! Does an arm change during the study? Change points in a series of logarithms.
 //!
-//! For every split k of the n values, the ranks before it are compared with what a
-//! random half would have (Pettitt 1979), weighted so that early and late splits count as much as
-//! central ones:
+//! For every split k of the n values, the ranks before it are compared with what a random half
+//! would have (Pettitt 1979), weighted so that early and late splits count as much as central ones:
 //!
 //! ```text
 //! C(k) = | sum of ranks up to k - k (n+1)/2 | / sqrt(k (n-k))       found = max over k
 //! ```
 //!
 //! p is the share of shuffled series with a maximum at least as large. A found change splits the
-//! series and both parts are searched again (binary segmentation; Vostrikova 1981), until
-//! nothing is found or a part is too short.
+//! series and both parts are searched again (binary segmentation; Vostrikova 1981), until nothing
+//! is found or a part is too short.
 //!
 //! Why not E-divisive with energy distances (Matteson, James 2014), which also sees changes of
-//! spread: O(n^2) a shuffle against O(n), and a verdict about times asks for a change of level.
-//! Its usual thresholds are kept: p = 0.001 and a change of 5%.
+//! spread: O(n^2) a shuffle against O(n), and a verdict about times asks for a change of level. Its
+//! usual thresholds are kept: p = 0.001 and a change of 5%.
 //!
-//! Limits: shuffling assumes that order carries nothing else; in an autocorrelated series it
-//! finds changes that are only long waves. Feed it the log-ratios to the reference to ask
-//! whether an *effect* changed, the arm's own series to ask whether the arm did; the first is
-//! free of the machine's drift. In a short series the sharpest step there is has a p above that
-//! threshold: [`Search::values_needed`], 14 as a rule.
+//! Limits: shuffling assumes that order carries nothing else; in an autocorrelated series it finds
+//! changes that are only long waves. Feed it the log-ratios to the reference to ask whether an
+//! *effect* changed, the arm's own series to ask whether the arm did; the first is free of the
+//! machine's drift. In a short series the sharpest step there is has a p above that threshold:
+//! [`Search::values_needed`], 14 as a rule.
 //!
-//! [`step`] is for fewer blocks than that, each of several runs: their runs say whether noise could have made it, and the blocks
-//! whether it is one step and no burst.
+//! [`step`] is for fewer blocks than that, each of several runs: their runs say whether noise could
+//! have made it, and the blocks whether it is one step and no burst.
 
 use crate::random::Generator;
 use crate::summary::doubled_ranks;
@@ -104,10 +103,11 @@ pub const STEP_BLOCKS_MIN: usize = 2 * SEGMENT_MIN;
 /// noise      the ranks of all runs, shuffled over the study, make as sharp a step between two blocks in at most p
 /// ```
 ///
-/// Blocks that are alike are apart by chance in 2 of C(8, 4) orders of eight, and in fewer of more: 3%, however runs of a block hang
-/// together. Where they do not, the second test lets p through.
+/// Blocks that are alike are apart by chance in 2 of C(8, 4) orders of eight, and in fewer of more:
+/// 3%, however runs of a block hang together. Where they do not, the second test lets p through.
 ///
-/// Limits: [`SEGMENT_MIN`] blocks stand on either side, so a step in the first or the last three is not seen, nor is a burst.
+/// Limits: [`SEGMENT_MIN`] blocks stand on either side, so a step in the first or the last three is
+/// not seen, nor is a burst.
 pub fn step(blocks: &[Vec<f64>], search: &Search) -> Option<ChangePoint> {
     let medians: Vec<f64> = blocks.iter().map(|block| median(block)).collect();
     let shift = |split: usize| median(&blocks[split..].concat()) - median(&blocks[..split].concat());
@@ -236,7 +236,8 @@ mod tests {
 
     #[test]
     fn noise_of_runs_and_of_blocks_is_no_step() {
-        // Whatever its size, for no smallest shift is asked: 2 of 70 orders of eight blocks, and those that runs let through.
+        // Whatever its size, for no smallest shift is asked: 2 of 70 orders of eight blocks, and
+        // those that runs let through.
         let search = Search { shift: 0.0, ..Search::usual(1) };
         let share = |blocks: usize, of_block: f64| {
             let found = (0..1_000).filter(|seed| {

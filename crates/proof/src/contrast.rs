@@ -6,37 +6,39 @@
 //! a sum         (both - second) - (first - neither)      an interaction: its sign was a coin's toss
 //! ```
 //!
-//! A claim over all levels of another factor has several such lotteries in a block, drawn one by one, since every run
-//! of a block had its place by itself. Each is kept as the differences of its *lone* run to the others, logarithms of
-//! ratios, with a sign: a lone run is the treatment (+1) or, where the reference arm is the treatment of a claim, that
-//! which it is compared with (-1).
+//! A claim over all levels of another factor has several such lotteries in a block, drawn one by
+//! one, since every run of a block had its place by itself. Each is kept as the differences of its
+//! *lone* run to the others, logarithms of ratios, with a sign: a lone run is the treatment (+1)
+//! or, where the reference arm is the treatment of a claim, that which it is compared with (-1).
 //!
-//! Why three runs and not an averaged reference: the sign of `t - (r + r')/2` is no fair coin, since a stall weighs 1 on
-//! the treatment and 1/2 on the reference. Which of three runs the treatment is, however, was drawn from three, whatever the
-//! noise; and the third run takes a quarter off the variance.
+//! Why three runs and not an averaged reference: the sign of `t - (r + r')/2` is no fair coin,
+//! since a stall weighs 1 on the treatment and 1/2 on the reference. Which of three runs the
+//! treatment is, however, was drawn from three, whatever the noise; and the third run takes a
+//! quarter off the variance.
 //!
 //! *The typical effect* is one parameter, of which the test, the interval and the estimate are: the
 //! pseudo-median of log t - log a, a treatment's and a reference's run of one block (Hodges,
 //! Lehmann 1963). Take two blocks, average their differences: half of such averages lie above the
 //! parameter. It is 0 when both arms have one law, whatever the law, because the difference is then
 //! symmetric; stalls in a tenth of one arm's runs move it by a fifth of the noise. The estimate is
-//! the mean of the pseudo-medians of t - a and of t - a'. Where the arms have one law each of them is
-//! symmetric about 0, so that the estimate leans nowhere. Rejected: the pseudo-median of both
+//! the mean of the pseudo-medians of t - a and of t - a'. Where the arms have one law each of them
+//! is symmetric about 0, so that the estimate leans nowhere. Rejected: the pseudo-median of both
 //! together, because averages of one block's two differences are not symmetric: with stalls in both
-//! arms it leaned by 0.5 points in ten blocks. Rejected: that of t - (a + a')/2, because a stall hits
-//! the mean of two runs twice as often and half as hard: it leaned by 1 to 2.5 points to "faster".
+//! arms it leaned by 0.5 points in ten blocks. Rejected: that of t - (a + a')/2, because a stall
+//! hits the mean of two runs twice as often and half as hard: it leaned by 1 to 2.5 points to
+//! "faster".
 //!
 //! *A covariate* (a canary before each run) is taken out by a line fitted to the claim's own runs.
 //! At a tested shift the shift is taken out of the lone runs first, so that the slope is the same
 //! in all draws. For the estimate both arms' means are taken out. A line through runs that still
 //! hold the effect would take the effect for noise.
 //!
-//! *A lost block*, one in which a run of these arms failed, is left out ([`Lost`]). The draws of the
-//! other blocks are as they were, so that the test of what is left is exact, and a lost block costs
-//! its own share of the power, 1/n. That holds while failing does not depend on the treatment. So
-//! the failed runs are tested as well: where more of them are one side's than chance suggests, at
-//! p <= `DEPENDS_P`, each lost block counts as the worst that could have been seen. Two failed
-//! treatments and no failed reference are such a case, or four failed references.
+//! *A lost block*, one in which a run of these arms failed, is left out ([`Lost`]). The draws of
+//! the other blocks are as they were, so that the test of what is left is exact, and a lost block
+//! costs its own share of the power, 1/n. That holds while failing does not depend on the
+//! treatment. So the failed runs are tested as well: where more of them are one side's than chance
+//! suggests, at p <= `DEPENDS_P`, each lost block counts as the worst that could have been seen.
+//! Two failed treatments and no failed reference are such a case, or four failed references.
 //!
 //! Rejected: counting every lost block as the worst. With one of 12 lost, a 5% effect at a noise of
 //! 3% a run was found in 39% of studies instead of 98%, and in none where six claims share the
@@ -53,8 +55,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// At this p of one side failing as often by chance, failing is taken to depend on the treatment.
-/// Whichever side fails where it is slow, and however often, at most 5.5% of studies of 12, 20 or 30
-/// blocks are then false; at 0.1, up to 7.4%.
+/// Whichever side fails where it is slow, and however often, at most 5.5% of studies of 12, 20 or
+/// 30 blocks are then false; at 0.1, up to 7.4%.
 const DEPENDS_P: f64 = 0.2;
 
 /// Blocks that a comparison lost to failed runs of its arms, and which side failed.
@@ -92,7 +94,8 @@ impl Lost {
 /// One lottery of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lottery {
-    /// The lone run's logarithm less that of each other run; the second counts only with two others.
+    /// The lone run's logarithm less that of each other run; the second counts only with two
+    /// others.
     differences: [f64; 2],
     /// The same of a covariate; 0 without one.
     covariate: [f64; 2],
@@ -107,8 +110,8 @@ impl Lottery {
         Self { differences: [difference, 0.0], covariate: [0.0; 2], others: 1, sign: 1.0 }
     }
 
-    /// One run and two of another arm: its differences to both. `sign` is +1 for a treatment, -1 for a run that the two are
-    /// compared with.
+    /// One run and two of another arm: its differences to both. `sign` is +1 for a treatment, -1
+    /// for a run that the two are compared with.
     pub fn trio(differences: [f64; 2], sign: f64) -> Self {
         Self { differences, covariate: [0.0; 2], others: 2, sign }
     }
@@ -133,8 +136,8 @@ impl Lottery {
         self.differences[..self.others].iter().map(|difference| self.sign * difference)
     }
 
-    /// The runs about their mean when the effect is taken out, the lone one first; mirrored so that a larger first value is a
-    /// larger effect. What is behind the last run is 0.
+    /// The runs about their mean when the effect is taken out, the lone one first; mirrored so that
+    /// a larger first value is a larger effect. What is behind the last run is 0.
     pub(crate) fn centred(&self, effect: f64) -> [f64; 3] {
         self.about_mean(self.differences, effect)
     }
@@ -196,13 +199,15 @@ impl Contrast {
         Self { blocks, lost: Lost::default(), unit: 0.0 }
     }
 
-    /// One lottery a block between a treatment and a reference, or for any difference whose sign was drawn.
+    /// One lottery a block between a treatment and a reference, or for any difference whose sign
+    /// was drawn.
     pub fn of_differences(differences: &[f64]) -> Self {
         Self::new(differences.iter().map(|difference| vec![Lottery::pair(*difference)]).collect())
     }
 
-    /// Pairs of slots, each the treatment's and the reference's. A pair with `twice.0`, the reference arm's slot, is compared
-    /// with its second run `twice.1` as well, unless that one is in the pair.
+    /// Pairs of slots, each the treatment's and the reference's. A pair with `twice.0`, the
+    /// reference arm's slot, is compared with its second run `twice.1` as well, unless that one is
+    /// in the pair.
     ///
     /// # Errors
     /// When there is no such slot, or no pair.
@@ -301,7 +306,8 @@ impl Contrast {
         if self.lost.depends() { self.lost.blocks } else { 0 }
     }
 
-    /// With the lost blocks in their place, each further on this side (+1 or -1) than any that was seen.
+    /// With the lost blocks in their place, each further on this side (+1 or -1) than any that was
+    /// seen.
     pub(crate) fn completed(&self, side: f64) -> Self {
         let each = self.blocks.first().map_or(0, Vec::len);
         let effects = self.blocks.iter().flatten().flat_map(|lottery| lottery.differences);
@@ -370,7 +376,8 @@ impl Contrast {
         Self { blocks: self.blocks[..blocks.min(self.blocks.len())].to_vec(), ..*self }
     }
 
-    /// One-sided chance that the labels of so many blocks as these all fall the most extreme way: the smallest p there is.
+    /// One-sided chance that the labels of so many blocks as these all fall the most extreme way:
+    /// the smallest p there is.
     pub fn smallest_tail(&self) -> f64 {
         self.blocks.iter().flatten().map(|lottery| 1.0 / lottery.runs() as f64).product()
     }
@@ -385,7 +392,8 @@ mod tests {
         let e = |log: f64| log.exp();
         let seen = Observations::new(4, &[vec![e(1.0), e(3.0), e(5.0), e(2.0)]]).unwrap();
         let one = |pair| Contrast::of_pairs(&seen, &[pair], (0, 3)).unwrap();
-        // Treatment 3 against 1 and 2; two arms that are not the reference; the reference as a treatment.
+        // Treatment 3 against 1 and 2; two arms that are not the reference; the reference as a
+        // treatment.
         for (pair, effect, runs) in [((1, 0), 1.5, 3), ((2, 1), 2.0, 2), ((0, 2), -3.5, 3), ((3, 0), 1.0, 2)]
         {
             let found = one(pair);
@@ -438,8 +446,8 @@ mod tests {
             };
             (0..studies).map(|_| Contrast::new((0..blocks).map(|_| lottery()).collect()).estimate()).collect()
         };
-        // By the means of two runs 24 blocks leaned by 0.014, and by both runs together 10 blocks by
-        // 0.0053; four standard errors of 10 blocks are 0.0018, of 24 blocks 0.001.
+        // By the means of two runs 24 blocks leaned by 0.014, and by both runs together 10 blocks
+        // by 0.0053; four standard errors of 10 blocks are 0.0018, of 24 blocks 0.001.
         let (few, many) = (estimates(10, 16_000), estimates(24, 4_000));
         assert!(mean(&few).abs() < 0.002 && median(&few).abs() < 0.001, "{}", mean(&few));
         assert!(mean(&many).abs() < 0.002 && median(&many).abs() < 0.001, "{}", mean(&many));

@@ -5,13 +5,13 @@
 //! several arms     d_b = mean of ln y over arms on one side - mean on the other
 //! ```
 //!
-//! The block is the unit: two runs of one block share the machine's mood of that hour,
-//! which the difference removes, and runs of different blocks are compared with nothing.
-//! Ratios, because settings scale times and a slow disk makes every gap larger; logarithms,
-//! because then twice as fast and half as fast are opposite numbers (Fleming, Wallace 1986).
+//! The block is the unit: two runs of one block share the machine's mood of that hour, which the
+//! difference removes, and runs of different blocks are compared with nothing. Ratios, because
+//! settings scale times and a slow disk makes every gap larger; logarithms, because then twice as
+//! fast and half as fast are opposite numbers (Fleming, Wallace 1986).
 //!
-//! Contrasts have as many arms, of equal weight, on either side, so that their noise is fair. What the
-//! reference's second run adds to a comparison is said in `contrast`.
+//! Contrasts have as many arms, of equal weight, on either side, so that their noise is fair. What
+//! the reference's second run adds to a comparison is said in `contrast`.
 //!
 //! Limits: both sides of a comparison have as many arms.
 

@@ -1,5 +1,5 @@
-//! Proof that two arms are as good as equal: small is not the same as absent,
-//! and "no difference found" is neither.
+//! Proof that two arms are as good as equal: small is not the same as absent, and "no difference
+//! found" is neither.
 //!
 //! Two one-sided tests (Schuirmann 1987), each of the claim's own kind about a margin:
 //!
@@ -7,12 +7,12 @@
 //! H-: effect <= -ln(1 + d)      H+: effect >= +ln(1 + d)      p = max(p-, p+)
 //! ```
 //!
-//! Both must be rejected, each at the claim's whole level, because both are needed (Berger 1982); `family` makes them. The
-//! margin is the same distance on the logarithm to either side, so that ratio and inverse ratio get the same answer; the
-//! lower end, 1/(1 + d), is a little inside 1 - d.
+//! Both must be rejected, each at the claim's whole level, because both are needed (Berger 1982);
+//! `family` makes them. The margin is the same distance on the logarithm to either side, so that
+//! ratio and inverse ratio get the same answer; the lower end, 1/(1 + d), is a little inside 1 - d.
 //!
-//! A difference and an equality can both be proved (a real 0.5% within 2%); `verdict` then reports the equality. The margin
-//! must be chosen before the run.
+//! A difference and an equality can both be proved (a real 0.5% within 2%); `verdict` then reports
+//! the equality. The margin must be chosen before the run.
 
 use serde::Serialize;
 

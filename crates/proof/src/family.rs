@@ -1,6 +1,8 @@
-//! One error for everything that a study says: differences, equalities, what holds and what is refuted, advice.
+//! One error for everything that a study says: differences, equalities, what holds and what is
+//! refuted, advice.
 //!
-//! Whatever is said of a claim is said about where its effect lies on the line of log-ratios, cut at a few points:
+//! Whatever is said of a claim is said about where its effect lies on the line of log-ratios, cut
+//! at a few points:
 //!
 //! ```text
 //! faster, slower, differs     ---------------|0---------------      PROVED faster | PROVED slower
@@ -9,10 +11,11 @@
 //! not slower by d             ---------------|0------|+d------      PROVED not slower below +d, REFUTED above
 //! ```
 //!
-//! Each point is tested, "the effect is exactly here" (`randomisation`, or `sequential` in a study that may stop), and a claim
-//! may say what lies on the side of a point that its test leaves. At a level L that is wrong in at most L of studies
-//! for *one* claim, however many points it has: the effect lies somewhere, so that only tests of the points next to it can
-//! be wrong, one on either side, each with L/2; an equality spends both halves on the one margin at which it can be wrong,
+//! Each point is tested, "the effect is exactly here" (`randomisation`, or `sequential` in a study
+//! that may stop), and a claim may say what lies on the side of a point that its test leaves. At a
+//! level L that is wrong in at most L of studies for *one* claim, however many points it has: the
+//! effect lies somewhere, so that only tests of the points next to it can be wrong, one on either
+//! side, each with L/2; an equality spends both halves on the one margin at which it can be wrong,
 //! where no difference can (Schuirmann 1987; Berger 1982).
 //!
 //! The claims of a study share alpha step by step (Holm 1979; Bretz, Maurer, Brannath, Posch 2009).
@@ -43,7 +46,7 @@
 //! An equality within d is one of both.
 //!
 //! Limits: the share of a settled claim goes on although its sign may be wrong; with independent
-//! tests that costs nothing (Shaffer 1980), with dependent ones `calibration` finds no excess. In a
+//! tests that costs nothing (Shaffer 1980), with dependent ones simulation finds no excess. In a
 //! study that may stop, the average has no walk: its p is held against 0.6 of the level, as
 //! intervals are.
 
@@ -89,8 +92,8 @@ pub enum Looks {
 }
 
 impl Looks {
-    /// One-sided p of a shift. In a study that may stop they are the smallest of `levels` crossed, halved: of use at these
-    /// levels only, which are two-sided ones.
+    /// One-sided p of a shift. In a study that may stop they are the smallest of `levels` crossed,
+    /// halved: of use at these levels only, which are two-sided ones.
     pub fn tails(self, contrast: &Contrast, shift: f64, levels: &[f64]) -> Tails {
         let unit = contrast.unit();
         if unit > 0.0 && self != Self::Once {
@@ -219,8 +222,8 @@ pub struct Family {
     pub advice_level: f64,
 }
 
-/// Weight of the advice against an open claim's 1. It is small because a claim was written before the
-/// runs, and advice has all of alpha once all claims are settled.
+/// Weight of the advice against an open claim's 1. It is small because a claim was written before
+/// the runs, and advice has all of alpha once all claims are settled.
 const ADVICE_WEIGHT: f64 = 0.25;
 
 /// The levels of an open claim and of advice.
@@ -241,8 +244,8 @@ fn shares(claims: usize, settled: usize, advice: Advice, alpha: f64) -> Shares {
     }
 }
 
-/// Every level at which a claim may be asked: what a study that may stop has to watch. A margin is tested on one side, at twice
-/// the level.
+/// Every level at which a claim may be asked: what a study that may stop has to watch. A margin is
+/// tested on one side, at twice the level.
 fn levels(asks: Asks, claims: usize, advice: Advice, alpha: f64) -> Vec<f64> {
     let one = (0..claims).map(|settled| shares(claims, settled, advice, alpha).claim);
     match asks {
@@ -290,8 +293,9 @@ pub fn ask(questions: &[Question<'_>], alpha: f64, looks: Looks, advice: Advice)
     answered(questions, &questions.iter().map(test).collect::<Vec<_>>(), alpha, advice)
 }
 
-/// The same for a study whose blocks are all known, as if it were asked after any of them: every point is walked once.
-pub(crate) struct Walks {
+/// The same for a study whose blocks are all known, as if it were asked after any of them: every
+/// point is walked once. Simulations stop studies by it.
+pub struct Walks {
     /// Of each question, of each point: what was crossed, and when.
     crossings: Vec<(Asks, Vec<Vec<Crossing>>)>,
     means: Vec<Option<Means>>,
@@ -301,7 +305,8 @@ pub(crate) struct Walks {
 }
 
 impl Walks {
-    pub(crate) fn of(questions: &[Question<'_>], alpha: f64, spending: Spending, advice: Advice) -> Self {
+    /// Walks the points of all questions.
+    pub fn of(questions: &[Question<'_>], alpha: f64, spending: Spending, advice: Advice) -> Self {
         let walked = |question: &Question<'_>| {
             let watched = levels(question.asks, questions.len(), advice, alpha);
             let walk = |shift: f64| {
@@ -327,7 +332,7 @@ impl Walks {
     }
 
     /// True if the typical effects are decided after this number of blocks.
-    pub(crate) fn have_decided(&self, blocks: usize) -> bool {
+    pub fn have_decided(&self, blocks: usize) -> bool {
         let tests = self.tests(blocks);
         let (given, _) = step_down(&tests, self.alpha, self.advice);
         let claims = self.crossings.iter().zip(&tests).zip(given);
@@ -336,8 +341,8 @@ impl Walks {
         })
     }
 
-    /// The questions as they are answered then; they hold so many blocks.
-    pub(crate) fn ask(&self, questions: &[Question<'_>], blocks: usize) -> Family {
+    /// Answers the questions as after so many blocks, which they hold.
+    pub fn ask(&self, questions: &[Question<'_>], blocks: usize) -> Family {
         answered(questions, &self.tests(blocks), self.alpha, self.advice)
     }
 }
@@ -503,12 +508,13 @@ fn decided(asks: Asks, tails: Tails, place: Place, level: f64) -> bool {
 
 /// A chance of an answer below which a study is not continued for it.
 const CHANCE_MIN: f64 = 0.05;
-/// How much better than it looks an effect is given credit to be: the upper end of its 80% interval.
+/// How much better than it looks an effect is given credit to be: the upper end of its 80%
+/// interval.
 const CREDIT: f64 = 1.2816;
 
-/// Whether a claim that has no answer yet has hardly a chance to get one by `planned` blocks, even if the effect is as favourable as
-/// what was seen of it lets expect. To stop for that proves nothing, so that it costs no error; the error that it leaves
-/// unspent is the price.
+/// Whether a claim that has no answer yet has hardly a chance to get one by `planned` blocks, even
+/// if the effect is as favourable as what was seen of it lets expect. To stop for that proves
+/// nothing, so that it costs no error; the error that it leaves unspent is the price.
 pub fn is_hopeless(answer: &Answer, asks: Asks, contrast: &Contrast, planned: usize) -> bool {
     let (blocks, deviation) = (contrast.blocks(), contrast.deviation());
     if blocks < randomisation::BLOCKS_MIN || planned <= 2 || deviation.is_nan() {
@@ -517,7 +523,8 @@ pub fn is_hopeless(answer: &Answer, asks: Asks, contrast: &Contrast, planned: us
     let (seen, all) = (blocks as f64, planned.max(blocks) as f64);
     let credit = CREDIT * deviation / seen.sqrt();
     let lucky = normal_quantile(1.0 - CHANCE_MIN) * deviation * (all - seen).sqrt() / all;
-    // How far from a point the last estimate may come to lie, and how near to it, if the blocks to come are as favourable.
+    // How far from a point the last estimate may come to lie, and how near to it, if the blocks to
+    // come are as favourable.
     let far = |distance: f64| distance + (all - seen) / all * credit + lucky;
     let near = |distance: f64| distance - (all - seen) / all * credit.min(distance) - lucky;
     let needed = |level: f64| student::upper_quantile(level, all - 1.0) * deviation / all.sqrt();

@@ -2,22 +2,22 @@
 //! study's claims are judged by `family`, which steps down, too, and asks more than one thing of a
 //! claim.
 //!
-//! With m claims and p-values in ascending order p(1)..p(m), claim (i) is proved
-//! while p(j) <= alpha / (m - j + 1) for all j <= i (Holm 1979). The chance that any
-//! true "no difference" is called proved is at most alpha, however the claims
-//! depend on each other, which they do: all share one reference arm. The adjusted p is
-//! the running maximum of (m - j + 1) p(j), to be held against alpha itself.
+//! With m claims and p-values in ascending order p(1)..p(m), claim (i) is proved while p(j) <=
+//! alpha / (m - j + 1) for all j <= i (Holm 1979). The chance that any true "no difference" is
+//! called proved is at most alpha, however the claims depend on each other, which they do: all
+//! share one reference arm. The adjusted p is the running maximum of (m - j + 1) p(j), to be held
+//! against alpha itself.
 //!
-//! Why not Bonferroni: Holm proves all that it proves and more, at the same
-//! error. Why not a false-discovery rate: a verdict is read alone, and each must hold.
+//! Why not Bonferroni: Holm proves all that it proves and more, at the same error. Why not a
+//! false-discovery rate: a verdict is read alone, and each must hold.
 //!
-//! Intervals. No bounded interval comes free with Holm's extra proofs (Guilbaud
-//! 2008; Strassburger, Bretz 2008). So there are two levels a claim:
-//! - `level`: the level at which the step-down tested the claim. Its interval
-//!   excludes 0 exactly when the claim is proved, so the printed line never contradicts
-//!   itself; but for ties among the differences, where a p may pass and the interval, a closed
-//!   one, end at 0: such a claim is not proved. Jointly they guarantee no false exclusion of 0 (that is Holm's theorem), and
-//!   each alone covers with 1 - level.
+//! Intervals. No bounded interval comes free with Holm's extra proofs (Guilbaud 2008; Strassburger,
+//! Bretz 2008). So there are two levels a claim:
+//! - `level`: the level at which the step-down tested the claim. Its interval excludes 0 exactly
+//!   when the claim is proved, so the printed line never contradicts itself; but for ties among the
+//!   differences, where a p may pass and the interval, a closed one, end at 0: such a claim is not
+//!   proved. Jointly they guarantee no false exclusion of 0 (that is Holm's theorem), and each
+//!   alone covers with 1 - level.
 //! - `simultaneous_level`: alpha / m, at which all m intervals cover together.
 
 /// What the step-down says of one claim.

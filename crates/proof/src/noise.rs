@@ -1,21 +1,24 @@
 //! The noise floor: what these blocks could have resolved, and what it would take.
 //!
-//! The reference runs twice a block. The log-ratios of the pair have the spread s_d of any two of its runs, and say whether
-//! the machine was quiet. What a claim could find follows from its own spread, that of its effects over the blocks: it
-//! may rest on many pairs, and its arms need not be as noisy as the reference. A shift D is found with power 1 - b by a
-//! two-sided test at level a after about
+//! The reference runs twice a block. The log-ratios of the pair have the spread s_d of any two of
+//! its runs, and say whether the machine was quiet. What a claim could find follows from its own
+//! spread, that of its effects over the blocks: it may rest on many pairs, and its arms need not be
+//! as noisy as the reference. A shift D is found with power 1 - b by a two-sided test at level a
+//! after about
 //!
 //! ```text
 //! n = (z(1 - a/2) + z(1 - b))^2 (s / D)^2      80%: 7.85 (s/D)^2   95%: 13.0 (s/D)^2
 //! ```
 //!
-//! blocks, if n is large and the noise normal. At the sizes of studies that is wrong by far: nine blocks and a quarter of
-//! 5% find with 52% what it promises with 80%. So studies of normal noise are simulated, the same ones for every shift and
-//! every level, and judged by the part of `randomisation` that decides them, Student's t with n - 1 degrees of freedom; a test
-//! holds the whole test to what that promises. Equalities are planned likewise, by both their one-sided tests.
+//! blocks, if n is large and the noise normal. At the sizes of studies that is wrong by far: nine
+//! blocks and a quarter of 5% find with 52% what it promises with 80%. So studies of normal noise
+//! are simulated, the same ones for every shift and every level, and judged by the part of
+//! `randomisation` that decides them, Student's t with n - 1 degrees of freedom; a test holds the
+//! whole test to what that promises. Equalities are planned likewise, by both their one-sided
+//! tests.
 //!
-//! Both a plain SD and a robust one (1.4826 median |d - median|, Hampel 1974) are kept: far apart, they say that a few
-//! blocks were hit by something else.
+//! Both a plain SD and a robust one (1.4826 median |d - median|, Hampel 1974) are kept: far apart,
+//! they say that a few blocks were hit by something else.
 //!
 //! Variance components of the reference's log times (two runs a block, one-way random effects;
 //! Searle, Casella, McCulloch 1992): within = var(d)/2, between = var(block means) - within/2.
@@ -23,8 +26,8 @@
 //! F of both. On independent draws, where blocking saves nothing, a fifth of studies of 10 blocks
 //! estimate more than 25%.
 //!
-//! Limits: an SD from n pairs is itself uncertain by a share of 1/sqrt(2(n-1)), a fifth at 12; so are floors and plans made
-//! of it.
+//! Limits: an SD from n pairs is itself uncertain by a share of 1/sqrt(2(n-1)), a fifth at 12; so
+//! are floors and plans made of it.
 
 use crate::random::Generator;
 use crate::randomisation::BLOCKS_MIN;
@@ -136,7 +139,8 @@ impl Imagined {
         found as f64 / self.studies.len() as f64
     }
 
-    /// How many standard errors a one-sided test at `level` asks for; none when there are too few blocks for any.
+    /// How many standard errors a one-sided test at `level` asks for; none when there are too few
+    /// blocks for any.
     fn critical(&self, level: f64) -> Option<f64> {
         (self.blocks >= BLOCKS_MIN).then(|| student::upper_quantile(level, self.blocks as f64 - 1.0))
     }
@@ -154,7 +158,8 @@ impl Imagined {
     }
 }
 
-/// The shift that so many blocks find with a power, a log-ratio; infinite when they are too few to find any.
+/// The shift that so many blocks find with a power, a log-ratio; infinite when they are too few to
+/// find any.
 pub fn smallest_effect(blocks: usize, deviation: f64, level: f64, power: f64, seed: u64) -> f64 {
     let imagined = Imagined::new(blocks.min(SIMULATED_BLOCKS_MAX), seed);
     if imagined.critical(level).is_none() {
@@ -174,19 +179,22 @@ pub fn smallest_effect(blocks: usize, deviation: f64, level: f64, power: f64, se
     deviation * high
 }
 
-/// The chance that so many blocks find the goal's effect, whatever power it asks for, on normal noise.
+/// The chance that so many blocks find the goal's effect, whatever power it asks for, on normal
+/// noise.
 pub fn power_of(goal: &Goal, blocks: usize, seed: u64) -> f64 {
     Imagined::new(blocks, seed).power(goal.effect.abs() / goal.deviation, goal.alpha)
 }
 
-/// The smallest number of blocks that reaches the goal's power on normal noise; at most `BLOCKS_MAX`.
+/// The smallest number of blocks that reaches the goal's power on normal noise; at most
+/// `BLOCKS_MAX`.
 pub fn blocks_for(goal: &Goal, seed: u64) -> usize {
     let shift = goal.effect.abs() / goal.deviation;
     fewest(blocks_by_rule(goal), |blocks| Imagined::new(blocks, seed).power(shift, goal.alpha) >= goal.power)
 }
 
-/// The smallest number of blocks with which an effect is proved to lie within a margin, another log-ratio, with the goal's
-/// power; at most `BLOCKS_MAX`, which is also the answer where the effect lies beyond it.
+/// The smallest number of blocks with which an effect is proved to lie within a margin, another
+/// log-ratio, with the goal's power; at most `BLOCKS_MAX`, which is also the answer where the
+/// effect lies beyond it.
 pub fn blocks_for_equality(goal: &Goal, margin: f64, seed: u64) -> usize {
     let room = margin - goal.effect.abs();
     if room <= 0.0 {
@@ -262,7 +270,8 @@ mod tests {
 
     #[test]
     fn the_floor_of_a_claim_is_found_as_often_as_it_says() {
-        // Two standard errors of a thousand studies are 2.5%; the formula's floor at 9 blocks was found by 52%.
+        // Two standard errors of a thousand studies are 2.5%; the formula's floor at 9 blocks was
+        // found by 52%.
         for (blocks, level) in [(6, 0.05), (9, 0.0125), (12, 0.05), (20, 0.0125)] {
             let floor = smallest_effect(blocks, 0.02 * 1.5f64.sqrt(), level, 0.8, 1);
             let share = found(floor, blocks, level);

@@ -67,7 +67,8 @@ pub struct Group {
 /// What runs after some slots were, against all other runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct After {
-    /// Median log-ratio of runs after these slots to what their slot and block let expect, less that of all others.
+    /// Median log-ratio of runs after these slots to what their slot and block let expect, less
+    /// that of all others.
     pub shift: f64,
     /// p of "it does not matter whether one of these ran before".
     pub p: f64,
@@ -143,11 +144,11 @@ pub struct Asked<'a> {
     pub seed: u64,
 }
 
-/// Tests whether runs after these slots differ from other runs: whether an arm leaves something behind. None when all runs
-/// follow such a slot, or none does.
+/// Tests whether runs after these slots differ from other runs: whether an arm leaves something
+/// behind. None when all runs follow such a slot, or none does.
 ///
-/// The test of all slots at once, in the report, has too
-/// many ways to be wrong to find what one arm does.
+/// The test of all slots at once, in the report, has too many ways to be wrong to find what one arm
+/// does.
 pub fn after(seen: &Observations, orders: &[Vec<usize>], asked: &Asked<'_>) -> Option<After> {
     let Asked { slots, twice, seed } = *asked;
     let of_reference = after_reference(seen, orders, slots, twice);
@@ -247,7 +248,8 @@ fn residuals(seen: &Observations) -> Vec<Vec<f64>> {
     seen.logs().iter().zip(&levels).map(block).collect()
 }
 
-/// The position's and the predecessor's statistic for an order; `values` runs over blocks, then slots.
+/// The position's and the predecessor's statistic for an order; `values` runs over blocks, then
+/// slots.
 fn statistics(values: &[f64], orders: &[Vec<usize>], slots: usize) -> (f64, f64) {
     let (mut at, mut after) = (vec![(0.0, 0.0); slots], vec![(0.0, 0.0); slots]);
     let mut before = None;

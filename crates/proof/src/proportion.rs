@@ -1,9 +1,9 @@
 //! The exact interval of a share: so many of so many were found.
 //!
-//! Clopper and Pearson 1934: the lower end is the probability at which as many hits or more have
-//! a chance of a/2, the upper end that at which as many or fewer have. It holds at every
-//! number of trials, which the usual normal approximation does not near 0, and pays for that by
-//! covering more often than it says (Brown, Cai, DasGupta 2001). Found by bisection on the sum of the binomial
+//! Clopper and Pearson 1934: the lower end is the probability at which as many hits or more have a
+//! chance of a/2, the upper end that at which as many or fewer have. It holds at every number of
+//! trials, which the usual normal approximation does not near 0, and pays for that by covering more
+//! often than it says (Brown, Cai, DasGupta 2001). Found by bisection on the sum of the binomial
 //! terms, which costs a term a hit and step; a closed form needs the incomplete beta function.
 
 use crate::interval::Interval;

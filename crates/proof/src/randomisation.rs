@@ -2,26 +2,30 @@
 //!
 //! Two one-sided p, and the larger of them counts.
 //!
-//! *The lotteries.* If the treatment only shifts every logarithm by `against`, then with that taken out the runs of a
-//! lottery could have come out in any order, so that each of them was as likely to be the lone one (Fisher 1935). Runs
-//! are scored, as below, and the scores put about the mean of their lottery:
+//! *The lotteries.* If the treatment only shifts every logarithm by `against`, then with that taken
+//! out the runs of a lottery could have come out in any order, so that each of them was as likely
+//! to be the lone one (Fisher 1935). Runs are scored, as below, and the scores put about the mean
+//! of their lottery:
 //!
 //! ```text
 //! W = sum over lotteries of s - k s^2, s the lone run's score      p = share of all draws with a W at least as large
 //! k = 1.5 / (2 sqrt(V)), V the mean of the sum of s^2 over all draws
 //! ```
 //!
-//! W is a sum, so that its distribution follows by adding one lottery after the other: every draw is counted, none is
-//! sampled, no noise is assumed. Scores and k are the same in all draws. Drift, bursts, tails, autocorrelation: exact.
+//! W is a sum, so that its distribution follows by adding one lottery after the other: every draw
+//! is counted, none is sampled, no noise is assumed. Scores and k are the same in all draws. Drift,
+//! bursts, tails, autocorrelation: exact.
 //!
-//! Why the square: draws whose lone runs vary much are no evidence of an effect that is the same everywhere. What compares
-//! such draws fairly is the sum over its own spread, S / sqrt(Q) (a studentised permutation test: Janssen 1997; Chung, Romano
-//! 2013), whose distribution is no sum; near sqrt(V) the root is straight, and W is that ratio about S = 1.5 sqrt(Q). It agrees
-//! with the second p, so that asking for both costs less.
+//! Why the square: draws whose lone runs vary much are no evidence of an effect that is the same
+//! everywhere. What compares such draws fairly is the sum over its own spread, S / sqrt(Q) (a
+//! studentised permutation test: Janssen 1997; Chung, Romano 2013), whose distribution is no sum;
+//! near sqrt(V) the root is straight, and W is that ratio about S = 1.5 sqrt(Q). It agrees with the
+//! second p, so that asking for both costs less.
 //!
-//! *Student's t over blocks*, of the lone runs' scores. The lotteries alone answer a narrower question: they ask for an effect
-//! that is the same in every block. Where it varies about nothing they reject in 7% of studies of 6 blocks, in 8% where the
-//! treatment is less even than the reference, and t, which measures the variation, in 5%. The larger p of the two is right where
+//! *Student's t over blocks*, of the lone runs' scores. The lotteries alone answer a narrower
+//! question: they ask for an effect that is the same in every block. Where it varies about nothing
+//! they reject in 7% of studies of 6 blocks, in 8% where the treatment is less even than the
+//! reference, and t, which measures the variation, in 5%. The larger p of the two is right where
 //! either is.
 //!
 //! *Scores* are the runs themselves, or normal scores of their ranks (van der Waerden 1952) where
@@ -30,12 +34,12 @@
 //! (Hogg 1974; Hogg, Fisher, Randles 1975): it is the same in all draws. Scores of ranks are
 //! bounded, so that their t has one degree of freedom less.
 //!
-//! Before they are ranked, runs are put about the middle of the *two closest* of their lottery
-//! (the shortest half: Andrews et al. 1972). With stalls in a tenth of all runs and a noise of 3% a
-//! run, ten blocks find 5% in 76% of studies and 10% in 97%. Rejected: their median (70% and 93%),
-//! which lies at one of the other runs where one stalls. Rejected: their mean (36% and 46%), to which
-//! one stall pulls the two others of its lottery. Rejected: scores of at most 1 besides (80% and
-//! 99%), because a treatment with a tail is then proved to differ in 6.8% of studies of 24 blocks.
+//! Before they are ranked, runs are put about the middle of the *two closest* of their lottery (the
+//! shortest half: Andrews et al. 1972). With stalls in a tenth of all runs and a noise of 3% a run,
+//! ten blocks find 5% in 76% of studies and 10% in 97%. Rejected: their median (70% and 93%), which
+//! lies at one of the other runs where one stalls. Rejected: their mean (36% and 46%), to which one
+//! stall pulls the two others of its lottery. Rejected: scores of at most 1 besides (80% and 99%),
+//! because a treatment with a tail is then proved to differ in 6.8% of studies of 24 blocks.
 //!
 //! *Arms of different shape.* Scores are tests of the parameter that `contrast` names where both
 //! arms have one law, and near it where they have not. So where the lone runs' distances from the
@@ -48,13 +52,15 @@
 //! *Rounded figures.* Where noise does not smooth the rounding, a shift is tested a unit further
 //! out on either side.
 //!
-//! What is possible: where an effect may vary by block, and does so normally, no fair test finds more than t with n - 1
-//! degrees does (Lehmann 1959): 95.2% of studies for 5% at s_d 3% in 6 blocks; 94.7% for 2% in 24; 94.9% for 5% at s_d 8% in 28.
+//! What is possible: where an effect may vary by block, and does so normally, no fair test finds
+//! more than t with n - 1 degrees does (Lehmann 1959): 95.2% of studies for 5% at s_d 3% in 6
+//! blocks; 94.7% for 2% in 24; 94.9% for 5% at s_d 8% in 28.
 //!
 //! The interval holds every shift that the test does not reject. The estimate lies inside.
 //!
-//! Limits: six blocks at least, however large the effect, since the spread of fewer says too little. Lotteries of blocks
-//! that were left out, because a run of them crashed, are not counted: which blocks crash may depend on the treatment.
+//! Limits: six blocks at least, however large the effect, since the spread of fewer says too
+//! little. Lotteries of blocks that were left out, because a run of them crashed, are not counted:
+//! which blocks crash may depend on the treatment.
 
 use crate::contrast::{Contrast, Lottery};
 use crate::interval::Interval;
@@ -75,9 +81,9 @@ pub const SHAPE_P: f64 = 0.01;
 /// Halvings of an interval's ends.
 const STEPS: usize = 30;
 
-/// The fewest blocks with which one of so many claims can be proved at all by pairs of runs, of which n blocks have
-/// no smaller p than 2 / 2^n: 6, 9, 10, 12 blocks for 1, 10, 20, 100 claims at 5%. Threes of runs need fewer, but never
-/// less than `BLOCKS_MIN`.
+/// The fewest blocks with which one of so many claims can be proved at all by pairs of runs, of
+/// which n blocks have no smaller p than 2 / 2^n: 6, 9, 10, 12 blocks for 1, 10, 20, 100 claims at
+/// 5%. Threes of runs need fewer, but never less than `BLOCKS_MIN`.
 pub fn blocks_needed(alpha: f64, claims: usize) -> usize {
     assert!(alpha > 0.0 && alpha < 1.0, "alpha {alpha} is no probability of error");
     fewest_blocks(0.5, alpha / claims.max(1) as f64)
@@ -208,7 +214,8 @@ pub(crate) fn rejects(contrast: &Contrast, shape: Shape, shift: f64, side: Side,
     scored.by_blocks(side) <= level / 2.0 && scored.by_draws(side) <= level / 2.0
 }
 
-/// The shifts about the estimate that are not rejected; `rejects` says whether the effect is proved to lie on a side of one.
+/// The shifts about the estimate that are not rejected; `rejects` says whether the effect is proved
+/// to lie on a side of one.
 pub(crate) fn inverted(contrast: &Contrast, rejects: impl Fn(f64, Side) -> bool) -> Interval {
     let (effects, centre) = (contrast.effects(), contrast.estimate());
     let least = effects.iter().copied().fold(f64::INFINITY, f64::min);
@@ -228,7 +235,8 @@ pub(crate) fn inverted(contrast: &Contrast, rejects: impl Fn(f64, Side) -> bool)
             if rejected(shift) {
                 return Some(boundary(shift, inside, &rejected));
             }
-            // The scores, and p with them, may change between two shifts: what is accepted stays inside.
+            // The scores, and p with them, may change between two shifts: what is accepted stays
+            // inside.
             inside = shift;
         }
         None
@@ -239,7 +247,8 @@ pub(crate) fn inverted(contrast: &Contrast, rejects: impl Fn(f64, Side) -> bool)
     }
 }
 
-/// Between a rejected and an accepted shift, the last one rejected to within 1e-9 of their distance.
+/// Between a rejected and an accepted shift, the last one rejected to within 1e-9 of their
+/// distance.
 fn boundary(rejected: f64, accepted: f64, rejects: &dyn Fn(f64) -> bool) -> f64 {
     let (mut outside, mut inside) = (rejected, accepted);
     for _ in 0..STEPS {
@@ -527,7 +536,8 @@ mod tests {
 
     #[test]
     fn stalls_in_both_arms_hide_no_effect() {
-        // 93% and 70% when runs were ranked about the median of their block, 46% and 36% about the mean.
+        // 93% and 70% when runs were ranked about the median of their block, 46% and 36% about the
+        // mean.
         for (percent, least) in [(10.0f64, 285), (5.0, 216)] {
             let effect = (percent / 100.0).ln_1p();
             let found =

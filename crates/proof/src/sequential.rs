@@ -1,9 +1,8 @@
 //! Stopping as soon as the evidence allows, with the error of one look.
 //!
-//! Looking at a p-value after every block and stopping at the first below 5% is wrong in more
-//! than a fifth of all studies of 40 blocks (`calibration` shows it). Here the error is a
-//! budget: after k blocks at most alpha g(k) of it may be spent (Lan, DeMets 1983), g rising to
-//! 1.
+//! Looking at a p-value after every block and stopping at the first below 5% is wrong in more than
+//! a fifth of all studies of 40 blocks (`cargo xtask bench proof` shows it). Here the error is a
+//! budget: after k blocks at most alpha g(k) of it may be spent (Lan, DeMets 1983), g rising to 1.
 //!
 //! ```text
 //! S_k = sum of the scores that the lone runs of k blocks drew
@@ -25,32 +24,35 @@
 //! for these very scores, at every stopping time, for whatever reason one stops; no simulation, no
 //! large-sample argument, no assumption that blocks are alike.
 //!
-//! As there, Student's t over the blocks so far has to agree, for effects that vary: its p has to be no larger than
-//! the chance that the walk's cut has in a normal distribution of the walk's variance. It is of the effects themselves, or of
-//! the scores where some run lies far out.
+//! As there, Student's t over the blocks so far has to agree, for effects that vary: its p has to
+//! be no larger than the chance that the walk's cut has in a normal distribution of the walk's
+//! variance. It is of the effects themselves, or of the scores where some run lies far out.
 //!
-//! Why not an e-process or a betting martingale, which is valid for ever: it pays for the
-//! freedom never to plan. The normal mixture over sign-symmetric differences (de la Pena 1999;
-//! Howard et al. 2021) takes half as many blocks again (a test repeats it).
-//! `Spending::Open` keeps the freedom, at a price. Why not re-rank all blocks at each look:
-//! past looks would have been made with other scores, and the walk of survivors would need every path instead of a row of
-//! sums.
+//! Why not an e-process or a betting martingale, which is valid for ever: it pays for the freedom
+//! never to plan. The normal mixture over sign-symmetric differences (de la Pena 1999; Howard et
+//! al. 2021) takes half as many blocks again (a test repeats it). `Spending::Open` keeps the
+//! freedom, at a price. Why not re-rank all blocks at each look: past looks would have been made
+//! with other scores, and the walk of survivors would need every path instead of a row of sums.
 //!
-//! Several levels run at once so that a family can be asked whenever the study stops: the
-//! p of a walk is the smallest level crossed. Cuts are forced to be nested (a smaller
-//! level's cut is never nearer to 0), so that p is valid at any time.
+//! Several levels run at once so that a family can be asked whenever the study stops: the p of a
+//! walk is the smallest level crossed. Cuts are forced to be nested (a smaller level's cut is never
+//! nearer to 0), so that p is valid at any time.
 //!
-//! The interval. Every shift has a walk of its own, and those that never crossed are an interval that holds at all times
-//! together (Jennison, Turnbull 1984), a third wider than that of a fixed study. But it is read once. So once a claim is settled (the
-//! walks of all points that were asked about have crossed) the interval is that of `randomisation` at 0.6 of the level, of the blocks
-//! that there are, and those points stay outside. It is read where the estimate happened to be far out, so that at the level itself it
-//! would miss up to 8% of effects that are small beside what the study can find; with 0.6 of it `calibration` finds no more
-//! than the level. It is an eighth wider than that of a fixed study of as many blocks. While a claim is not settled a
-//! shift is outside when that interval and the shift's own walk both say so: where no walk has crossed, nothing is excluded.
+//! The interval. Every shift has a walk of its own, and those that never crossed are an interval
+//! that holds at all times together (Jennison, Turnbull 1984), a third wider than that of a fixed
+//! study. But it is read once. So once a claim is settled (the walks of all points that were asked
+//! about have crossed) the interval is that of `randomisation` at 0.6 of the level, of the blocks
+//! that there are, and those points stay outside. It is read where the estimate happened to be far
+//! out, so that at the level itself it would miss up to 8% of effects that are small beside what
+//! the study can find; with 0.6 of it simulation finds no more than the level. It is an eighth
+//! wider than that of a fixed study of as many blocks. While a claim is not settled a shift is
+//! outside when that interval and the shift's own walk both say so: where no walk has crossed,
+//! nothing is excluded.
 //!
-//! Limits: no bounded interval and no proof before `BLOCKS_MIN` blocks, which with small
-//! studies is most of them; how much is saved is in `calibration`. The 0.6 is found by simulation, not derived; an ordering of
-//! outcomes by the block of the stop (Tsiatis, Rosner, Mehta 1984) would need the chance of every earlier stop under each shift.
+//! Limits: no bounded interval and no proof before `BLOCKS_MIN` blocks, which with small studies is
+//! most of them; how much is saved is in docs/proof.md. The 0.6 is found by simulation, not
+//! derived; an ordering of outcomes by the block of the stop (Tsiatis, Rosner, Mehta 1984) would
+//! need the chance of every earlier stop under each shift.
 
 use crate::contrast::{Contrast, Lottery};
 use crate::interval::Interval;
@@ -138,8 +140,8 @@ impl Walk {
         self.lowest + self.chances.len() as i64 - 1
     }
 
-    /// The first sum on either side from which on what lies beyond is within the budget: of the lower end, and of the upper
-    /// one. One beyond every sum when nothing is.
+    /// The first sum on either side from which on what lies beyond is within the budget: of the
+    /// lower end, and of the upper one. One beyond every sum when nothing is.
     fn affordable(&self, budget: [f64; 2]) -> [i64; 2] {
         // Rounding of a few hundred additions is far below this allowance.
         let fits = |budget: f64, chances: &mut dyn Iterator<Item = &f64>| {
@@ -232,7 +234,8 @@ impl Monitor {
         self.look();
     }
 
-    /// The steps of a lottery, the one taken first: signed normal scores of the sizes among those so far.
+    /// The steps of a lottery, the one taken first: signed normal scores of the sizes among those
+    /// so far.
     fn steps(&mut self, lottery: &Lottery, against: f64) -> Vec<i64> {
         let aligned = &lottery.aligned(against)[..lottery.runs()];
         for value in aligned {
@@ -259,7 +262,8 @@ impl Monitor {
         let (sum, mean, deviation) = (self.sum, self.mean, self.variance.sqrt());
         let scores = Scores::suiting(&self.sizes);
         let values = if scores == Scores::Ranks { &self.blocks } else { &self.effects };
-        // The chance of so large a t where the effect varies, against that of so large a sum where it does not.
+        // The chance of so large a t where the effect varies, against that of so large a sum where
+        // it does not.
         let spread_agrees = |side: Side, cut: i64| {
             let z = side.sign() * (cut as f64 - mean) / deviation;
             blocks >= BLOCKS_MIN && scores.by_blocks(values, side) <= normal_probability(-z)
@@ -337,8 +341,8 @@ mod tests {
         Contrast::of_differences(&differences)
     }
 
-    /// Walks whose sum ever crosses, over all draws of these lotteries: an exact count, not a sample, and of the walk alone,
-    /// without t.
+    /// Walks whose sum ever crosses, over all draws of these lotteries: an exact count, not a
+    /// sample, and of the walk alone, without t.
     fn crossed_share(lotteries: &[Vec<i64>], level: f64, spending: Spending) -> f64 {
         let all: usize = lotteries.iter().map(Vec::len).product();
         let crosses = |mut draw: usize| {

@@ -1,33 +1,31 @@
 //! The signed-rank test: sign flips on ranks, exact for any number of blocks.
 //!
-//! For paired differences d1..dn let r_i be the rank of |d_i - t| among all of
-//! them. The statistic for the shift t is
+//! For paired differences d1..dn let r_i be the rank of |d_i - t| among all of them. The statistic
+//! for the shift t is
 //!
 //! ```text
 //! W(t) = sum of r_i over the blocks with d_i > t
 //! ```
 //!
-//! If t is the truth, each sign is a fair coin, so that W is a sum of independent
-//! terms, 0 or r_i. Its whole distribution follows by adding one block after
-//! the other: f(w) <- f(w)/2 + f(w - r)/2, n passes over n(n+1)/2 sums. Nothing is
-//! drawn, nothing approximated, and ties are met by their mean ranks.
-//! (Wilcoxon 1945; differences of 0 keep their rank and have no sign, Pratt 1959.)
+//! If t is the truth, each sign is a fair coin, so that W is a sum of independent terms, 0 or r_i.
+//! Its whole distribution follows by adding one block after the other: f(w) <- f(w)/2 + f(w - r)/2,
+//! n passes over n(n+1)/2 sums. Nothing is drawn, nothing approximated, and ties are met by their
+//! mean ranks. (Wilcoxon 1945; differences of 0 keep their rank and have no sign, Pratt 1959.)
 //!
-//! The interval inverts the test. W(t) also counts the Walsh averages
-//! (d_i + d_j)/2, i <= j, that exceed t (Tukey 1949), so its ends are order
-//! statistics of the averages, and their median is the estimate (Hodges, Lehmann 1963).
+//! The interval inverts the test. W(t) also counts the Walsh averages (d_i + d_j)/2, i <= j, that
+//! exceed t (Tukey 1949), so its ends are order statistics of the averages, and their median is the
+//! estimate (Hodges, Lehmann 1963).
 //!
-//! Why ranks and not the mean: disk times have tails. One stall of a second in
-//! one block moves a mean and its sign-flip interval as far as it likes, while a
-//! rank cannot exceed n. On normal noise the price is 4.5% more blocks (3/pi), on
-//! heavy tails it takes far fewer, and never more than 1/0.864 times those of the
-//! mean (Hodges, Lehmann 1956).
+//! Why ranks and not the mean: disk times have tails. One stall of a second in one block moves a
+//! mean and its sign-flip interval as far as it likes, while a rank cannot exceed n. On normal
+//! noise the price is 4.5% more blocks (3/pi), on heavy tails it takes far fewer, and never more
+//! than 1/0.864 times those of the mean (Hodges, Lehmann 1956).
 //!
-//! Pairs of runs of the same arm are judged by it, and repeated measurements of a device; a claim, whose design drew
-//! more than a sign, by `randomisation`.
+//! Pairs of runs of the same arm are judged by it, and repeated measurements of a device; a claim,
+//! whose design drew more than a sign, by `randomisation`.
 //!
-//! Limits: the cost is O(n^3), some 8 million additions at 200 blocks. The interval
-//! is that of distributions without ties; equal differences make it err on the wide side.
+//! Limits: the cost is O(n^3), some 8 million additions at 200 blocks. The interval is that of
+//! distributions without ties; equal differences make it err on the wide side.
 
 use crate::interval::Interval;
 use crate::summary::doubled_ranks;
@@ -58,7 +56,8 @@ pub fn tails(differences: &[f64], against: f64) -> Tails {
     }
 }
 
-/// The two-sided p of "the differences lie about 0"; the smallest that n differences can give is 2 / 2^n.
+/// The two-sided p of "the differences lie about 0"; the smallest that n differences can give is 2
+/// / 2^n.
 pub fn p(differences: &[f64]) -> f64 {
     let Tails { less, greater } = tails(differences, 0.0);
     (2.0 * less.min(greater)).min(1.0)

@@ -56,7 +56,8 @@ pub(crate) fn normal_probability(x: f64) -> f64 {
 
 /// The quantile of the standard normal, by bisection of `normal_probability`.
 /// `probability` lies strictly between 0 and 1.
-pub(crate) fn normal_quantile(probability: f64) -> f64 {
+#[must_use]
+pub fn normal_quantile(probability: f64) -> f64 {
     assert!(probability > 0.0 && probability < 1.0, "no quantile at {probability}");
     let (mut low, mut high) = (-9.0, 9.0);
     for _ in 0..60 {
@@ -70,7 +71,8 @@ pub(crate) fn normal_quantile(probability: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The same to 4.5e-4, by a rational approximation (Abramowitz, Stegun 1964, 26.2.23), for scores that are rounded anyway.
+/// The same to 4.5e-4, by a rational approximation (Abramowitz, Stegun 1964, 26.2.23), for scores
+/// that are rounded anyway.
 pub(crate) fn normal_score(probability: f64) -> f64 {
     let t = (-2.0 * probability.min(1.0 - probability).ln()).sqrt();
     let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);

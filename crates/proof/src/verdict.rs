@@ -16,14 +16,14 @@
 //! | IMPOSSIBLE | a figure beyond a physical bound | 6 |
 //!
 //! `judge` asks in the order of falling doubt about the data itself: what cannot have happened
-//! first, then what was not the experiment asked for, then whether the arms held still, and
-//! only then what the numbers say. Each answer it passes over, and each it stops at, is among the
-//! reasons. A study stands as its worst claim does, and [`Standing`] is the table of what is worse than what: IMPOSSIBLE, INVALID,
-//! UNSTABLE, REFUTED, MIXED, NOT PROVED, PROVED. REFUTED is no verdict on an effect but on a claim about it, and the
-//! caller, who knows the claim, says so.
+//! first, then what was not the experiment asked for, then whether the arms held still, and only
+//! then what the numbers say. Each answer it passes over, and each it stops at, is among the
+//! reasons. A study stands as its worst claim does, and [`Standing`] is the table of what is worse
+//! than what: IMPOSSIBLE, INVALID, UNSTABLE, REFUTED, MIXED, NOT PROVED, PROVED. REFUTED is no
+//! verdict on an effect but on a claim about it, and the caller, who knows the claim, says so.
 //!
-//! "Faster by 5%" means the better by 5% of the reference's figure: 5% less time, or
-//! 5% more throughput. The interval is in the same words, both ends positive when proved.
+//! "Faster by 5%" means the better by 5% of the reference's figure: 5% less time, or 5% more
+//! throughput. The interval is in the same words, both ends positive when proved.
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt;
@@ -446,7 +446,8 @@ pub struct Difference {
     pub blocks: usize,
     /// The fewest blocks with which a comparison of this kind can be proved at that level.
     pub blocks_min: usize,
-    /// Standard deviation of the effect over the blocks, what floors and plans are made of; NaN of fewer than two.
+    /// Standard deviation of the effect over the blocks, what floors and plans are made of; NaN of
+    /// fewer than two.
     pub deviation: f64,
 }
 
@@ -559,8 +560,9 @@ fn stability(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdi
     });
     let mut found: Vec<String> = changes.collect();
     let general = evidence.order.map(|order| (order.carry_over_size(), order.carry_over_p, ORDER_P));
-    // A treatment that slows its successors looks fast; one that speeds them up hides what it gains, which proves nothing
-    // falsely. So one side matters, but to an equality, which both may make.
+    // A treatment that slows its successors looks fast; one that speeds them up hides what it
+    // gains, which proves nothing falsely. So one side matters, but to an equality, which both may
+    // make.
     let towards = |after: &After| after.shift * evidence.difference.estimate < 0.0;
     let equal = evidence.equivalence.is_some_and(|test| test.p <= evidence.alpha);
     let own = evidence.carry_over.filter(|after| equal || towards(after));
@@ -587,8 +589,8 @@ fn stability(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdi
     reason.map(|reason| Verdict::Unstable { reason })
 }
 
-/// What a carry-over could have made or hidden: the difference that is proved, the margin of an equality; nothing is at
-/// stake where nothing is proved.
+/// What a carry-over could have made or hidden: the difference that is proved, the margin of an
+/// equality; nothing is at stake where nothing is proved.
 fn at_stake(evidence: &Evidence<'_>) -> f64 {
     match evidence.equivalence {
         Some(test) if test.p <= evidence.alpha => test.margin.ln_1p(),

@@ -5,6 +5,7 @@
 //! verdict, an equality, a margin, a MIXED, or what it means for the claim is not so. Noise is 3% a
 //! run unless a row says otherwise.
 
+use super::simulation::{ERROR_MAX, Scale, Share, each};
 use super::whole::{environment, held, record};
 use plumb_lab::analysis::analyse;
 use plumb_lab::analysis::result::{Analysis, ClaimOutcome};
@@ -13,7 +14,6 @@ use plumb_lab::canary::Canary;
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study;
 use plumb_lab::target::embedded::Engine;
-use plumb_proof::calibration::{ERROR_MAX, Scale, Share, each};
 use plumb_proof::random::Generator;
 use plumb_proof::verdict::{Side, Verdict};
 use std::fmt::Write as _;

@@ -10,6 +10,8 @@
 //! in a phase      a treatment 5% slower, in the phase that its claim names, or in another: set-up that was timed
 //! ```
 
+use super::simulation::synthetic::{Noise, Study};
+use super::simulation::{Scale, Share, each};
 use plumb_events::Phase;
 use plumb_lab::analysis::analyse;
 use plumb_lab::analysis::result::{Analysis, ClaimOutcome};
@@ -17,9 +19,7 @@ use plumb_lab::bundle::{Contents, EndFile, Ended, Environment, RunRecord, Settle
 use plumb_lab::plan::{Plan, PlanOptions, Until};
 use plumb_lab::study;
 use plumb_lab::target::embedded::Engine;
-use plumb_proof::calibration::{Scale, Share, each};
 use plumb_proof::random::Generator;
-use plumb_proof::synthetic::{Noise, Study};
 use plumb_record::{Header, Held, Host, Phase as PhaseSpan, Receipt, Record, Seen};
 use std::fmt::Write as _;
 
