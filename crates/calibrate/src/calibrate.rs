@@ -128,8 +128,9 @@ fn usual_method(device: &DeviceDescription, options: &Options, warnings: &mut Ve
     }
 }
 
-/// The same device, without io_uring where a limit of the process stands against the rings of its deepest points:
-/// a point must not fail for it in the middle. Rings asked for by name are tried when they are due.
+/// The same device, without io_uring where a limit of the process stands against the rings of its
+/// deepest points: a point must not fail for it in the middle. Rings asked for by name are tried
+/// when they are due.
 fn with_rings_that_can_be_had(device: &DeviceDescription, options: &Options) -> DeviceDescription {
     let mut device = device.clone();
     let rings = || {
@@ -209,7 +210,8 @@ fn assemble(
 
 fn note_rounds(rounds: &Rounds, figures: &[MainFigure], warnings: &mut Vec<Warning>) {
     let results = &rounds.results;
-    // Buffered requests are read ahead and written later: more or less than asked for is no neighbour.
+    // Buffered requests are read ahead and written later: more or less than asked for is no
+    // neighbour.
     let direct =
         |result: &&TaskResult| result.point().is_some_and(|point| point.direct_io == DirectIo::Required);
     let rates: Vec<f64> =

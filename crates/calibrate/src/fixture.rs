@@ -11,7 +11,8 @@ use plumb_io::MethodKind;
 use plumb_units::{Bytes, Nanos};
 use tempfile::TempDir;
 
-/// A directory beside the test program, for the system's own may be in memory, and what lies under it.
+/// A directory beside the test program, for the system's own may be in memory, and what lies under
+/// it.
 pub(crate) fn place() -> (TempDir, DeviceDescription) {
     let program = std::env::current_exe().expect("a test program");
     let directory = tempfile::tempdir_in(program.parent().expect("in a directory")).expect("a directory");

@@ -9,7 +9,6 @@ use std::fmt;
 pub struct Progress {
     /// What is being done, in a few words.
     pub what: String,
-    /// Measurements that are done.
     pub done: usize,
     /// Measurements in all, as far as it is known now.
     pub total: usize,
@@ -21,7 +20,6 @@ pub struct Progress {
 
 /// Sees the progress of a calibration and may stop it; `()` does neither.
 pub trait ProgressObserver: Sync {
-    /// Called before each measurement.
     fn progress(&self, progress: &Progress) {
         let _ = progress;
     }

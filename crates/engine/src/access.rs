@@ -1,15 +1,16 @@
-//! What the machine gives an instance: the way to its files, servers, memory. Resolved once, at the start.
+//! What the machine gives an instance: the way to its files, servers, memory. Resolved once, at the
+//! start.
 //!
-//! What somebody asked for by name is done or refused, never replaced, and a refusal names the limit that was hit
-//! with its value and the number it takes. A default is replaced by the next best: a direct file by a buffered one,
-//! io_uring by the next of [`plumb_io::Method::best_of`], a degree by the servers that could be started. The reasons
-//! are kept for the report.
+//! What somebody asked for by name is done or refused, never replaced, and a refusal names the
+//! limit that was hit with its value and the number it takes. A default is replaced by the next
+//! best: a direct file by a buffered one, io_uring by the next of [`plumb_io::Method::best_of`], a
+//! degree by the servers that could be started. The reasons are kept for the report.
 //!
 //! Memory is asked about before anything is made: see [`memory`].
 //!
-//! Threads are tried before any server waits for another: as many as a build takes are started, do nothing, and
-//! end. What else the user starts meanwhile can still take their place; a server that cannot start is then an
-//! error of its operation ([`crate::parallel::servers`]).
+//! Threads are tried before any server waits for another: as many as a build takes are started, do
+//! nothing, and end. What else the user starts meanwhile can still take their place; a server that
+//! cannot start is then an error of its operation ([`crate::parallel::servers`]).
 
 pub mod memory;
 
@@ -54,7 +55,8 @@ impl Access {
 }
 
 impl Access {
-    /// Refuses blocks of a size that cannot go past the page cache, where the files of the database do.
+    /// Refuses blocks of a size that cannot go past the page cache, where the files of the database
+    /// do.
     ///
     /// # Errors
     /// When a device under one of the directories moves larger pieces.
@@ -108,7 +110,8 @@ pub(crate) fn resolve<'a>(
     assemble(settings, memory, disk, (direct, method, quotas))
 }
 
-/// What an instance has whose files are on a disk in memory: one request at a time, one server, no thread.
+/// What an instance has whose files are on a disk in memory: one request at a time, one server, no
+/// thread.
 pub(crate) fn in_memory(settings: &Settings, disk: &Arc<MemoryDisk>) -> Result<Access, EngineError> {
     let reason = "the files are in memory".to_string();
     Ok(Access {
@@ -122,7 +125,8 @@ pub(crate) fn in_memory(settings: &Settings, disk: &Arc<MemoryDisk>) -> Result<A
     })
 }
 
-/// The same to read alone, and without a trace: what works is tried on one of the files, not by a probe beside them.
+/// The same to read alone, and without a trace: what works is tried on one of the files, not by a
+/// probe beside them.
 pub(crate) fn resolve_to_read(
     settings: &Settings,
     block_size: BlockSize,
@@ -238,8 +242,8 @@ fn resolve_direct(
     }
 }
 
-/// Why blocks of this size cannot go past the page cache; `None` where they can. Requests begin and end at blocks,
-/// and so do the buffers they use.
+/// Why blocks of this size cannot go past the page cache; `None` where they can. Requests begin and
+/// end at blocks, and so do the buffers they use.
 fn refusal_of(support: &DirectIoSupport, block_size: BlockSize) -> Option<String> {
     match support {
         DirectIoSupport::No { why } => Some(why.clone()),

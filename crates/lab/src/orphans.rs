@@ -352,9 +352,7 @@ fn is_our_directory(entry: &Path) -> bool {
     let named = |name: &str| entry.file_name().is_some_and(|own| own == name);
     let is_manifest = |file: &Path| file.file_name().is_some_and(|name| name == MANIFEST);
     let is_kept = |file: &PathBuf| match () {
-        () if named("mirror") => {
-            redo::files(Path::new("")).any(|log| file.file_name() == log.file_name())
-        }
+        () if named("mirror") => redo::files(Path::new("")).any(|log| file.file_name() == log.file_name()),
         () if named("backup") => is_ours(file) || is_manifest(file),
         () => is_log_copy(file),
     };

@@ -164,7 +164,8 @@ fn words_of_parameter(name: &str) -> Vec<String> {
     }
 }
 
-/// Settings as `name=`, or behind that the words that one takes; with parameters that a study may vary.
+/// Settings as `name=`, or behind that the words that one takes; with parameters that a study may
+/// vary.
 fn assignments(partial: &str, with_parameters: bool) -> Vec<String> {
     let settings = || Setting::ALL.iter().map(|setting| setting.row()).filter(|row| !row.is_hidden());
     if let Some((name, _)) = partial.split_once('=') {

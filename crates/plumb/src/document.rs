@@ -5,7 +5,6 @@ use clap::CommandFactory;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic, Unit};
 
-/// A generated page.
 #[must_use]
 pub fn render(page: Page) -> String {
     match page {

@@ -11,7 +11,6 @@ use crate::table::{Axis, Drawing};
 /// A ratio within its interval; an end that is `None` is unbounded.
 pub type Effect = (Option<f64>, f64, Option<f64>);
 
-/// A logarithmic axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogAxis {
     low: f64,
@@ -119,7 +118,6 @@ fn round_values(low: f64, high: f64, of: impl Fn(f64) -> f64) -> Vec<f64> {
     (first..=last).map(|index| of(index as f64 * step)).collect()
 }
 
-/// `-50.0%` as `-50%`.
 fn whole(percent: String) -> String {
     percent.replace(".0%", "%")
 }

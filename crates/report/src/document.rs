@@ -14,7 +14,6 @@ pub(crate) const NO_DATA: &str = "No data exists for this section of the report.
 /// A report of any kind.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// The first line.
     pub title: String,
     /// One or two sentences beneath it on a page, such as a study's question; may be empty.
     pub question: String,
@@ -26,7 +25,6 @@ pub struct Document {
     pub state: State,
     /// What the state rests on; may be empty.
     pub basis: String,
-    /// Why, a sentence each.
     pub reasons: Vec<String>,
     /// The figures to read first.
     pub headline: Vec<Headline>,
@@ -47,14 +45,12 @@ pub struct State {
     pub of: String,
     /// In a word or a line.
     pub word: String,
-    /// Good, open or bad.
     pub tone: Tone,
 }
 
 /// A figure to read first.
 #[derive(Debug, Clone)]
 pub struct Headline {
-    /// Its name.
     pub name: String,
     /// The value with its unit.
     pub value: String,
@@ -94,13 +90,10 @@ pub enum Placement {
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "a report has some hundred")]
 pub enum Block {
-    /// A table.
     Table(Table),
-    /// Names and values.
     Facts(Facts),
     /// One bar of the parts of a whole.
     Parts(Parts),
-    /// Bytes over time.
     Profile(Chart),
     /// The profiles of two runs on the same axes.
     Pair(PairChart),
@@ -113,9 +106,7 @@ pub enum Block {
 /// What a page draws and a text leaves to its tables.
 #[derive(Debug, Clone)]
 pub enum Drawing {
-    /// Curves.
     Plot(Plot),
-    /// Bars.
     Bars(Bars),
 }
 
@@ -126,7 +117,6 @@ pub struct Parts(pub Vec<Part>);
 /// A part of a whole.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Its name.
     pub name: String,
     /// Its size as it is printed.
     pub shown: String,
@@ -134,18 +124,14 @@ pub struct Part {
     pub share: f64,
 }
 
-/// A section.
 #[derive(Debug, Clone)]
 pub struct Section {
     /// Its anchor, unique in the report.
     pub id: &'static str,
-    /// Its title.
     pub title: String,
-    /// Its place and style.
     pub placement: Placement,
     /// What a reader must know of the columns, one sentence each.
     pub notes: Vec<String>,
-    /// Its parts.
     pub blocks: Vec<Block>,
 }
 
@@ -169,26 +155,22 @@ impl Section {
         self
     }
 
-    /// With a block.
     #[must_use]
     pub fn block(mut self, block: Block) -> Section {
         self.blocks.push(block);
         self
     }
 
-    /// With a table.
     #[must_use]
     pub fn table(self, table: Table) -> Section {
         self.block(Block::Table(table))
     }
 
-    /// With names and values.
     #[must_use]
     pub fn facts(self, facts: Facts) -> Section {
         self.block(Block::Facts(facts))
     }
 
-    /// With drawings.
     #[must_use]
     pub fn drawings(self, drawings: Vec<Drawing>) -> Section {
         self.block(Block::Drawings(drawings))

@@ -73,9 +73,7 @@ impl Figure for Duration {
 /// The mean of some durations with its unit, as in `160.23us`; blank when there were none.
 #[derive(Clone, Copy)]
 pub struct Average {
-    /// The durations' sum.
     pub total_ns: u64,
-    /// Their number.
     pub count: u64,
 }
 
@@ -97,9 +95,7 @@ impl Figure for Average {
 /// A part of a whole, printed as a percentage with one decimal and no sign; blank without a whole.
 #[derive(Clone, Copy)]
 pub struct Percent {
-    /// The part.
     pub part: f64,
-    /// The whole.
     pub whole: f64,
 }
 
@@ -160,7 +156,6 @@ impl Figure for Total {
 /// A total spread over the run, per second; blank when no time passed.
 #[derive(Clone, Copy)]
 pub struct PerSecond {
-    /// The total.
     pub total: f64,
     /// The time it took, nanoseconds.
     pub elapsed_ns: u64,
@@ -202,7 +197,6 @@ impl Figure for Megabytes {
 /// Bytes over a time printed as megabytes (2^20) a second; blank when no time passed.
 #[derive(Clone, Copy)]
 pub struct Throughput {
-    /// Bytes moved.
     pub bytes: u64,
     /// The time it took, nanoseconds.
     pub elapsed_ns: u64,
@@ -252,9 +246,7 @@ impl Figure for Change {
 /// An interval of ratios as changes: `[-64.0, -60.1]`; an open end is `..`.
 #[derive(Clone, Copy)]
 pub struct Ends {
-    /// The lower end.
     pub low: Option<f64>,
-    /// The upper end.
     pub high: Option<f64>,
 }
 

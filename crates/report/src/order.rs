@@ -11,7 +11,6 @@ pub struct OrderPlot {
     pub slots: Vec<SlotLabel>,
     /// A point a run, in order of execution.
     pub points: Vec<OrderPoint>,
-    /// The blocks.
     pub bands: Vec<OrderBand>,
 }
 
@@ -20,7 +19,6 @@ pub struct OrderPlot {
 pub struct OrderPanel {
     /// What it shows, with the unit.
     pub measure: String,
-    /// Its vertical axis.
     pub axis: Axis,
     /// A height for each run, 0 to 1; none for a run without a figure.
     pub heights: Vec<Option<f64>>,
@@ -31,22 +29,17 @@ pub struct OrderPanel {
 /// What a slot stands for.
 #[derive(Debug, Clone)]
 pub struct SlotLabel {
-    /// Its name.
     pub name: String,
-    /// Its arm.
     pub arm: usize,
     /// Whether it is the second run of the reference.
     pub is_copy: bool,
 }
 
-/// A run.
 #[derive(Debug, Clone)]
 pub struct OrderPoint {
     /// Its place, 0 to 1.
     pub x: f64,
-    /// Its slot.
     pub slot: usize,
-    /// Whether it counts.
     pub is_counted: bool,
     /// What is said when it is pointed at.
     pub hint: String,
@@ -59,7 +52,6 @@ pub struct OrderBand {
     pub name: String,
     /// Where it begins, 0 to 1.
     pub from: f64,
-    /// Where it ends.
     pub to: f64,
     /// Whether all its runs count.
     pub is_counted: bool,

@@ -12,11 +12,8 @@ use plumb_units::{Bytes, Nanos};
 /// A chart of one or more series over two axes.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// The line above it.
     pub title: String,
-    /// The horizontal axis.
     pub x: Axis,
-    /// The vertical axis.
     pub y: Axis,
     /// What is drawn, the first one at the bottom.
     pub series: Vec<Series>,
@@ -25,24 +22,18 @@ pub struct Plot {
 /// How far apart equal steps are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences.
     Linear,
-    /// Equal ratios.
     Log,
 }
 
-/// An axis.
 #[derive(Debug, Clone)]
 pub struct Axis {
     /// What it shows, with the unit.
     pub title: String,
     /// How far apart equal steps are.
     pub scale: Scale,
-    /// Where it begins.
     pub from: f64,
-    /// Where it ends.
     pub to: f64,
-    /// Places and their labels.
     pub ticks: Vec<(f64, String)>,
 }
 
@@ -53,73 +44,54 @@ pub enum Stroke {
     Line,
     /// A dashed line through its marks.
     Dashed,
-    /// Marks alone.
     Marks,
     /// A dashed line without marks: no measurement, but what was laid through some.
     Fit,
 }
 
-/// Points that belong together.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Its name.
     pub name: String,
     /// Its colour's place in the palette.
     pub colour: usize,
-    /// How it is drawn.
     pub stroke: Stroke,
-    /// Its points.
     pub marks: Vec<Mark>,
 }
 
-/// Where a label stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Side {
     /// To the right of its mark, where there is room.
     #[default]
     Right,
-    /// To the left.
     Left,
 }
 
-/// A point.
 #[derive(Debug, Clone, Default)]
 pub struct Mark {
-    /// Where it is.
     pub x: f64,
-    /// Where it is.
     pub y: f64,
-    /// Its interval along x.
     pub x_range: Option<(f64, f64)>,
-    /// Its interval along y.
     pub y_range: Option<(f64, f64)>,
     /// The text beside it; empty for none.
     pub label: String,
-    /// On which side.
     pub side: Side,
     /// What is said when it is pointed at.
     pub hint: String,
-    /// Whether it is ringed.
     pub ringed: bool,
 }
 
 /// Quantities of one unit as bars with their intervals.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// The line above them.
     pub title: String,
     /// Their colour's place in the palette.
     pub colour: usize,
-    /// One each.
     pub bars: Vec<Bar>,
 }
 
-/// A bar.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// Its name.
     pub name: String,
-    /// Its length.
     pub value: f64,
     /// The interval of its end.
     pub range: (f64, f64),

@@ -16,7 +16,6 @@ pub struct Chart {
     pub y_max_mb_per_s: f64,
     /// The length of a bucket, seconds.
     pub bucket_s: f64,
-    /// What is drawn.
     pub streams: Vec<Stream>,
     /// The phases, in the order of their start.
     pub bands: Vec<Band>,
@@ -29,7 +28,6 @@ pub struct Chart {
 /// Bytes of one kind over time.
 #[derive(Debug, Clone, Serialize)]
 pub struct Stream {
-    /// Its name.
     pub name: String,
     /// Its colour's place in the palette: a stream keeps it when others are idle.
     pub colour: usize,
@@ -40,27 +38,21 @@ pub struct Stream {
 /// A phase on the time axis.
 #[derive(Debug, Clone, Serialize)]
 pub struct Band {
-    /// Its name.
     pub name: String,
-    /// Its start, seconds.
     pub start_s: f64,
-    /// Its end, seconds.
     pub end_s: f64,
 }
 
 /// A rate that bounds others.
 #[derive(Debug, Clone, Serialize)]
 pub struct Limit {
-    /// Whose it is.
     pub name: String,
-    /// The rate, MB/s.
     pub mb_per_s: f64,
 }
 
 /// The profiles of two runs on the same axes.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairChart {
-    /// What is compared.
     pub title: String,
     /// The reference, then the treatment; both have the same streams in the same order.
     pub sides: [Side; 2],
@@ -71,20 +63,16 @@ pub struct PairChart {
 pub struct Side {
     /// The arm and the number of the run.
     pub name: String,
-    /// When it ended, seconds.
     pub end_s: f64,
-    /// Its profile.
     pub chart: Chart,
 }
 
 impl Stream {
-    /// All its bytes.
     #[must_use]
     pub fn total(&self) -> u64 {
         total_of(self.bytes.iter().copied())
     }
 
-    /// Its largest bucket, MB/s.
     #[must_use]
     pub fn peak_mb_per_s(&self, bucket_s: f64) -> f64 {
         let largest = self.bytes.iter().copied().max().unwrap_or(0);

@@ -16,14 +16,12 @@ pub struct Strip {
     pub top: f64,
     /// The ends of the stretches, seconds, one more than there are figures in a line.
     pub ends_s: Vec<f64>,
-    /// What is drawn.
     pub lines: Vec<StripLine>,
 }
 
 /// A line of a strip.
 #[derive(Debug, Clone, Serialize)]
 pub struct StripLine {
-    /// Its name.
     pub name: String,
     /// Its colour's place in the palette.
     pub colour: usize,

@@ -11,11 +11,9 @@ use crate::format::Figure;
 /// How a column's cells are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alignment {
-    /// Left, on one line.
     Text,
     /// Left, broken at this many characters.
     Wrapped(usize),
-    /// Right, on one line.
     Number,
     /// Drawn on the column's axis; so many characters wide in text.
     Drawn(usize),
@@ -37,34 +35,22 @@ pub enum Drawing {
     Interval {
         /// The lower end; none lies off the axis.
         low: Option<f64>,
-        /// The estimate.
         at: f64,
         /// The upper end; none lies off the axis.
         high: Option<f64>,
     },
     /// A bar between two positions.
-    Bar {
-        /// Where it starts.
-        from: f64,
-        /// Where it ends.
-        to: f64,
-        /// What it stands for.
-        kind: BarKind,
-    },
+    Bar { from: f64, to: f64, kind: BarKind },
 }
 
 /// What a bar stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BarKind {
-    /// A whole.
     Total,
-    /// What adds to it.
     More,
-    /// What takes from it.
     Less,
 }
 
-/// A column.
 #[derive(Debug, Clone)]
 pub struct Column {
     /// The title's lines, the last one next to the ruler.
@@ -76,17 +62,14 @@ pub struct Column {
 }
 
 impl Column {
-    /// Names and other words.
     pub fn text(title: impl Into<String>) -> Column {
         Column { title: title.into(), alignment: Alignment::Text, axis: None }
     }
 
-    /// Sentences and paths.
     pub fn wrapped(title: impl Into<String>, width: usize) -> Column {
         Column { title: title.into(), alignment: Alignment::Wrapped(width), axis: None }
     }
 
-    /// Figures.
     pub fn number(title: impl Into<String>) -> Column {
         Column { title: title.into(), alignment: Alignment::Number, axis: None }
     }
@@ -100,25 +83,19 @@ impl Column {
 /// What a cell's colour may stress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// Nothing.
     #[default]
     Plain,
-    /// As it should be.
     Good,
     /// Not as it should be.
     Bad,
-    /// Unknown.
     Open,
 }
 
-/// A cell.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
-    /// The printed text.
     pub text: String,
     /// The length of the bar behind it, 0 to 1.
     pub share: Option<f64>,
-    /// Its colour.
     pub tone: Tone,
     /// What it draws, in a column that has an axis.
     pub drawing: Option<Drawing>,
@@ -130,18 +107,15 @@ impl Cell {
         Cell { drawing, ..Cell::default() }
     }
 
-    /// A printed quantity.
     pub fn of(figure: impl Figure) -> Cell {
         Cell::from(figure.figure())
     }
 
-    /// With a bar.
     pub fn with_share(mut self, share: Option<f64>) -> Cell {
         self.share = share.map(|share| share.clamp(0.0, 1.0));
         self
     }
 
-    /// With a tone.
     pub fn with_tone(mut self, tone: Tone) -> Cell {
         self.tone = tone;
         self
@@ -181,11 +155,9 @@ macro_rules! cells {
 /// What a row is among its siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
-    /// One of them.
     Plain,
     /// One that does not count, such as an idle event.
     Quiet,
-    /// Their sum.
     Total,
 }
 
@@ -198,31 +170,25 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-/// A table.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     /// A line above the header, when the section has several tables.
     pub caption: Option<String>,
-    /// The columns.
     pub columns: Vec<Column>,
-    /// The rows.
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    /// A table without rows.
     pub fn new(columns: Vec<Column>) -> Table {
         Table { caption: None, columns, rows: Vec::new() }
     }
 
-    /// With one more column.
     #[must_use]
     pub fn column(mut self, column: Column) -> Table {
         self.columns.push(column);
         self
     }
 
-    /// With columns of words.
     #[must_use]
     pub fn text<const N: usize>(self, titles: [&str; N]) -> Table {
         titles.into_iter().map(Column::text).fold(self, Table::column)
@@ -234,7 +200,6 @@ impl Table {
         self.column(Column::wrapped(title, width))
     }
 
-    /// With columns of figures.
     #[must_use]
     pub fn numbers<const N: usize>(self, titles: [&str; N]) -> Table {
         titles.into_iter().map(Column::number).fold(self, Table::column)
@@ -246,7 +211,6 @@ impl Table {
         self
     }
 
-    /// Adds a plain row.
     pub fn row(&mut self, cells: Vec<Cell>) {
         self.push(RowKind::Plain, cells);
     }
@@ -263,7 +227,6 @@ impl Table {
 pub struct Facts {
     /// A line above them, when the section has several groups.
     pub caption: Option<String>,
-    /// Name and value.
     pub rows: Vec<(String, Cell)>,
 }
 

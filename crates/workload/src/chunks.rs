@@ -22,7 +22,8 @@ impl Chunks {
         Chunks { rows, seed, next: AtomicU64::new(0) }
     }
 
-    /// The number of the next chunk; there are as many as callers ask for, and no rows in those behind the last.
+    /// The number of the next chunk; there are as many as callers ask for, and no rows in those
+    /// behind the last.
     pub(crate) fn take(&self) -> u64 {
         // Relaxed: the number is all that callers share.
         self.next.fetch_add(1, Ordering::Relaxed)

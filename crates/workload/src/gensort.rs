@@ -38,8 +38,8 @@ pub enum RecordForm {
     Binary,
     /// Keys of 10 printable characters, and a line of text a record.
     Ascii,
-    /// The keys of the binary form, and random bytes behind them: those of gensort 1.5 shrink to a third where a disk
-    /// compresses, and the disk then does less than the figures say.
+    /// The keys of the binary form, and random bytes behind them: those of gensort 1.5 shrink to a
+    /// third where a disk compresses, and the disk then does less than the figures say.
     Random,
 }
 

@@ -1,12 +1,13 @@
-//! Workloads: one row each says what is asked of a target, on what data, with which parameters, and what counts as
-//! verified.
+//! Workloads: one row each says what is asked of a target, on what data, with which parameters, and
+//! what counts as verified.
 //!
 //! ```text
 //! Workload (a row)  ──[values of its parameters]──>  Work  ──[a target]──> a record
 //! ```
 //!
-//! Nothing here says how the work is carried out: each target does that for the workloads it knows. From a row follow
-//! the arguments of `plumb run`, `plumb list workloads` and what a study file may give.
+//! Nothing here says how the work is carried out: each target does that for the workloads it knows.
+//! From a row follow the arguments of `plumb run`, `plumb list workloads` and what a study file may
+//! give.
 
 use plumb_events::Phase;
 use plumb_units::{Bytes, Domain, Nanos, parse_count, parse_duration, parse_size};
@@ -22,7 +23,8 @@ pub fn blocks_of(value: u64, block_bytes: u64) -> u64 {
     if value & IN_BYTES == 0 { value } else { (value & !IN_BYTES) / block_bytes }
 }
 
-/// One part in so many of a length that [`Domain::Blocks`] has read, in blocks or bytes as that is; never nothing.
+/// One part in so many of a length that [`Domain::Blocks`] has read, in blocks or bytes as that is;
+/// never nothing.
 pub(crate) fn part_of_blocks(value: u64, parts: u64) -> u64 {
     value & IN_BYTES | ((value & !IN_BYTES) / parts.max(1)).max(1)
 }
@@ -329,7 +331,8 @@ pub const SLOB: Workload = Workload {
         data(
             "scale",
             Domain::Blocks(64),
-            // As slob.conf has it. Five caches of 16M: no session may find its whole schema cached, and do most of the operations.
+            // As slob.conf has it. Five caches of 16M: no session may find its whole schema cached,
+            // and do most of the operations.
             "80M",
             "Blocks of each schema's table, with one row each; with K, M, G or T behind it: bytes, as 80M",
         ),
@@ -517,8 +520,8 @@ impl Work {
     /// Gives a parameter a value.
     ///
     /// # Errors
-    /// When the workload has no such parameter, the value is out of range, or another parameter was given that says
-    /// the same.
+    /// When the workload has no such parameter, the value is out of range, or another parameter was
+    /// given that says the same.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         let Some(place) = self.workload.parameters.iter().position(|parameter| parameter.is_named(name))
         else {
@@ -565,8 +568,8 @@ impl Work {
         self.given[place].or_else(|| parameter.parse(parameter.default?).ok())
     }
 
-    /// How many rows or records: stated, or by the bytes that they take; of schemas with one row a block, where a size is
-    /// given, those of blocks of 8K.
+    /// How many rows or records: stated, or by the bytes that they take; of schemas with one row a
+    /// block, where a size is given, those of blocks of 8K.
     #[must_use]
     pub fn rows(&self) -> u64 {
         let by_size = || Some(self.value("size")? / self.workload.row_bytes?);
@@ -581,8 +584,8 @@ impl Work {
         self.value("seed").unwrap_or(0)
     }
 
-    /// Returns the first of these parameters that the value of another leaves without effect, with the
-    /// reason.
+    /// Returns the first of these parameters that the value of another leaves without effect, with
+    /// the reason.
     #[must_use]
     pub fn without_effect(&self, names: &[&str]) -> Option<(&'static Parameter, &'static str)> {
         let is = |name: &str| self.value(name).unwrap_or(0) > 0;

@@ -28,7 +28,6 @@ use std::path::{Path, PathBuf};
 pub struct Source {
     /// From the root, as complaints show it.
     pub path: PathBuf,
-    /// As it is written.
     pub text: String,
     /// As the compiler reads it.
     pub syntax: syn::File,
@@ -53,8 +52,7 @@ impl Source {
     /// crate `crash`, the harness that tests and benches go through.
     fn is_test(&self) -> bool {
         let mut parts = self.path.iter().filter_map(|part| part.to_str());
-        self.crate_name() == "crash"
-            || parts.any(|part| matches!(part, "tests" | "tests.rs" | "fixture.rs"))
+        self.crate_name() == "crash" || parts.any(|part| matches!(part, "tests" | "tests.rs" | "fixture.rs"))
     }
 }
 

@@ -11,16 +11,12 @@ use plumb_units::Nanos;
 /// A depth saturates a device when its rate is at least this share of the maximum.
 pub const SATURATED: f64 = 0.97;
 
-/// One depth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurvePoint {
-    /// Requests outstanding.
     pub outstanding: usize,
     /// The threads they are spread over.
     pub threads: usize,
-    /// Requests a second.
     pub iops: Estimate,
-    /// The mean latency, microseconds.
     pub mean_micros: Estimate,
     /// p50, p90, p99 and p99.9 of the latency, microseconds.
     pub percentiles_micros: [Estimate; 4],
@@ -46,7 +42,6 @@ impl Curve {
         Curve { write_percent, points }
     }
 
-    /// The highest rate.
     #[must_use]
     pub fn maximum(&self) -> Option<&CurvePoint> {
         highest(self.points.iter())

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! figures {
     ($($variant:ident, $name:literal, $unit:literal, $sentence:literal;)*) => {
-        /// A main figure.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum FigureKind { $(#[doc = $sentence] $variant),* }
@@ -56,12 +55,9 @@ figures! {
     ReadRate, "read cost: rate", "MB/s", "Bytes a second of a read once it runs.";
 }
 
-/// A main figure, measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MainFigure {
-    /// Which one.
     pub kind: FigureKind,
-    /// Its number.
     pub estimate: Estimate,
     /// The task it was found at.
     pub at: String,

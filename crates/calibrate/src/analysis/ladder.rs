@@ -24,7 +24,6 @@ use plumb_host::device::RingSetup;
 use plumb_io::DirectIo;
 use serde::{Deserialize, Serialize};
 
-/// One method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rung {
     /// The method, or what it adds to the one above.
@@ -38,11 +37,8 @@ pub struct Rung {
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a dozen of them at most, and most are measured")]
 pub enum RungState {
-    /// It works.
     Measured {
-        /// Requests a second.
         iops: Estimate,
-        /// MB a second.
         mb_per_second: Estimate,
         /// Processor time a request, microseconds: the process's, with the kernel
         /// threads of its rings.
@@ -54,11 +50,8 @@ pub enum RungState {
         #[serde(default)]
         note: Option<String>,
     },
-    /// It was not measured.
     Refused {
-        /// Why not.
         why: String,
-        /// What would help.
         cure: String,
     },
 }

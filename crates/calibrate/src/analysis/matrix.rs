@@ -5,7 +5,6 @@ use crate::plan::{MatrixKind, cell};
 use crate::{Estimate, Load, Point, TaskResult};
 use plumb_units::Bytes;
 
-/// One cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixCell {
     /// Large requests outstanding: the row.
@@ -20,7 +19,6 @@ pub struct MatrixCell {
     pub mb_per_second: Option<Estimate>,
 }
 
-/// The matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     /// Numbers of small requests, ascending.
@@ -57,7 +55,6 @@ impl Layout {
 }
 
 impl Matrix {
-    /// The cells among results.
     pub(crate) fn of(results: &[TaskResult], layout: &Layout) -> Matrix {
         let mut matrix = Matrix::default();
         for result in results.iter().filter(|result| !result.repeats.is_empty()) {

@@ -20,7 +20,6 @@ use crate::{Estimate, Load, Point, TaskResult};
 use plumb_units::{Bytes, ReadLine};
 use serde::{Deserialize, Serialize};
 
-/// The cost of reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadCost {
     /// s: what a read costs before its first byte, microseconds.

@@ -19,40 +19,30 @@ pub enum Warning {
         /// At most so many a second.
         bytes_per_second: f64,
     },
-    /// The method was replaced.
     MethodReplaced {
-        /// By which one.
         by: String,
-        /// Why.
         why: String,
-        /// What would help.
         cure: String,
     },
     /// Direct I/O does not work: all went through the page cache.
     NotDirect {
-        /// Why not.
         why: String,
     },
     /// The file became shorter than asked for.
     FileShort {
-        /// The length asked for.
         wanted: u64,
-        /// The length it has.
         made: u64,
     },
     /// Requests of a ring fell back to kernel threads.
     RingWorkers {
-        /// During so many tasks.
         tasks: usize,
     },
     /// Time ran out before all tasks had been repeated often enough.
     TimeRanOut {
-        /// How many had not.
         tasks: usize,
     },
     /// Main figures whose repeats disagree.
     NotSettled {
-        /// Their names and reasons.
         figures: Vec<String>,
     },
     /// Figures that a cache may have given.

@@ -25,9 +25,7 @@ use plumb_units::{Bytes, Nanos};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A fill request.
 const FILL_BYTES: u64 = Bytes::M;
-/// Fill requests in flight.
 const FILL_DEPTH: usize = 8;
 /// The least that is written, however slow the disk.
 const LENGTH_MIN: u64 = 64 * Bytes::M;
@@ -37,7 +35,6 @@ const SPARE: u64 = 256 * Bytes::M;
 /// The length of a file, and what bounds it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
-    /// The length asked for.
     pub wanted: Bytes,
     /// Whether a shorter file will do where space is short.
     pub flexible: Flexible,
@@ -148,20 +145,16 @@ impl DataFile {
 pub(crate) enum Content {
     /// Data that do not compress, from this seed.
     Random(u64),
-    /// Zeros.
     Zeros,
 }
 
 /// How a file is filled.
 #[derive(Debug)]
 pub(crate) struct Filling<'a> {
-    /// By which method.
     pub method: &'a Method,
-    /// With what.
     pub content: Content,
     /// When to end with a shorter file.
     pub time_max: Nanos,
-    /// Asked between two requests.
     pub stop: &'a StopCheck<'a>,
 }
 

@@ -65,7 +65,6 @@ pub(crate) struct LogFile {
     point: DurablePoint,
     file: Arc<File>,
     channel: Channel,
-    /// Writes that fit.
     writes: u64,
 }
 

@@ -1,8 +1,7 @@
 //! One thread of a point: its channel, its buffers, the places of its requests.
 //!
-//! Everything that costs time is done before the measurement begins: buffers are
-//! mapped and filled, the ring set up and its
-//! buffers registered. Then each completion is followed at once by the next
+//! Everything that costs time is done before the measurement begins: buffers are mapped and filled,
+//! the ring set up and its buffers registered. Then each completion is followed at once by the next
 //! request of the same load, so that the number outstanding never changes:
 //!
 //! ```text
@@ -11,19 +10,20 @@
 //! fill the queue    completions are counted here    wait for the rest
 //! ```
 //!
-//! The clock is read once a completion: the end of one request is the beginning of
-//! the next. Completions that arrived together get times some microseconds apart,
-//! the time it takes to handle those before them, as in any tool with one thread.
+//! The clock is read once a completion: the end of one request is the beginning of the next.
+//! Completions that arrived together get times some microseconds apart, the time it takes to handle
+//! those before them, as in any tool with one thread.
 //!
-//! Requests are handed to the kernel four at a time. All that came together in one
-//! system call costs the least CPU time, but then the first of them waits for the
-//! last, and the device for both: at 32 outstanding that was 5% of the reads a
-//! second. One by one costs 10% to 25% more CPU time and is no faster than four.
+//! Requests are handed to the kernel four at a time. All that came together in one system call
+//! costs the least CPU time, but then the first of them waits for the last, and the device for
+//! both: at 32 outstanding that was 5% of the reads a second. One by one costs 10% to 25% more CPU
+//! time and is no faster than four.
 //!
 //! Each request draws its own place, some nanoseconds of the microseconds that it takes; each
-//! repeat of a point draws others. Rejected: places that are drawn beforehand and used again, because
-//! a load then works on as much of the file as there are of them, and caches hold that. Each 4 KiB of a write carries a number
-//! of its own, so that no device can store two of them as one.
+//! repeat of a point draws others. Rejected: places that are drawn beforehand and used again,
+//! because a load then works on as much of the file as there are of them, and caches hold that.
+//! Each 4 KiB of a write carries a number of its own, so that no device can store two of them as
+//! one.
 
 use super::start::Window;
 use crate::measure::{CpuMeter, CpuUse, Traffic};
@@ -49,7 +49,6 @@ const GUARD_INTERVAL: Nanos = Nanos(50_000_000);
 pub(crate) struct ThreadShare {
     /// Which load of the point.
     pub load_index: usize,
-    /// What it asks for.
     pub load: Load,
     /// How many of its requests this thread has.
     pub outstanding: usize,
@@ -59,7 +58,6 @@ pub(crate) struct ThreadShare {
     pub units: u64,
 }
 
-/// What a thread measured.
 #[derive(Debug)]
 pub(crate) struct ThreadResult {
     /// One for each load of the point.
@@ -111,7 +109,6 @@ impl Places {
     }
 }
 
-/// An outstanding request.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     share: usize,

@@ -20,7 +20,6 @@ const LOOK: Nanos = Nanos(100_000_000);
 /// The time of a calibration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeBudget {
-    /// When the calibration began.
     pub begin: Nanos,
     /// When the last task must have ended.
     pub deadline: Nanos,
@@ -38,7 +37,6 @@ pub(crate) struct Rounds {
     pub busy_rounds: usize,
 }
 
-/// Runs a plan.
 pub(crate) fn run(
     plan: &TaskPlan,
     runner: &TaskRunner<'_>,

@@ -31,9 +31,7 @@ const RAMP_MAX: Nanos = Nanos(500_000_000);
 /// The time that is measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
-    /// After the ramp.
     pub begin: Nanos,
-    /// At the end.
     pub end: Nanos,
     /// The process's use of processors when the ramp began.
     pub cpu: CpuUse,
@@ -50,7 +48,6 @@ pub(crate) struct Start<'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// For this many threads.
     Waiting(usize),
     Begun(Window),
     CalledOff,
@@ -158,7 +155,8 @@ mod tests {
 
     const THREADS: usize = 3;
 
-    /// Starts three threads, the second of which gets ready by `second` on a stack of so many bytes.
+    /// Starts three threads, the second of which gets ready by `second` on a stack of so many
+    /// bytes.
     fn check(second: fn() -> Result<(), CalibrateError>, stack_bytes: usize) -> Result<usize, String> {
         let cpu = CpuMeter::start();
         let start = Start::new(THREADS, Nanos(1_000_000), &cpu);

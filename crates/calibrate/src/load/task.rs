@@ -24,7 +24,6 @@ use std::thread;
 /// Buffers are not on the stack.
 const STACK_BYTES: usize = 256 << 10;
 
-/// What tasks run on.
 #[derive(Debug)]
 pub(crate) struct TaskRunner<'a> {
     pub scratch: &'a ScratchDirectory,
@@ -126,7 +125,8 @@ fn shares(point: &Point, length: Bytes) -> Vec<Vec<ThreadShare>> {
                 stretch: stretch(units, place, sharing),
                 units,
             };
-            // The next load begins where this one ended, so that no thread gets both while another gets none.
+            // The next load begins where this one ended, so that no thread gets both while another
+            // gets none.
             shares[(first + place) % threads].push(share);
         }
         first += sharing;

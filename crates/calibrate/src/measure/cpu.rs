@@ -29,7 +29,6 @@ impl CpuUse {
     }
 }
 
-/// Reads them.
 #[derive(Debug)]
 pub(crate) struct CpuMeter(Result<CycleCounter, String>);
 

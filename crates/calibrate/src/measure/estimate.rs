@@ -25,7 +25,6 @@ use serde::{Deserialize, Serialize};
 /// The share of cases that an interval is to cover.
 const CONFIDENCE: f64 = 0.95;
 
-/// What an interval means.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interval {
@@ -35,7 +34,6 @@ pub enum Interval {
     Confidence(f64),
 }
 
-/// A figure from repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The median of the repeats.
@@ -44,7 +42,6 @@ pub struct Estimate {
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
-    /// What the interval means.
     pub interval: Interval,
     /// How many repeats there were.
     pub repeats: usize,

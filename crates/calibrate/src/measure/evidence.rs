@@ -32,14 +32,10 @@ const OTHER_BYTES_MIN: u64 = 512 << 10;
 /// Requests a second of an idle device: journal commits and the like.
 const IDLE_REQUESTS_PER_SECOND: f64 = 50.0;
 
-/// Requests and bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Reads and writes.
     pub requests: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub write_bytes: u64,
 }
 
@@ -116,7 +112,6 @@ pub(crate) struct DeviceMeter {
     names: Option<(String, String)>,
 }
 
-/// Statistics at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     at: Nanos,

@@ -12,12 +12,10 @@ pub struct LoadMeasurement {
     pub reads: u64,
     /// Writes that completed while it was measured.
     pub writes: u64,
-    /// From submission to completion.
     pub latency: LatencyHistogram,
 }
 
 impl LoadMeasurement {
-    /// Requests that completed.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.reads.saturating_add(self.writes)
@@ -35,7 +33,6 @@ impl LoadMeasurement {
 pub struct Measurement {
     /// How long was measured, without the ramp before.
     pub elapsed_ns: u64,
-    /// One for each load.
     pub loads: Vec<LoadMeasurement>,
     /// Processor time of the process, kernel threads for its rings included, from the
     /// first request of the ramp to the last completion.
@@ -79,12 +76,10 @@ impl Measurement {
 /// One repeat: its place in the calibration, and its measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeat {
-    /// The round, from 0.
     pub round: usize,
     /// Its place among all repeats of all tasks, from 0.
     pub order: usize,
     /// When it began, since the calibration began.
     pub begin_ns: u64,
-    /// What was measured.
     pub measurement: Measurement,
 }

@@ -14,7 +14,6 @@ pub(crate) const SETTLED_LIMIT: f64 = 0.10;
 /// All repeats of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskResult {
-    /// What was measured.
     pub task: Task,
     /// Its repeats in the order they ran.
     pub repeats: Vec<Repeat>,
@@ -27,16 +26,13 @@ pub struct TaskResult {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerSource {
-    /// The device.
     Device,
-    /// This machine's page cache.
     PageCache,
     /// A cache that only its speed gives away: the host's, a controller's.
     HostCacheSuspected,
-    /// A layer between the file system and the disk that may answer by itself: a loop device over the page cache,
-    /// a cache on another device, memory.
+    /// A layer between the file system and the disk that may answer by itself: a loop device over
+    /// the page cache, a cache on another device, memory.
     CacheBelow,
-    /// Not known.
     #[default]
     Unknown,
 }
@@ -179,13 +175,15 @@ impl TaskResult {
 
     /// Repeats during which another load used the device.
     fn disturbed_repeats(&self) -> usize {
-        // Requests through the page cache are read ahead and written later: they look like another load.
+        // Requests through the page cache are read ahead and written later: they look like another
+        // load.
         let disturbed = |repeat: &&Repeat| repeat.measurement.evidence.other_rate().is_some();
         if self.direct_io() == DirectIo::Required { self.repeats.iter().filter(disturbed).count() } else { 0 }
     }
 
-    /// The estimate of any figure that each repeat gives. Where another load used the device
-    /// during half of them or more, the median may be of both: it has not settled, however little it scatters.
+    /// The estimate of any figure that each repeat gives. Where another load used the device during
+    /// half of them or more, the median may be of both: it has not settled, however little it
+    /// scatters.
     #[must_use]
     pub fn estimate(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<Estimate> {
         let values: Vec<f64> = self.repeats.iter().filter_map(|repeat| figure(&repeat.measurement)).collect();

@@ -34,9 +34,7 @@ use std::fmt;
 pub enum DurableMethod {
     /// Not at all: the write alone, to compare with.
     None,
-    /// write, then fdatasync.
     Fdatasync,
-    /// write, then fsync.
     Fsync,
     /// A file that is open with `O_DSYNC`.
     ODsync,
@@ -88,9 +86,7 @@ impl DurableMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogSpace {
-    /// Written with zeros.
     Zeroed,
-    /// Allocated and never written.
     Allocated,
 }
 

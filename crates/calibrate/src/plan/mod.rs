@@ -37,7 +37,6 @@ use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One thing to measure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -63,18 +62,14 @@ pub(crate) struct PlanInput<'a> {
     pub usual: Point,
     /// The steps of the ladder that work here.
     pub steps: Vec<Step>,
-    /// Processors.
     pub processors: usize,
-    /// The file's length.
     pub length: Bytes,
     /// What lies under it; `None` in memory, where nothing is durable.
     pub device: Option<&'a DeviceDescription>,
 }
 
-/// What a mode runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPlan {
-    /// The tasks, each once.
     pub tasks: Vec<Task>,
     /// What the mode would run and this device cannot do.
     pub refused: Vec<RefusedTask>,

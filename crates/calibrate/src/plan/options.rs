@@ -16,7 +16,6 @@ macro_rules! choices {
         pub enum $choice { $(#[doc = $help] $variant),* }
 
         impl $choice {
-            /// Every choice.
             pub const ALL: &'static [$choice] = &[$($choice::$variant),*];
 
             /// The name that the command line takes.
@@ -184,9 +183,7 @@ fn counts(usual: &[usize], most: Option<usize>) -> Vec<usize> {
 /// What the caller may choose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// What is measured.
     pub mode: Mode,
-    /// The points of [`Mode::Advanced`].
     pub advanced: Advanced,
     /// The bytes of a small request.
     pub size_small: Bytes,

@@ -26,7 +26,6 @@ pub enum Pattern {
 pub enum Buffers {
     /// Pinned once, before the measurement.
     Registered,
-    /// Pinned for each request.
     Ordinary,
 }
 
@@ -56,12 +55,9 @@ impl Default for Ring {
     }
 }
 
-/// Requests of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// Their order.
     pub pattern: Pattern,
-    /// The bytes of each.
     pub request_bytes: u64,
     /// How many in a hundred are writes.
     pub write_percent: u8,

@@ -9,7 +9,6 @@ pub const AGREEMENT_LIMIT: f64 = 0.05;
 /// One figure of two calibrations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
-    /// Which figure.
     pub kind: FigureKind,
     /// The other one's median over this one's.
     pub ratio: f64,
@@ -23,7 +22,6 @@ pub struct Agreement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disagreement {
-    /// Both had settled.
     DeviceChanged,
     /// The best was found at another depth or by another number of threads.
     FoundElsewhere,
@@ -32,7 +30,6 @@ pub enum Disagreement {
 }
 
 impl Disagreement {
-    /// In words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -25,11 +25,8 @@ const SCHEMA_VERSION_MIN: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     // What was asked for.
-    /// The record's version.
     pub schema_version: u32,
-    /// What it holds for.
     pub environment: DeviceEnvironment,
-    /// What was measured.
     pub mode: Mode,
     /// What orders, places and data follow from.
     pub seed: u64,
@@ -54,13 +51,11 @@ pub struct Calibration {
     pub elapsed_ns: u64,
 
     // What it found.
-    /// The main figures.
     pub figures: Vec<MainFigure>,
     /// The methods, with small requests.
     pub ladder_small: Vec<Rung>,
     /// The methods, with large requests; empty where they were not measured.
     pub ladder_large: Vec<Rung>,
-    /// What a read costs.
     pub read_cost: Option<ReadCost>,
     /// Whether a durable write can have been durable.
     pub plausibility: Option<String>,
@@ -79,7 +74,6 @@ pub struct Calibration {
 /// A calibration with what a program has to know that reads no more.
 #[derive(Debug, Serialize)]
 pub struct Stated<'a> {
-    /// SETTLED or IN DOUBT.
     state: &'static str,
     /// What speaks against it, a sentence each.
     doubts: Vec<String>,
@@ -129,7 +123,8 @@ impl Calibration {
         Curve::of(&self.tasks, &self.usual(), write_percent)
     }
 
-    /// A curve for each mix of small random requests that was measured, those of fewer writes first.
+    /// A curve for each mix of small random requests that was measured, those of fewer writes
+    /// first.
     #[must_use]
     pub fn curves(&self) -> Vec<Curve> {
         let mix = |result: &TaskResult| Some(result.point()?.single()?.write_percent);
@@ -146,7 +141,8 @@ impl Calibration {
         self.tasks.iter().filter(|result| result.latency(0).count() > 0)
     }
 
-    /// The record as it is written: with its word and its doubts first, which follow from it and are not read.
+    /// The record as it is written: with its word and its doubts first, which follow from it and
+    /// are not read.
     #[must_use]
     pub fn stated(&self) -> Stated<'_> {
         let doubts = self.doubts();
@@ -192,7 +188,8 @@ impl Calibration {
         }
     }
 
-    /// True of a point that was measured by the usual method and rings, and not as a step of a ladder.
+    /// True of a point that was measured by the usual method and rings, and not as a step of a
+    /// ladder.
     #[must_use]
     pub fn is_usual(&self, point: &Point) -> bool {
         point.reached_like(&self.usual())

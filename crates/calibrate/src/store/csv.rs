@@ -10,8 +10,8 @@
 //! _hist.csv  a line a bucket: its upper end in microseconds, its count
 //! ```
 //!
-//! A cell that was not measured is empty. A spreadsheet made for ORION's files
-//! reads the first three as they are.
+//! A cell that was not measured is empty. A spreadsheet made for ORION's files reads the first
+//! three as they are.
 
 use crate::{Calibration, Estimate, Interval, Matrix, MatrixCell, Measurement, TaskResult};
 use std::fmt::Write;

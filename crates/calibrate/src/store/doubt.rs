@@ -1,7 +1,7 @@
 //! What speaks against a calibration, a sentence each.
 //!
-//! It follows from the record. A calibration is settled when every main figure is, no other process used the device,
-//! and nothing but the device answered; anything else leaves it in doubt.
+//! It follows from the record. A calibration is settled when every main figure is, no other process
+//! used the device, and nothing but the device answered; anything else leaves it in doubt.
 
 use crate::{AnswerSource, Calibration, TaskResult, Warning};
 use plumb_io::DirectIo;

@@ -29,13 +29,11 @@ pub struct DeviceEnvironment {
     pub disk_model: Option<String>,
 
     // How and where it was measured.
-    /// The path, absolute.
     pub path: String,
     /// The method of all points but the ladder's.
     pub method: MethodKind,
     /// Whether the page cache was bypassed.
     pub direct: bool,
-    /// Processors of the machine.
     pub processors: usize,
     /// Whether the disk is made by software.
     pub virtual_disk: bool,

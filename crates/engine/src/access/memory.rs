@@ -1,8 +1,9 @@
 //! Whether the memory that settings ask for can be had, before the first of it is taken.
 //!
-//! The sum is what a build may come to take at most: areas and buffers are mapped as they are needed. More than the
-//! machine or the control group has cannot be had, and is refused where a part of it was asked for by name. More
-//! than is available now may be had, if others give some back: it is said and tried.
+//! The sum is what a build may come to take at most: areas and buffers are mapped as they are
+//! needed. More than the machine or the control group has cannot be had, and is refused where a
+//! part of it was asked for by name. More than is available now may be had, if others give some
+//! back: it is said and tried.
 
 use crate::EngineError;
 use crate::settings::{Setting, Settings};
@@ -25,10 +26,12 @@ const SETTINGS: [Setting; 7] = [
     Setting::DbFileMultiblockReadCount,
 ];
 
-/// Refuses memory beyond the machine's; gives what is to be said of memory beyond what is available.
+/// Refuses memory beyond the machine's; gives what is to be said of memory beyond what is
+/// available.
 ///
 /// # Errors
-/// [`EngineError::Memory`] when a setting was asked for by name and the sum is beyond what there is.
+/// [`EngineError::Memory`] when a setting was asked for by name and the sum is beyond what there
+/// is.
 pub fn require(settings: &Settings, block_size: BlockSize) -> Result<Option<String>, EngineError> {
     limits::memory().map_or(Ok(None), |bounds| judge(settings, block_size, &bounds))
 }

@@ -1,10 +1,11 @@
 //! The buffer cache: its options, and the life of its database writers.
 //!
-//! A session's way to frames is [`Latches`]; where that ends because no database writer runs (a simulated disk, whose requests one thread
-//! orders) the session writes a batch itself and asks again, here.
+//! A session's way to frames is [`Latches`]; where that ends because no database writer runs (a
+//! simulated disk, whose requests one thread orders) the session writes a batch itself and asks
+//! again, here.
 //!
-//! Memory is mapped and writers are started at first use: an instance that never
-//! uses the cache has neither.
+//! Memory is mapped and writers are started at first use: an instance that never uses the cache has
+//! neither.
 
 use super::database_writer;
 use super::frames::DeviceProgress;
@@ -27,7 +28,8 @@ use std::thread::{self, JoinHandle};
 pub struct CacheOptions {
     /// How many blocks it holds.
     pub frame_count: usize,
-    /// How many database writers; 0: a session that needs a frame, or blocks on disk, writes a batch itself.
+    /// How many database writers; 0: a session that needs a frame, or blocks on disk, writes a
+    /// batch itself.
     pub writer_count: usize,
     /// The number of the first of them: each has one of its own among those of all caches.
     pub first_writer: usize,
@@ -72,7 +74,8 @@ impl CacheOptions {
     }
 }
 
-/// A buffer cache of an instance, for blocks of one size. Its writers are stopped when it is dropped.
+/// A buffer cache of an instance, for blocks of one size. Its writers are stopped when it is
+/// dropped.
 #[derive(Debug)]
 pub struct BufferCache {
     shared: Arc<Shared>,
@@ -137,7 +140,8 @@ impl BufferCache {
         }
     }
 
-    /// From now on no block that was changed in place is written before its log. Starts the database writers.
+    /// From now on no block that was changed in place is written before its log. Starts the
+    /// database writers.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -276,7 +280,8 @@ impl Shared {
         }
     }
 
-    /// A frame for a new block of this address, which only its owner sees until it has been changed.
+    /// A frame for a new block of this address, which only its owner sees until it has been
+    /// changed.
     pub(super) fn begin_new(
         &self,
         session: &Session,

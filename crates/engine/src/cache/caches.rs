@@ -1,7 +1,8 @@
-//! The buffer caches of an instance: one for blocks of `db_block_size`, and one for each other size that a setting gives memory to.
+//! The buffer caches of an instance: one for blocks of `db_block_size`, and one for each other size
+//! that a setting gives memory to.
 //!
-//! Which cache a block is in follows from its tablespace. What is asked of all of them (that changed blocks are written, that extents
-//! are forgotten) is asked here.
+//! Which cache a block is in follows from its tablespace. What is asked of all of them (that
+//! changed blocks are written, that extents are forgotten) is asked here.
 
 use super::buffer_cache::{BufferCache, CacheOptions, Shared};
 use super::changed::ChangedBlocks;
@@ -95,14 +96,16 @@ impl BufferCaches {
         })
     }
 
-    /// Forgets the blocks of these extents: see [`BufferCache::discard`]. Where there is no cache for them there is nothing to forget.
+    /// Forgets the blocks of these extents: see [`BufferCache::discard`]. Where there is no cache
+    /// for them there is nothing to forget.
     pub fn discard(&self, session: &Session, purpose: Purpose, extents: impl IntoIterator<Item = Extent>) {
         if let Ok(cache) = self.of(purpose) {
             cache.discard(session, extents);
         }
     }
 
-    /// From now on no block that was changed in place is written before its log. Starts the database writers.
+    /// From now on no block that was changed in place is written before its log. Starts the
+    /// database writers.
     ///
     /// # Errors
     /// When a thread cannot be started.

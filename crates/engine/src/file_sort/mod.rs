@@ -105,7 +105,8 @@ pub struct FileSortOutcome {
     pub record_count: u64,
     /// Records that each merge server put in order.
     pub share_counts: Vec<u64>,
-    /// Bytes of the runs made from the input. Intermediate merges hold up to as many again for a while.
+    /// Bytes of the runs made from the input. Intermediate merges hold up to as many again for a
+    /// while.
     pub run_bytes: Bytes,
     /// What the sort servers did.
     pub sort: SortSummary,

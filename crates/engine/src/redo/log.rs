@@ -381,7 +381,7 @@ impl Log {
         }
         // What is left of the file was room for sessions, and is none any more (L5).
         let is_free = writer.files.iter().any(|file| file.usage == Usage::Free);
-        if !is_free || !self.room.take_rest(left - writer.spare) {
+        if !is_free || !self.room.take(left - writer.spare, 0) {
             return Err(EngineError::NoLogFile { groups: writer.files.len() });
         }
         self.batches.forget_next(&writer);

@@ -1,8 +1,9 @@
 //! The way to the log files: past the page cache or through it, apart from the data files.
 //!
-//! `log_file_io=auto` follows `filesystemio_options`; `direct` and `buffered` are about the log alone, so that a comparison of the two
-//! changes nothing else. A log block is as long as direct I/O needs on this device, whichever way the files are opened: so a log can be opened
-//! either way later, and both ways write the same bytes.
+//! `log_file_io=auto` follows `filesystemio_options`; `direct` and `buffered` are about the log
+//! alone, so that a comparison of the two changes nothing else. A log block is as long as direct
+//! I/O needs on this device, whichever way the files are opened: so a log can be opened either way
+//! later, and both ways write the same bytes.
 
 use crate::EngineError;
 use crate::access::Access;

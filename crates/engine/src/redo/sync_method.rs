@@ -1,14 +1,18 @@
 //! Durable log writes: by a call after it, or by the write itself, to a file that was opened so.
 //!
-//! Which is cheapest depends on the device and the file system. `auto` measures: a few writes of one log block by each method in turn,
-//! to a log file that nobody needs, at the places that the log would write next. It is done when the log is opened, before anything is timed,
-//! and takes as long as some thirty commits. fdatasync stays unless another one is clearly faster: by its lower quartile, and in all rounds but
-//! one in eight. By the quartile alone a device on which all four are a write and a flush was written by another method from one
-//! opening to the next, which runs that are compared must not be.
+//! Which is cheapest depends on the device and the file system. `auto` measures: a few writes of
+//! one log block by each method in turn, to a log file that nobody needs, at the places that the
+//! log would write next. It is done when the log is opened, before anything is timed, and takes as
+//! long as some thirty commits. fdatasync stays unless another one is clearly faster: by its lower
+//! quartile, and in all rounds but one in eight. By the quartile alone a device on which all four
+//! are a write and a flush was written by another method from one opening to the next, which runs
+//! that are compared must not be.
 //!
-//! Where sessions share threads, `auto` is the write that is durable by itself: a ring leaves a sync to a thread of the kernel, and a session that waited for it in a call
-//! would keep all others of its thread waiting. With fdatasync 32 sessions on one thread made 70,000 commits/s, with open_datasync 104,000 (both before they
-//! committed by one write, [`group_commit`](super::group_commit)).
+//! Where sessions share threads, `auto` is the write that is durable by itself: a ring leaves a
+//! sync to a thread of the kernel, and a session that waited for it in a call would keep all others
+//! of its thread waiting. With fdatasync 32 sessions on one thread made 70,000 commits/s, with
+//! open_datasync 104,000 (both before they committed by one write,
+//! [`group_commit`](super::group_commit)).
 
 use super::log_file::FILE_HEADER;
 use crate::EngineError;
@@ -29,8 +33,9 @@ const LONG: Nanos = Nanos(50_000_000);
 /// A device whose first durable writes take so long is asked for no more: an opening would take
 /// minutes.
 const TOO_LONG: Nanos = Nanos(2_000_000_000);
-/// Another method is taken when it needs less than this of what fdatasync needs, and loses one round in so many at most: one that is equal
-/// does so in 9 of 256 openings, and has to have the lower quartile too.
+/// Another method is taken when it needs less than this of what fdatasync needs, and loses one
+/// round in so many at most: one that is equal does so in 9 of 256 openings, and has to have the
+/// lower quartile too.
 const CLEARLY: f64 = 0.95;
 const LOST_ONE_IN: usize = 8;
 
@@ -70,7 +75,8 @@ pub struct SyncChoice {
 }
 
 impl SyncChoice {
-    /// Decides as the setting says; `auto` measures on a log file that nobody needs, if there is one.
+    /// Decides as the setting says; `auto` measures on a log file that nobody needs, if there is
+    /// one.
     pub(super) fn of(
         settings: &Settings,
         session: &Session,

@@ -1,12 +1,12 @@
 //! Table scans, past the buffer cache or through it.
 //!
-//! The table is cut into granules (its extents). Scan servers take the next
-//! granule from a shared counter, so a server on a slow disk takes fewer and
-//! all end together. Within a granule multiblock reads go out several at a time;
-//! every block is verified before a row of it is looked at. A row in several blocks lies within an extent, and so is one server's.
+//! The table is cut into granules (its extents). Scan servers take the next granule from a shared
+//! counter, so a server on a slow disk takes fewer and all end together. Within a granule
+//! multiblock reads go out several at a time; every block is verified before a row of it is looked
+//! at. A row in several blocks lies within an extent, and so is one server's.
 //!
-//! A serial scan with `serial_direct_read=false` is conventional instead: multiblock
-//! reads into the buffer cache (`db file scattered read`), one at a time.
+//! A serial scan with `serial_direct_read=false` is conventional instead: multiblock reads into the
+//! buffer cache (`db file scattered read`), one at a time.
 
 use crate::cache::CacheReader;
 use crate::parallel::servers::Operation;

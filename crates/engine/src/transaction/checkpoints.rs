@@ -1,13 +1,15 @@
 //! Checkpoints: begun while sessions go on, completed when the database writers have come so far.
 //!
-//! A checkpoint begins with a record in the log, written with the gate closed for a moment. From then on each block is logged whole at its first
-//! change. It is complete when all blocks that were changed before it are written and their files synced; the control block then says that
-//! recovery begins at its record. Several may be under way: they begin and end in the order of the log.
+//! A checkpoint begins with a record in the log, written with the gate closed for a moment. From
+//! then on each block is logged whole at its first change. It is complete when all blocks that were
+//! changed before it are written and their files synced; the control block then says that recovery
+//! begins at its record. Several may be under way: they begin and end in the order of the log.
 //!
-//! Who does it: a thread (CKPT), which begins one when the log's pace says so ([`crate::redo`]) and completes it when the blocks are written,
-//! which the database writers have done by then without being asked. A session that finds no room completes what is under way itself. Where the
-//! cache has no database writers (on a simulated disk) there is no thread either: each change of a session is preceded by one small step, so that
-//! one thread has one order of requests.
+//! Who does it: a thread (CKPT), which begins one when the log's pace says so ([`crate::redo`]) and
+//! completes it when the blocks are written, which the database writers have done by then without
+//! being asked. A session that finds no room completes what is under way itself. Where the cache
+//! has no database writers (on a simulated disk) there is no thread either: each change of a
+//! session is preceded by one small step, so that one thread has one order of requests.
 
 use super::active::Active;
 use crate::EngineError;
@@ -163,7 +165,8 @@ impl Checkpoints {
         self.complete(session, under_way)
     }
 
-    /// `false` when the log has no room for its record: then others that are under way must be completed, or a transaction must end.
+    /// `false` when the log has no room for its record: then others that are under way must be
+    /// completed, or a transaction must end.
     fn begin(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<bool, EngineError> {
         self.log.check()?;
         let begun = self.log.close(|begin| {
@@ -188,7 +191,8 @@ impl Checkpoints {
         let Some(last) = written.checked_sub(1).map(|at| under_way[at]) else { return Ok(()) };
         self.tablespaces.note_checkpoint(session, last.at)?;
         self.tablespaces.sync(session)?;
-        // What the oldest transactions did is not needed any more when their ends are durable, undone ones' too.
+        // What the oldest transactions did is not needed any more when their ends are durable,
+        // undone ones' too.
         let low = self.active.low(last.at);
         self.log.make_durable(session, self.log.end())?;
         self.log.note_checkpoint(session, last.at, low, last.next_transaction)?;

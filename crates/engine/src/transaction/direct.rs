@@ -1,14 +1,14 @@
 //! Redo of direct path loads: each block whole, before it is written.
 //!
-//! A load needs none to survive a crash: its blocks are durable before its table is in the catalog. What needs it is a copy that is made
-//! meanwhile: a backup has the log from its checkpoint on, so that a table whose load began behind that is made again from it
-//! ([`crate::backup`]).
+//! A load needs none to survive a crash: its blocks are durable before its table is in the catalog.
+//! What needs it is a copy that is made meanwhile: a backup has the log from its checkpoint on, so
+//! that a table whose load began behind that is made again from it ([`crate::backup`]).
 //!
-//! A block has the LSN of its record, whichever of the two writes it: the load, or a recovery. As nobody else knows of the block
-//! before the table is entered, no checkpoint has to wait for it.
+//! A block has the LSN of its record, whichever of the two writes it: the load, or a recovery. As
+//! nobody else knows of the block before the table is entered, no checkpoint has to wait for it.
 //!
-//! Which loads are logged: all where `force_logging` is on; where copies of the log are made (`archive_log_mode`) those that do not
-//! ask for none; no others.
+//! Which loads are logged: all where `force_logging` is on; where copies of the log are made
+//! (`archive_log_mode`) those that do not ask for none; no others.
 
 use super::Transactions;
 use super::worker::Worker;

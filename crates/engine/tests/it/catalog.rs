@@ -127,7 +127,6 @@ fn a_table_or_index_that_exists_is_refused_and_left_as_it_is() {
         (on_k("t"), "table T"),
     ];
     for (result, what) in refused {
-        let name = &what[6..];
         let text = format!("{what} exists already: choose another name, or remove it first");
         assert_eq!(result.expect_err("it exists").to_string(), text);
     }

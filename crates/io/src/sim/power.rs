@@ -119,9 +119,7 @@ impl Power {
 
     pub(super) fn draw(&self) -> u128 {
         let mut state = self.state();
-        let mut next = || {
-            u128::from(state.drawn.draw())
-        };
+        let mut next = || u128::from(state.drawn.draw());
         next() << 64 | next()
     }
 
@@ -156,8 +154,13 @@ impl Power {
             }
         }
         contents.iter_mut().for_each(|content| content.seen = Arc::clone(&content.durable));
-        let state =
-            State { contents, durable_names: names.clone(), names, drawn: state.drawn.clone(), ..State::default() };
+        let state = State {
+            contents,
+            durable_names: names.clone(),
+            names,
+            drawn: state.drawn.clone(),
+            ..State::default()
+        };
         Power(Mutex::new(state))
     }
 

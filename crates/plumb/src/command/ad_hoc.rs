@@ -16,7 +16,6 @@ const FIGURE: &str = "figure";
 /// The text of a study file, with the option behind each of its lines.
 #[derive(Debug, Default)]
 pub struct Draft {
-    /// The text.
     pub text: String,
     origins: Vec<String>,
 }

@@ -11,7 +11,6 @@ use plumb_record::outside;
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Bytes of each.
 const SIZE: Bytes = Bytes(Bytes::G);
 
 /// The kinds that the text of a study asks for.

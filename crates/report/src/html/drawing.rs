@@ -8,7 +8,6 @@ use crate::table::{Axis, BarKind, Drawing};
 /// The middle of a row, pixels.
 const MIDDLE: u32 = 10;
 
-/// A cell's drawing.
 pub(super) fn drawing(drawing: Option<Drawing>, axis: Option<&Axis>) -> String {
     let mut marks = String::new();
     if let Some(at) = axis.and_then(|axis| axis.line) {

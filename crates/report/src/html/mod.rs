@@ -29,7 +29,6 @@ const STYLE: &str = include_str!("../../assets/report.css");
 const ERRORS_SCRIPT: &str = include_str!("../../assets/errors.js");
 const PROFILE_SCRIPT: &str = include_str!("../../assets/profile.js");
 
-/// The whole file.
 #[must_use]
 pub fn render(document: &Document) -> String {
     let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);

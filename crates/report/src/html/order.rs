@@ -17,7 +17,6 @@ const SHAPES: [&str; 6] = [
     "M0 4.6L4.4-3.4H-4.4z",
     "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
 ];
-/// The reference's second run.
 const RING: &str =
     "M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0zM-2.2 0a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0-4.4 0z";
 /// A run without a figure.
@@ -26,10 +25,8 @@ const FAILED: &str = "M-4-4L4 4M4-4L-4 4";
 const COLOURS: usize = 8;
 /// Heights of the first panel and of those below it, pixels.
 const HEIGHTS: [u32; 2] = [320, 200];
-/// Least pixels a run.
 const RUN_WIDTH: usize = 5;
 
-/// The figure.
 pub(super) fn figure(plot: &OrderPlot) -> String {
     let panels = plot.panels.iter().enumerate().map(|(index, panel)| {
         let ticks = panel.axis.ticks.iter();

@@ -4,7 +4,6 @@ use super::drawing::percent;
 use super::escape;
 use crate::document::{Part, Parts};
 
-/// Colours in the palette.
 const COLOURS: usize = 8;
 
 pub(super) fn figure(parts: &Parts) -> String {

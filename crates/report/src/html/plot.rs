@@ -14,7 +14,6 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 22.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 44.0;
-/// Colours in the palette.
 const COLOURS: usize = 8;
 /// What a letter of a legend takes, about.
 const LETTER: f64 = 6.4;
@@ -35,7 +34,6 @@ impl Frame<'_> {
     }
 }
 
-/// A plot.
 pub(super) fn plot(plot: &Plot) -> String {
     let title = escape(&plot.title);
     format!(
@@ -169,7 +167,6 @@ const BAR_NAME: f64 = 216.0;
 const BAR_SHOWN: f64 = 64.0;
 const BAR_STEP: f64 = 22.0;
 
-/// Bars.
 pub(super) fn bars(bars: &Bars) -> String {
     let largest = bars.bars.iter().map(|bar| bar.value.max(bar.range.1)).fold(f64::MIN_POSITIVE, f64::max);
     let height = BAR_STEP * bars.bars.len() as f64 + 6.0;

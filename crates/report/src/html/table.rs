@@ -6,7 +6,6 @@ use super::escape::escape;
 use crate::document::NO_DATA;
 use crate::table::{Alignment, Cell, Column, Facts, Row, RowKind, Table, Tone};
 
-/// A table.
 pub(super) fn table(table: &Table) -> String {
     let caption = caption(table.caption.as_deref());
     if table.rows.is_empty() {
@@ -28,7 +27,6 @@ pub(super) fn table(table: &Table) -> String {
     html + "</tbody>\n</table></div>\n"
 }
 
-/// Names and values.
 pub(super) fn facts(facts: &Facts) -> String {
     let caption = caption(facts.caption.as_deref());
     if facts.rows.is_empty() {

@@ -11,7 +11,6 @@ use crate::format::{Decimal, Figure, Size, grouped};
 use crate::profile::{Band, Chart, PairChart, Stream, tick_step};
 use crate::strip::{Strip, StripLine};
 
-/// Columns at most.
 const COLUMNS_MAX: usize = 100;
 /// What a page has room for besides them: the gutter, and the name of a phase that begins at the end.
 const BESIDE: usize = 32;
@@ -21,7 +20,6 @@ const PAIR_LINES: usize = 3;
 /// Characters left of the axis.
 const GUTTER: usize = 9;
 
-/// The chart's lines.
 pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
     let columns = columns_in(width);
     let mut lines = Vec::new();

@@ -9,7 +9,6 @@
 
 use crate::table::{Axis, BarKind, Drawing};
 
-/// A cell's line.
 pub(super) fn drawing(drawing: Option<Drawing>, axis: Option<&Axis>, width: usize) -> String {
     let mut line = vec![' '; width];
     if let Some(at) = axis.and_then(|axis| axis.line) {

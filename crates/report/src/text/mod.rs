@@ -37,7 +37,6 @@ pub fn render_in(document: &Document, width: usize) -> String {
     render(&Document { width: width.clamp(WIDTH_MIN, document.width), ..document.clone() })
 }
 
-/// The whole report.
 #[must_use]
 pub fn render(document: &Document) -> String {
     let mut lines = masthead(document);

@@ -9,12 +9,10 @@ use crate::order::{OrderPanel, OrderPlot};
 
 /// Characters left of the axis.
 const GUTTER: usize = 9;
-/// The widest plot.
 const COLUMNS_MAX: usize = 100;
 /// The height of a panel.
 const LINES: usize = 12;
 
-/// The plot's lines.
 pub(crate) fn lines(plot: &OrderPlot, width: usize) -> Vec<String> {
     let columns = plot.points.len().min(COLUMNS_MAX).min(width - GUTTER - 1);
     let mut lines = Vec::new();
