@@ -20,8 +20,7 @@
 //! measured.
 
 use crate::parallel::servers;
-use crate::read_cost::{MergeReads, ReadCost};
-use crate::settings::Setting;
+use crate::read_cost::{MergeReads, SingleReads};
 use crate::storage::control::SegmentExtent;
 use crate::storage::datafile::DataFile;
 use crate::storage::reader::{ReaderOptions, SegmentReader};
@@ -31,7 +30,7 @@ use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Role, Session, now};
 use plumb_host::readings;
 use plumb_io::{Arena, Channel, DirectIo, IoBuffer, IoError, Request};
-use plumb_units::{BlockSize, Bytes, Nanos, SplitMix, median};
+use plumb_units::{BlockSize, Bytes, Nanos, ReadLine, SplitMix, median};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -54,19 +53,19 @@ pub(crate) fn merge_reads(
     session: &Session,
     depth: usize,
 ) -> Result<MergeReads, EngineError> {
-    let cost = measure(instance, session, Purpose::Temp)?;
+    let SingleReads { line, block_read_seconds } = measure(instance, session, Purpose::Temp)?;
     let block_seconds = match depth {
-        1 => cost.block_read_seconds,
+        1 => block_read_seconds,
         _ => overlapped_block_read(instance, session, Purpose::Temp, depth)?,
     };
-    Ok(MergeReads { cost, depth, block_seconds })
+    Ok(MergeReads { line, depth, block_seconds })
 }
 
 /// Measures it with reads of the tablespace's own files.
 ///
 /// # Errors
 /// When a read fails.
-pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Result<ReadCost, EngineError> {
+pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Result<SingleReads, EngineError> {
     let tablespace = instance.tablespace(purpose);
     let block_bytes = tablespace.block_size.bytes();
     let mut probe = Probe::new(instance, session, tablespace)?;
@@ -90,8 +89,7 @@ pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Resu
     }
     let medians: Vec<(f64, f64)> =
         samples.iter_mut().map(|sample| (sample.bytes as f64, median(&sample.seconds))).collect();
-    let (start_seconds, bytes_per_second) = fit(&medians);
-    Ok(ReadCost { start_seconds, bytes_per_second, block_read_seconds: medians[0].1 })
+    Ok(SingleReads { line: fit(&medians), block_read_seconds: medians[0].1 })
 }
 
 /// Seconds a random read of one block takes when `depth` of them are always in
@@ -194,7 +192,7 @@ fn raw_options(instance: &Instance, tablespace: &Tablespace) -> ReaderOptions {
     let options = scan::reader_options(instance, tablespace.purpose);
     ReaderOptions {
         chunk_blocks: options.chunk_blocks.min(tablespace.extent_blocks.0),
-        buffer_count: instance.settings.number(Setting::ScanReadAhead) as usize,
+        buffer_count: instance.settings.io.scan_read_ahead,
         stream: IoStream::Probe,
         ..options
     }
@@ -312,26 +310,14 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// Start and rate of the line through (bytes, seconds) with the least squares
-/// of relative errors. A start below zero is taken as zero; where longer reads
-/// take no longer, the rate is that of the longest.
-fn fit(points: &[(f64, f64)]) -> (f64, f64) {
-    // Each error is divided by the time: weights of 1 / t^2 in the normal equations.
-    let sum = |term: fn(f64, f64) -> f64| -> f64 {
-        points.iter().map(|(bytes, seconds)| term(*bytes, *seconds) / (seconds * seconds)).sum()
-    };
-    let (weight, x, y) = (sum(|_, _| 1.0), sum(|b, _| b), sum(|_, s| s));
-    let (xx, xy) = (sum(|b, _| b * b), sum(|b, s| b * s));
-    let slope = (weight * xy - x * y) / (weight * xx - x * x);
-    let start = (y - slope * x) / weight;
-    if start.is_finite() && slope > 0.0 && start >= 0.0 {
-        return (start, 1.0 / slope);
-    }
-    if slope > 0.0 {
-        return (0.0, xx / xy);
-    }
+/// The line through (bytes, seconds). Where longer reads take no longer, the rate is that of the
+/// longest.
+fn fit(points: &[(f64, f64)]) -> ReadLine {
     let (bytes, seconds) = points[points.len() - 1];
-    (points[0].1.min(seconds), bytes / seconds.max(1e-9))
+    ReadLine::fit(points).unwrap_or(ReadLine {
+        start_seconds: points[0].1.min(seconds),
+        bytes_per_second: bytes / seconds.max(1e-9),
+    })
 }
 
 #[cfg(test)]

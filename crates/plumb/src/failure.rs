@@ -15,9 +15,7 @@ use plumb_workload::CsvError;
 /// What is printed after `plumb: `, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
-    /// One line.
     pub message: String,
-    /// How the program ends.
     pub outcome: Outcome,
     /// True if a study can go on from its bundle, where its runs are: the history leaves it out.
     pub resumable: bool,
@@ -38,7 +36,6 @@ impl Failure {
         Failure::of(message, Outcome::INVALID)
     }
 
-    /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure::of(message, Outcome::Usage)
     }

@@ -127,18 +127,6 @@ impl Design {
     pub fn resolution(&self) -> Option<usize> {
         self.defining_words.iter().map(Vec::len).min()
     }
-
-    /// Returns the pairs of factors whose interaction has the same contrast as that of `first` and
-    /// `second`; empty if no other pair has it.
-    pub fn pairs_confused_with(&self, first: usize, second: usize) -> Vec<(usize, usize)> {
-        let four = self.defining_words.iter().filter(|word| word.len() == 4);
-        four.filter(|word| word.contains(&first) && word.contains(&second))
-            .filter_map(|word| {
-                let mut rest = word.iter().copied().filter(|factor| *factor != first && *factor != second);
-                Some((rest.next()?, rest.next()?))
-            })
-            .collect()
-    }
 }
 
 fn check_levels(factors: &[Factor]) -> Result<(), ProofError> {
@@ -290,7 +278,6 @@ mod tests {
         // 2^(4-1), D = ABC: IV. 2^(5-2), D = AB, E = AC: III. 2^(5-1), E = ABCD: V.
         let half = Design::fraction(factors(&[2; 4]), &[vec![0, 1, 2]]).unwrap();
         assert_eq!((half.arms.len(), half.resolution()), (8, Some(4)));
-        assert_eq!(half.pairs_confused_with(0, 1), [(2, 3)]);
         let quarter = Design::fraction(factors(&[2; 5]), &[vec![0, 1], vec![0, 2]]).unwrap();
         assert_eq!((quarter.arms.len(), quarter.resolution()), (8, Some(3)));
         assert_eq!(quarter.defining_words, [vec![0, 1, 3], vec![0, 2, 4], vec![1, 2, 3, 4]]);

@@ -296,8 +296,8 @@ pub fn ask(questions: &[Question<'_>], alpha: f64, looks: Looks, advice: Advice)
 
 /// The walks of a study whose blocks are all known, so that it can be tested after any of them:
 /// every point is walked once.
-pub(crate) struct Walks {
-    /// Crossings of each question and point, with their blocks.
+pub struct Walks {
+    /// Of each question, of each point: what was crossed, and when.
     crossings: Vec<(Asks, Vec<Vec<Crossing>>)>,
     means: Vec<Option<Means>>,
     alpha: f64,
@@ -306,7 +306,8 @@ pub(crate) struct Walks {
 }
 
 impl Walks {
-    pub(crate) fn of(questions: &[Question<'_>], alpha: f64, spending: Spending, advice: Advice) -> Self {
+    /// Walks the points of all questions.
+    pub fn of(questions: &[Question<'_>], alpha: f64, spending: Spending, advice: Advice) -> Self {
         let walked = |question: &Question<'_>| {
             let watched = levels(question.asks, questions.len(), advice, alpha);
             let walk = |shift: f64| {
@@ -332,7 +333,7 @@ impl Walks {
     }
 
     /// True if the typical effects are decided after this number of blocks.
-    pub(crate) fn have_decided(&self, blocks: usize) -> bool {
+    pub fn have_decided(&self, blocks: usize) -> bool {
         let tests = self.tests(blocks);
         let (given, _) = step_down(&tests, self.alpha, self.advice);
         let claims = self.crossings.iter().zip(&tests).zip(given);
@@ -342,7 +343,7 @@ impl Walks {
     }
 
     /// Answers the questions as of `blocks` blocks, which the questions hold.
-    pub(crate) fn ask(&self, questions: &[Question<'_>], blocks: usize) -> Family {
+    pub fn ask(&self, questions: &[Question<'_>], blocks: usize) -> Family {
         answered(questions, &self.tests(blocks), self.alpha, self.advice)
     }
 }

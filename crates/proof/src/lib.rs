@@ -26,7 +26,6 @@
 
 pub mod average;
 pub mod best;
-pub mod calibration;
 pub mod change_point;
 pub mod contrast;
 pub mod covariate;
@@ -47,8 +46,8 @@ pub mod sequential;
 pub mod signed_rank;
 pub mod student;
 mod summary;
-pub mod synthetic;
 pub mod verdict;
 
 pub use error::ProofError;
 pub use plumb_units::median;
+pub use summary::normal_quantile;

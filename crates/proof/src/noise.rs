@@ -225,17 +225,6 @@ fn fewest(rule: usize, enough: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// Returns the factor by which pairing reduced the variance of a comparison: variance of the
-/// difference of two runs from different blocks over that within a block.
-pub fn gain_of_blocking(floor: &Floor) -> f64 {
-    if floor.within > 0.0 { (floor.within + floor.between) / floor.within } else { 1.0 }
-}
-
-/// Returns the mean A/A log-ratio: far from 0, the second run of an arm differs from the first.
-pub fn bias(first: &[f64], second: &[f64]) -> f64 {
-    mean(&first.iter().zip(second).map(|(a, b)| b - a).collect::<Vec<_>>())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,9 +304,7 @@ mod tests {
         assert!((floor.deviation - 0.02 * 2f64.sqrt()).abs() < 0.001);
         assert!((floor.robust_deviation - floor.deviation).abs() < 0.002);
         assert!((floor.between.sqrt() - 0.05).abs() < 0.003);
-        assert!((gain_of_blocking(&floor) - 7.25).abs() < 0.6);
         let [low, high] = floor.removed.unwrap();
         assert!(low < 1.0 - 1.0 / 7.25 && 1.0 - 1.0 / 7.25 < high, "{low} {high}");
-        assert!(bias(&first, &second).abs() < 0.003);
     }
 }

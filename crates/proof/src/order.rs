@@ -92,11 +92,6 @@ impl OrderReport {
     pub fn carry_over_size(&self) -> f64 {
         spread(&self.predecessors)
     }
-
-    /// Returns the largest distance between two positions' shifts, a log-ratio.
-    pub fn position_size(&self) -> f64 {
-        spread(&self.positions)
-    }
 }
 
 fn spread(groups: &[Group]) -> f64 {
@@ -355,7 +350,7 @@ mod tests {
         assert_eq!(worst.index, 2);
         assert!(carried.carry_over_size() > 0.04);
         let late = study(2, 0.0, 0.06, 0.0);
-        assert!(late.position_p <= 0.005 && late.position_size() > 0.03, "{late:?}");
+        assert!(late.position_p <= 0.005 && spread(&late.positions) > 0.03, "{late:?}");
         let drifting = study(3, 0.0, 0.0, 0.01);
         assert!(drifting.drift_p <= 0.005 && (drifting.drift_per_block - 0.01).abs() < 0.003, "{drifting:?}");
     }

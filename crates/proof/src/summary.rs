@@ -56,7 +56,8 @@ pub(crate) fn normal_probability(x: f64) -> f64 {
 
 /// Returns the quantile of the standard normal, by bisection of `normal_probability`. `probability`
 /// lies strictly between 0 and 1.
-pub(crate) fn normal_quantile(probability: f64) -> f64 {
+#[must_use]
+pub fn normal_quantile(probability: f64) -> f64 {
     assert!(probability > 0.0 && probability < 1.0, "no quantile at {probability}");
     let (mut low, mut high) = (-9.0, 9.0);
     for _ in 0..60 {

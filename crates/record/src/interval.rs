@@ -30,23 +30,16 @@ pub struct Interval {
     pub db_cpu_ns: u64,
     /// CPU time of the whole host.
     pub host_cpu: Option<HostCpu>,
-    /// What the process used.
     pub process: Option<ProcessUse>,
-    /// As [`Record::load_profile`].
     pub load_profile: Vec<LoadRow>,
     /// As [`Record::foreground_events`]; the longest wait is 0 where it is not known to lie in it.
     pub foreground_events: Vec<WaitEvent>,
-    /// As [`Record::background_events`].
     pub background_events: Vec<WaitEvent>,
-    /// As [`Record::sessions`].
     pub sessions: Vec<SessionTime>,
-    /// As [`Record::statistics`].
     pub statistics: Vec<StatisticRow>,
-    /// As [`Record::io_functions`].
     pub io_functions: Vec<IoFunction>,
     /// As [`Record::io_files`], data files alone.
     pub io_files: Vec<IoFile>,
-    /// As [`Record::io_devices`].
     pub io_devices: Vec<IoDevice>,
 }
 

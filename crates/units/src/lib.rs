@@ -7,12 +7,14 @@
 #![warn(missing_docs)]
 
 mod count;
+mod domain;
 mod hex;
 mod median;
 mod nearest;
 mod parse;
 mod path;
 mod place;
+mod read_line;
 mod size;
 mod split_mix;
 mod takes_effect;
@@ -20,12 +22,14 @@ mod time;
 mod visible;
 
 pub use count::{RowCount, range_text, total_of};
+pub use domain::Domain;
 pub use hex::hex;
 pub use median::median;
 pub use nearest::nearest;
 pub use parse::{ParseUnitError, parse_count, parse_duration, parse_size};
 pub use path::{path_of_text, path_text};
 pub use place::{BlockAddress, BlockCount, BlockNumber, BlockSize, FileId, Lsn, RowId};
+pub use read_line::ReadLine;
 pub use size::{Bytes, Rate};
 pub use split_mix::{SplitMix, mix};
 pub use takes_effect::TakesEffect;

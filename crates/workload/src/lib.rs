@@ -25,5 +25,5 @@ pub use csv_file::{
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};
-pub use specification::{Decides, Parameter, Shown, Takes, WORKLOADS, Work, Workload};
+pub use specification::{Decides, Parameter, Shown, WORKLOADS, Work, Workload};
 pub use texts::{TextShape, TextsSpec, TextsTable};

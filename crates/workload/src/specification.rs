@@ -8,31 +8,14 @@
 //! arguments of `plumb run`, `plumb list workloads` and the keys of a study file follow from a row.
 
 use plumb_events::Phase;
-use plumb_units::{Bytes, Nanos, parse_count, parse_duration, parse_size};
+use plumb_units::{Bytes, Domain, Nanos, parse_count, parse_duration, parse_size};
 use std::fmt;
 use std::fmt::Write as _;
 
 /// Values that a parameter takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
-    /// A count of at least this; K, M and G are powers of 1000.
-    Count(u64),
-    /// Bytes, at least this; K, M and G are powers of 1024.
-    Size(u64),
-    /// A whole number within a range, both ends included.
-    Range(u64, u64),
-    /// One of these words, in any case; the value is its index.
-    Word(&'static [&'static str]),
-    /// Blocks, at least this number, or bytes if K, M, G, T or P follows ([`blocks_of`]).
-    Blocks(u64),
-    /// A time in nanoseconds; a number without a unit is in seconds.
-    Time,
-}
-
-/// Marks a value of [`Takes::Blocks`] that was given in bytes.
 const IN_BYTES: u64 = 1 << 63;
 
-/// Returns the blocks of a length that [`Takes::Blocks`] has read, with `block_bytes` each.
+/// The blocks of a length that [`Domain::Blocks`] has read, where a block has so many bytes.
 #[must_use]
 pub fn blocks_of(value: u64, block_bytes: u64) -> u64 {
     if value & IN_BYTES == 0 { value } else { (value & !IN_BYTES) / block_bytes }
@@ -80,8 +63,8 @@ pub struct Parameter {
     /// Effect: on the data or on the work.
     pub decides: Decides,
     /// Values that it takes, with their range.
-    pub takes: Takes,
-    /// Default as a user would type it; `None` if it has no default.
+    pub takes: Domain,
+    /// Its default as it would be typed; none where nothing stands for it.
     pub default: Option<&'static str>,
     /// Parameter that this one replaces, because both give the same in other words.
     pub instead_of: Option<&'static str>,
@@ -110,23 +93,23 @@ impl Parameter {
         let count = || parse_count(text).map_err(|error| error.to_string());
         let size = || parse_size(text).map_err(|error| error.to_string());
         match self.takes {
-            Takes::Count(least) => at_least(count()?, least, format!("a count of {least}")),
-            Takes::Size(least) => at_least(size()?, least, Bytes(least).to_string()),
-            Takes::Range(least, most) => {
+            Domain::Count(least, u64::MAX) => at_least(count()?, least, format!("a count of {least}")),
+            Domain::Size(least, _) => at_least(size()?, least, Bytes(least).to_string()),
+            Domain::Count(least, most) => {
                 let number = count().ok().filter(|number| (least..=most).contains(number));
                 number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
             }
-            Takes::Word(words) => {
+            Domain::Word(words) => {
                 let place = words.iter().position(|word| word.eq_ignore_ascii_case(text.trim()));
                 place.map(|place| place as u64).ok_or_else(|| format!("expected {}", words.join(" or ")))
             }
-            Takes::Blocks(least) => {
+            Domain::Blocks(least) => {
                 match text.trim().bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
                     true => at_least(count()?, least, format!("{least} blocks")),
                     false => Ok(size()? | IN_BYTES),
                 }
             }
-            Takes::Time => {
+            Domain::Time => {
                 let bare = text.trim();
                 let text = if bare.ends_with(|last: char| last.is_ascii_digit()) {
                     format!("{bare}s")
@@ -135,6 +118,9 @@ impl Parameter {
                 };
                 parse_duration(&text).map(|time| time.0).map_err(|error| error.to_string())
             }
+            Domain::PowerOfTwo(..) | Domain::AutoOrCount(..) | Domain::BlockSize | Domain::Path => {
+                unreachable!("no parameter takes these")
+            }
         }
     }
 
@@ -142,10 +128,9 @@ impl Parameter {
     #[must_use]
     pub fn shown(&self, value: u64) -> Shown {
         match self.takes {
-            Takes::Count(_) | Takes::Size(_) | Takes::Range(..) => Shown::Number(value),
-            Takes::Word(words) => Shown::Text(words[value as usize].to_string()),
-            Takes::Blocks(_) if value & IN_BYTES == 0 => Shown::Number(value),
-            Takes::Blocks(_) => {
+            Domain::Blocks(_) if value & IN_BYTES == 0 => Shown::Number(value),
+            Domain::Word(words) => Shown::Text(words[value as usize].to_string()),
+            Domain::Blocks(_) => {
                 let text = Bytes(value & !IN_BYTES).as_setting();
                 Shown::Text(if text.ends_with(|last: char| last.is_ascii_digit()) {
                     text + "B"
@@ -153,7 +138,8 @@ impl Parameter {
                     text
                 })
             }
-            Takes::Time => Shown::Text(in_seconds(Nanos(value))),
+            Domain::Time => Shown::Text(in_seconds(Nanos(value))),
+            _ => Shown::Number(value),
         }
     }
 }
@@ -193,7 +179,7 @@ const ROWS: Parameter = Parameter {
     name: "rows",
     help: "Rows of the table, or records of the file; K, M and G are powers of 1000",
     decides: Decides::Data,
-    takes: Takes::Count(1),
+    takes: Domain::count_from(1),
     default: Some("2M"),
     instead_of: None,
 };
@@ -201,7 +187,7 @@ const SEED: Parameter = Parameter {
     name: "seed",
     help: "Seed of the generated rows: the same seed, the same rows",
     decides: Decides::Data,
-    takes: Takes::Count(0),
+    takes: Domain::count_from(0),
     default: Some("1996"),
     instead_of: None,
 };
@@ -209,7 +195,7 @@ const SIZE: Parameter = Parameter {
     name: "size",
     help: "Instead of rows: bytes of the file of records, as 10G; K, M and G are powers of 1024",
     decides: Decides::Data,
-    takes: Takes::Size(crate::gensort::RECORD_BYTES as u64),
+    takes: Domain::size_from(crate::gensort::RECORD_BYTES as u64),
     default: None,
     instead_of: Some("rows"),
 };
@@ -219,7 +205,7 @@ const FORM: Parameter = Parameter {
     help: "What the 90 bytes behind a key hold: those of gensort 1.5, which a disk that compresses makes small, or random \
            ones, as other versions of gensort write",
     decides: Decides::Data,
-    takes: Takes::Word(&["gensort", "random"]),
+    takes: Domain::Word(&["gensort", "random"]),
     default: Some("gensort"),
     instead_of: None,
 };
@@ -229,7 +215,7 @@ const BUFFER: Parameter = Parameter {
     name: "buffer",
     help: "Bytes of rows that are inserted at once and then committed: 1K for many small transactions, 16M for few large ones",
     decides: Decides::Work,
-    takes: Takes::Size(1),
+    takes: Domain::size_from(1),
     default: Some("1K"),
     instead_of: None,
 };
@@ -237,7 +223,7 @@ const SESSIONS: Parameter = Parameter {
     name: "sessions",
     help: "Sessions that work at once, each a thread of its own; 2132 at most that change something, with blocks of 8K",
     decides: Decides::Work,
-    takes: Takes::Count(1),
+    takes: Domain::count_from(1),
     default: Some("1"),
     instead_of: None,
 };
@@ -303,18 +289,18 @@ pub const REDO: Workload = Workload {
 pub const BLOCK_BYTES: u64 = 8192;
 
 /// Builds a parameter of the data.
-const fn data(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
+const fn data(name: &'static str, takes: Domain, default: &'static str, help: &'static str) -> Parameter {
     Parameter { name, help, decides: Decides::Data, takes, default: Some(default), instead_of: None }
 }
 
-/// Builds a parameter of the work.
-const fn work(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
+/// A parameter of the work.
+const fn work(name: &'static str, takes: Domain, default: &'static str, help: &'static str) -> Parameter {
     Parameter { name, help, decides: Decides::Work, takes, default: Some(default), instead_of: None }
 }
 
-const NO_YES: Takes = Takes::Word(&["false", "true"]);
-/// Words of `hotspot`, by index.
-const HOTSPOTS: Takes = Takes::Word(&["off", "all", "updates"]);
+const NO_YES: Domain = Domain::Word(&["false", "true"]);
+/// The words of `hotspot`, by their places.
+const HOTSPOTS: Domain = Domain::Word(&["off", "all", "updates"]);
 
 /// Random single-block reads and updates, as SLOB does them.
 pub const SLOB: Workload = Workload {
@@ -334,23 +320,23 @@ pub const SLOB: Workload = Workload {
     parameters: &[
         data(
             "scale",
-            Takes::Blocks(64),
-            // The value of slob.conf: five caches of 16M. A session that found its whole schema
-            // cached would do most of the operations.
+            Domain::Blocks(64),
+            // As slob.conf has it. Five caches of 16M: no session may find its whole schema cached,
+            // and do most of the operations.
             "80M",
             "Blocks of each schema's table, with one row each; with K, M, G or T behind it: bytes, as 80M",
         ),
-        data("schemas", Takes::Range(1, 4096), "16", "Schemas, each with a table and an index of its own"),
+        data("schemas", Domain::Count(1, 4096), "16", "Schemas, each with a table and an index of its own"),
         data(
             "scan-table-size",
-            Takes::Blocks(1),
+            Domain::Blocks(1),
             "1M",
             "Blocks of the table that scans read, or bytes, as 1M",
         ),
-        data("load-degree", Takes::Range(1, 64), "2", "Sessions that load schemas at once"),
+        data("load-degree", Domain::Count(1, 64), "2", "Sessions that load schemas at once"),
         data(
             "placement",
-            Takes::Word(&["scattered", "ordered"]),
+            Domain::Word(&["scattered", "ordered"]),
             "scattered",
             "How keys lie over the blocks: scattered, in a drawn order, or ordered",
         ),
@@ -362,36 +348,36 @@ pub const SLOB: Workload = Workload {
         ),
         SEED,
         Parameter { default: Some("16"), ..SESSIONS },
-        work("threads-per-schema", Takes::Count(1), "1", "Sessions that share a schema"),
-        work("update-pct", Takes::Range(0, 100), "10", "Operations in a hundred that update"),
-        work("scan-pct", Takes::Range(0, 100), "0", "Operations in a hundred that scan the scan table"),
+        work("threads-per-schema", Domain::count_from(1), "1", "Sessions that share a schema"),
+        work("update-pct", Domain::Count(0, 100), "10", "Operations in a hundred that update"),
+        work("scan-pct", Domain::Count(0, 100), "0", "Operations in a hundred that scan the scan table"),
         work(
             "mix",
-            Takes::Word(&["slob", "iid"]),
+            Domain::Word(&["slob", "iid"]),
             "slob",
             "slob: updates by a quota of each hundred operations, which makes bursts; iid: each drawn by itself",
         ),
         work(
             "work-unit",
-            Takes::Count(2),
+            Domain::count_from(2),
             "64",
             "An operation on key r takes the rows between r - N and r: N - 1 of them, one block each",
         ),
         work(
             "redo-stress",
-            Takes::Word(&["lite", "heavy"]),
+            Domain::Word(&["lite", "heavy"]),
             "lite",
             "lite: an update replaces two columns of a row; heavy: nineteen",
         ),
         work(
             "run-time",
-            Takes::Time,
+            Domain::Time,
             "10",
             "How long sessions go on, in seconds; each ends with the operation under way",
         ),
         work(
             "work-loop",
-            Takes::Count(0),
+            Domain::count_from(0),
             "0",
             "Operations of each session instead of run-time; 0 for run-time",
         ),
@@ -401,21 +387,21 @@ pub const SLOB: Workload = Workload {
             "off",
             "Whether some operations, all or updates alone, go to a hot spot of the table",
         ),
-        work("hotspot-size", Takes::Blocks(1), "8M", "Blocks of the hot spot, or bytes, as 8M"),
-        work("hotspot-offset", Takes::Blocks(0), "16M", "Blocks before the hot spot, or bytes, as 16M"),
-        work("hotspot-frequency", Takes::Count(1), "3", "Each N-th operation goes to the hot spot"),
+        work("hotspot-size", Domain::Blocks(1), "8M", "Blocks of the hot spot, or bytes, as 8M"),
+        work("hotspot-offset", Domain::Blocks(0), "16M", "Blocks before the hot spot, or bytes, as 16M"),
+        work("hotspot-frequency", Domain::count_from(1), "3", "Each N-th operation goes to the hot spot"),
         work(
             "hot-schema-frequency",
-            Takes::Count(0),
+            Domain::count_from(0),
             "0",
             "Each N-th operation goes to the first schema; 0 for none",
         ),
-        work("think-frequency", Takes::Count(0), "0", "One operation in N follows a pause; 0 for none"),
-        work("think-min", Takes::Time, "0.1", "The shortest pause, in seconds"),
-        work("think-max", Takes::Time, "0.5", "The longest pause, in seconds"),
+        work("think-frequency", Domain::count_from(0), "0", "One operation in N follows a pause; 0 for none"),
+        work("think-min", Domain::Time, "0.1", "The shortest pause, in seconds"),
+        work("think-max", Domain::Time, "0.5", "The longest pause, in seconds"),
         work(
             "rate",
-            Takes::Count(0),
+            Domain::count_from(0),
             "0",
             "Operations a second that arrive in all, whether or not sessions keep up: response times count from the arrival; 0: the next begins when one ends",
         ),
@@ -440,19 +426,19 @@ pub const CTAS: Workload = Workload {
         SEED,
         work(
             "block-size",
-            Takes::Word(&["2K", "4K", "8K", "16K", "32K"]),
+            Domain::Word(&["2K", "4K", "8K", "16K", "32K"]),
             "8K",
             "Blocks of the tablespace that the table is made in: another size than db_block_size needs its cache, as db_2k_cache_size",
         ),
         work(
             "shape",
-            Takes::Word(&["short", "tail"]),
+            Domain::Word(&["short", "tail"]),
             "short",
             "Rows of 93 bytes; or of 352 bytes with a long tail, one in fourteen longer than a block of 2K",
         ),
         work(
             "logging",
-            Takes::Word(&["logging", "nologging"]),
+            Domain::Word(&["logging", "nologging"]),
             "logging",
             "nologging: no redo, even where archive_log_mode is on, unless force_logging is; a backup that is then needed is measured with it",
         ),

@@ -33,7 +33,6 @@ impl Machine {
         Machine { lines }
     }
 
-    /// One fact a line.
     pub(super) fn show(&self) -> String {
         self.lines.iter().fold(String::new(), |text, line| text + "- " + line + "\n")
     }

@@ -28,7 +28,6 @@ use std::path::{Path, PathBuf};
 pub struct Source {
     /// From the root, as complaints show it.
     pub path: PathBuf,
-    /// As it is written.
     pub text: String,
     /// As the compiler reads it.
     pub syntax: syn::File,

@@ -18,7 +18,7 @@
 use crate::measure::{SETTLED_LIMIT, find};
 use crate::plan::READ_COST_SIZES;
 use crate::{Estimate, Load, Point, TaskResult};
-use plumb_units::Bytes;
+use plumb_units::{Bytes, ReadLine};
 use serde::{Deserialize, Serialize};
 
 /// Cost of reads, as a line.
@@ -48,9 +48,9 @@ impl ReadCost {
         if found.len() < 2 {
             return None;
         }
-        let lines: Vec<(f64, f64)> = (0..repeats).filter_map(|repeat| line(&found, repeat)).collect();
-        let starts: Vec<f64> = lines.iter().map(|(start, _)| start * 1e6).collect();
-        let rates: Vec<f64> = lines.iter().map(|(_, rate)| rate / Bytes::M as f64).collect();
+        let lines: Vec<ReadLine> = (0..repeats).filter_map(|repeat| line(&found, repeat)).collect();
+        let starts: Vec<f64> = lines.iter().map(|line| line.start_seconds * 1e6).collect();
+        let rates: Vec<f64> = lines.iter().map(|line| line.bytes_per_second / Bytes::M as f64).collect();
         Some(ReadCost {
             start_micros: Estimate::of(&starts, SETTLED_LIMIT)?,
             mb_per_second: Estimate::of(&rates, SETTLED_LIMIT)?,
@@ -64,9 +64,11 @@ impl ReadCost {
     /// Returns the cost of a read's first block relative to a further one, at least 1.
     #[must_use]
     pub fn sort_read_fac(&self, block: Bytes) -> u64 {
-        let transfer = block.0 as f64 / (self.mb_per_second.median * Bytes::M as f64);
-        let ratio = (self.start_micros.median / 1e6 + transfer) / transfer;
-        if ratio.is_finite() { (ratio.round() as u64).max(1) } else { 1 }
+        let line = ReadLine {
+            start_seconds: self.start_micros.median / 1e6,
+            bytes_per_second: self.mb_per_second.median * Bytes::M as f64,
+        };
+        line.read_fac(block.0)
     }
 
     /// Describes a merge of blocks in a sort area of 32M, in a line.
@@ -90,29 +92,12 @@ impl ReadCost {
 }
 
 /// Fits the line to one repeat of each size.
-fn line(found: &[(u64, &TaskResult)], repeat: usize) -> Option<(f64, f64)> {
+fn line(found: &[(u64, &TaskResult)], repeat: usize) -> Option<ReadLine> {
     let times = found.iter().map(|(bytes, result)| {
         let latency = &result.repeats.get(repeat)?.measurement.loads.first()?.latency;
         (latency.count() > 0).then(|| (*bytes as f64, latency.mean().seconds()))
     });
-    fit(&times.collect::<Option<Vec<_>>>()?)
-}
-
-/// Returns the start in seconds and bytes per second; `None` if longer reads take no longer.
-fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
-    // Each error is divided by the time: weights of 1 / t^2 in the normal equations.
-    let sum = |term: fn(f64, f64) -> f64| -> f64 {
-        points.iter().map(|(bytes, seconds)| term(*bytes, *seconds) / (seconds * seconds)).sum()
-    };
-    let (weight, x, y) = (sum(|_, _| 1.0), sum(|b, _| b), sum(|_, s| s));
-    let (xx, xy) = (sum(|b, _| b * b), sum(|b, s| b * s));
-    let slope = (weight * xy - x * y) / (weight * xx - x * x);
-    let start = (y - slope * x) / weight;
-    if !slope.is_finite() || slope <= 0.0 {
-        return None;
-    }
-    // A negative start is impossible, so the line then goes through zero.
-    Some(if start >= 0.0 { (start, 1.0 / slope) } else { (0.0, xx / xy) })
+    ReadLine::fit(&times.collect::<Option<Vec<_>>>()?)
 }
 
 #[cfg(test)]
@@ -120,22 +105,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_is_found_and_the_merge_follows() {
-        let time = |bytes: f64| 45e-6 + bytes / 1.2e9;
-        let points: Vec<(f64, f64)> = [8e3, 64e3, 256e3, 1e6].map(|bytes| (bytes, time(bytes))).to_vec();
-        let (start, rate) = fit(&points).expect("a line");
-        assert!((start - 45e-6).abs() < 1e-9 && (rate - 1.2e9).abs() < 1e3, "{start} {rate}");
+    fn a_merge_follows_from_the_cost() {
         let one = |value: f64| Estimate::of(&[value; 3], 0.1).expect("three values");
         let cost =
             ReadCost { start_micros: one(45.0), mb_per_second: one(1.2 * 1024.0), measured: Vec::new() };
         assert_eq!(cost.sort_read_fac(Bytes(8192)), 8);
         assert_eq!(cost.merge_fan_in(Bytes(32 * Bytes::M), Bytes(8192)), 512);
-    }
-
-    #[test]
-    fn a_device_whose_reads_all_take_the_same_has_no_line() {
-        assert_eq!(fit(&[(8e3, 1e-3), (64e3, 1e-3), (1e6, 0.9e-3)]), None);
-        let through_zero = fit(&[(1e3, 0.5e-6), (1e6, 1e-3)]).expect("a line");
-        assert_eq!(through_zero.0, 0.0);
     }
 }

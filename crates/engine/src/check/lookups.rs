@@ -1,7 +1,8 @@
 //! Entries looked up one at a time, each compared with its row.
 
+use super::damage::Place;
 use super::rows::RowMap;
-use super::segment::{Inspector, Place};
+use super::segment::Inspector;
 use super::{Checked, Rows, entry_text, key_text, leaves};
 use crate::EngineError;
 use crate::cache::CacheReader;

@@ -51,15 +51,11 @@ impl Room {
         self.take(self.charge(record), self.spared)
     }
 
-    /// Takes what is left of a file that the log goes on behind; false when it was promised.
-    pub(super) fn take_rest(&self, bytes: i64) -> bool {
-        self.take(bytes, 0)
-    }
-
-    /// Takes first and gives back what was not there, so that sessions on two processors pass the
+    /// Takes bytes of the room and of what is spared; false when there are fewer. Takes first and
+    /// gives back what was not there, so that sessions on two processors pass the
     /// counter's line once and not twice. A session that reads it in between may wait for room a
     /// moment too early.
-    fn take(&self, bytes: i64, spared: i64) -> bool {
+    pub(super) fn take(&self, bytes: i64, spared: i64) -> bool {
         let is_there = self.free.fetch_sub(bytes, Relaxed) + spared >= bytes;
         if !is_there {
             self.give(bytes);

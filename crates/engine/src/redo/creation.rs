@@ -7,7 +7,6 @@ use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader, Owner}
 use super::log_home::{Continuation, LogHome, of_whole_pages, require_records};
 use super::log_writer::{LogFile, Usage};
 use crate::EngineError;
-use crate::settings::Setting;
 use crate::storage::log_places::MemberId;
 use plumb_events::{Event, IoStream, Session};
 use plumb_io::{Arena, File, Method, MethodKind, OpenMode, Operation, Request};
@@ -29,12 +28,12 @@ impl LogHome<'_> {
     /// When a file cannot be made, or the settings contradict each other.
     pub fn create(&self, session: &Session) -> Result<Log, EngineError> {
         let options = self.options()?;
-        let bytes = of_whole_pages(self.settings.number(Setting::LogFileSize));
-        let count = self.settings.number(Setting::LogFileGroups) as u32;
+        let bytes = of_whole_pages(self.settings.log.log_file_size.0);
+        let count = self.settings.log.log_file_groups;
         let log_block = self.log_block();
         require_records(&options, log_block, bytes)?;
         let first = Lsn((self.above.0 + OPERATIONS).max(self.reaches.0).next_multiple_of(8));
-        let members = self.settings.number(Setting::LogFileMembers) as u32;
+        let members = self.settings.log.log_file_members;
         self.make_places(members)?;
         self.require_no_log(count, members)?;
         let none = Epochs::default();

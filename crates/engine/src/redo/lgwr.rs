@@ -3,6 +3,7 @@
 
 use super::bell::Bell;
 use crate::EngineError;
+use crate::settings::HighPriority;
 use plumb_host::priority;
 use plumb_units::Lsn;
 use std::sync::OnceLock;
@@ -70,14 +71,14 @@ impl Lgwr {
     ///
     /// # Errors
     /// When that was asked for by name and is refused.
-    pub(super) fn begin(&self, asked: &str) -> Result<bool, EngineError> {
+    pub(super) fn begin(&self, asked: Option<HighPriority>) -> Result<bool, EngineError> {
         self.thread.get_or_init(priority::thread_number);
-        if asked == "none" {
+        if asked == Some(HighPriority::None) {
             return Ok(false);
         }
         match priority::put_first() {
             Ok(()) => Ok(true),
-            Err(_) if asked == "auto" => Ok(false),
+            Err(_) if asked.is_none() => Ok(false),
             Err(why) => Err(EngineError::Priority { why }),
         }
     }

@@ -28,6 +28,7 @@ use super::record::{HEADER_BYTES, UNDER_WAY_BYTES};
 use super::sync_method::SyncChoice;
 use crate::EngineError;
 use crate::cache::{DeviceProgress, WriteAhead};
+use crate::settings::HighPriority;
 use plumb_events::{Event, Session, Statistic, locked, now, sharing};
 use plumb_io::{DirectIo, File};
 use plumb_units::{Bytes, Lsn};
@@ -166,7 +167,7 @@ impl Log {
     ///
     /// # Errors
     /// When that was asked for by name and is refused.
-    pub(crate) fn begins_lgwr(&self, asked: &str) -> Result<(), EngineError> {
+    pub(crate) fn begins_lgwr(&self, asked: Option<HighPriority>) -> Result<(), EngineError> {
         if self.lgwr.begin(asked)? {
             self.group.lgwr_serves(true);
         }
@@ -380,7 +381,7 @@ impl Log {
         }
         // What is left of the file was room for sessions, and is none any more (L5).
         let is_free = writer.files.iter().any(|file| file.usage == Usage::Free);
-        if !is_free || !self.room.take_rest(left - writer.spare) {
+        if !is_free || !self.room.take(left - writer.spare, 0) {
             return Err(EngineError::NoLogFile { groups: writer.files.len() });
         }
         self.batches.forget_next(&writer);

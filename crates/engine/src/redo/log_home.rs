@@ -14,7 +14,7 @@ use crate::EngineError;
 use crate::access::Access;
 use crate::cache::BufferCaches;
 use crate::database_id::DatabaseId;
-use crate::settings::{Setting, Settings};
+use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
 use crate::storage::log_places::{LogPlaces, MemberId};
 use crate::storage::tablespace::{Extent, Purpose as Space};
@@ -186,8 +186,8 @@ pub(super) fn require_records(options: &LogOptions, log_block: u64, bytes: u64) 
 
 impl LogHome<'_> {
     pub(super) fn options(&self) -> Result<LogOptions, EngineError> {
-        let buffer_bytes = self.settings.number(Setting::LogBuffer) as usize;
-        let checkpoint_interval = self.settings.number(Setting::LogCheckpointInterval);
+        let buffer_bytes = self.settings.log.log_buffer.0 as usize;
+        let checkpoint_interval = self.settings.log.log_checkpoint_interval.0;
         // A record may be of blocks of any tablespace.
         let block_bytes = self.tablespaces.largest_block().bytes();
         let options = LogOptions { buffer_bytes, block_bytes, checkpoint_interval };
@@ -300,9 +300,7 @@ impl LogHome<'_> {
         log_block: u64,
     ) -> Result<SyncChoice, EngineError> {
         let unused = files.iter().rfind(|file| file.usage == Usage::Free).map(|file| file.file().path());
-        let word = self.settings.word(Setting::LogSyncMethod);
-        let shares_threads = self.settings.number(Setting::SharedServers) > 0;
-        let choice = SyncChoice::of((word, shares_threads), session, self.access, (unused, log_block))?;
+        let choice = SyncChoice::of(self.settings, session, self.access, unused, log_block)?;
         let durability = choice.method.durability();
         if durability != Durability::OnSync {
             for member in files.iter_mut().flat_map(|file| &mut file.members) {

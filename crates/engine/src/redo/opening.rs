@@ -80,37 +80,28 @@ impl LogHome<'_> {
 
     /// Refuses what was asked for by name and is fixed when a log is made.
     fn require_as_made(&self, checkpoint: &Checkpoint) -> Result<(), EngineError> {
-        let count = |setting, made: u32| (setting, self.settings.number(setting), u64::from(made));
-        let size = of_whole_pages(self.settings.number(Setting::LogFileSize));
+        let log = &self.settings.log;
+        let place = |asked: &Path, made: &Path| (asked == made, format!("in {:?}", path_text(made)));
+        let count = |asked: u32, made: u32| (asked == made || made == 0, format!("with {made}"));
+        let (asked, bytes) = (of_whole_pages(log.log_file_size.0), checkpoint.file_bytes);
+        // A control block that says nothing of a size is of any.
+        let size = (asked == bytes || bytes == 0, format!("with {}", Bytes(bytes).as_setting()));
         let fixed = [
-            count(Setting::LogFileGroups, checkpoint.log_files),
-            count(Setting::LogFileMembers, checkpoint.members),
-            (Setting::LogFileSize, size, checkpoint.file_bytes),
+            (Setting::LogPath, place(&log.log_path, &self.places.first)),
+            (Setting::LogMirrorPath, place(&log.log_mirror_path, &self.places.second)),
+            (Setting::LogFileGroups, count(log.log_file_groups, checkpoint.log_files)),
+            (Setting::LogFileMembers, count(log.log_file_members, checkpoint.members)),
+            (Setting::LogFileSize, size),
         ];
-        for (setting, made) in
-            [(Setting::LogPath, &self.places.first), (Setting::LogMirrorPath, &self.places.second)]
-        {
-            if self.settings.is_explicit(setting) && Path::new(self.settings.word(setting)) != made {
-                return Err(EngineError::Contradiction {
-                    first: format!("{}={}", setting.row().name, self.settings.word(setting)),
-                    second: format!("a log that was made in {:?}", path_text(made)),
-                    why: "that is fixed then; leave it out, or make another database".to_string(),
-                });
-            }
-        }
-        for (setting, asked, made) in fixed {
-            // A control block that says nothing of a size is of any.
-            if self.settings.is_explicit(setting) && asked != made && made > 0 {
-                let shown = |value| match setting {
-                    Setting::LogFileSize => Bytes(value).as_setting(),
-                    _ => value.to_string(),
-                };
-                return Err(EngineError::Contradiction {
-                    first: format!("{}={}", setting.row().name, shown(asked)),
-                    second: format!("a log that was made with {}", shown(made)),
-                    why: "that is fixed then; leave it out, or make another database".to_string(),
-                });
-            }
+        let is_other = |(setting, (is_same, _)): &(Setting, (bool, String))| {
+            self.settings.is_explicit(*setting) && !is_same
+        };
+        if let Some((setting, (_, made))) = fixed.into_iter().find(is_other) {
+            return Err(EngineError::Contradiction {
+                first: self.settings.assigned(setting),
+                second: format!("a log that was made {made}"),
+                why: "that is fixed then; leave it out, or make another database".to_string(),
+            });
         }
         Ok(())
     }

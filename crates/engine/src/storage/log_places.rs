@@ -34,23 +34,24 @@ impl Default for LogPlaces {
 }
 
 impl LogPlaces {
-    /// Where the log files lie that are made from now on.
+    /// Returns the places of log files that are made from now on.
     ///
     /// # Errors
     /// When both members would lie in one directory, or one that is named outside of the database's
     /// is not there.
     pub(crate) fn of(settings: &Settings) -> Result<LogPlaces, EngineError> {
-        let path = |setting| PathBuf::from(settings.word(setting));
-        for setting in [Setting::LogPath, Setting::LogMirrorPath] {
-            let path = path(setting);
-            if let Err(why) = require_place(&path) {
-                return Err(EngineError::LogPlace { setting: setting.row().name, path, why });
-            }
+        let (first, second) = (settings.log.log_path.clone(), settings.log.log_mirror_path.clone());
+        for (setting, path) in [(Setting::LogPath, &first), (Setting::LogMirrorPath, &second)] {
+            require_place(path).map_err(|why| EngineError::LogPlace {
+                setting: setting.row().name,
+                path: path.clone(),
+                why,
+            })?;
         }
-        let places = LogPlaces { first: path(Setting::LogPath), second: path(Setting::LogMirrorPath) };
+        let places = LogPlaces { first, second };
         places.require_valid().map_err(|why| EngineError::Contradiction {
-            first: format!("log_path={}", settings.word(Setting::LogPath)),
-            second: format!("log_mirror_path={}", settings.word(Setting::LogMirrorPath)),
+            first: settings.assigned(Setting::LogPath),
+            second: settings.assigned(Setting::LogMirrorPath),
             why,
         })?;
         Ok(places)

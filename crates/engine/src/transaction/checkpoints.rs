@@ -1,19 +1,22 @@
 //! Checkpoints: begun while sessions go on, completed when the database writers have come so far.
 //!
-//! A checkpoint begins with a record in the log, written with the gate closed for a moment. From then on each block is logged whole at its first
-//! change. It is complete when all blocks that were changed before it are written and their files synced; the control block then says that
-//! recovery begins at its record. Several may be under way: they begin and end in the order of the log.
+//! A checkpoint begins with a record in the log, written with the gate closed for a moment. From
+//! then on each block is logged whole at its first change. It is complete when all blocks that were
+//! changed before it are written and their files synced; the control block then says that recovery
+//! begins at its record. Several may be under way: they begin and end in the order of the log.
 //!
-//! Who does it: a thread (CKPT), which begins one when the log's pace says so ([`crate::redo`]) and completes it when the blocks are written,
-//! which the database writers have done by then without being asked. A session that finds no room completes what is under way itself. Where the
-//! cache has no database writers (on a simulated disk) there is no thread either: each change of a session is preceded by one small step, so that
-//! one thread has one order of requests.
+//! Who does it: a thread (CKPT), which begins one when the log's pace says so ([`crate::redo`]) and
+//! completes it when the blocks are written, which the database writers have done by then without
+//! being asked. A session that finds no room completes what is under way itself. Where the cache
+//! has no database writers (on a simulated disk) there is no thread either: each change of a
+//! session is preceded by one small step, so that one thread has one order of requests.
 
 use super::active::Active;
 use crate::EngineError;
 use crate::cache::ChangedBlocks;
 use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
 use crate::redo::{Bell, Log};
+use crate::settings::HighPriority;
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_host::limits::Quota;
@@ -162,7 +165,8 @@ impl Checkpoints {
         self.complete(session, under_way)
     }
 
-    /// `false` when the log has no room for its record: then others that are under way must be completed, or a transaction must end.
+    /// `false` when the log has no room for its record: then others that are under way must be
+    /// completed, or a transaction must end.
     fn begin(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<bool, EngineError> {
         self.log.check()?;
         let begun = self.log.close(|begin| {
@@ -187,7 +191,8 @@ impl Checkpoints {
         let Some(last) = written.checked_sub(1).map(|at| under_way[at]) else { return Ok(()) };
         self.tablespaces.note_checkpoint(session, last.at)?;
         self.tablespaces.sync(session)?;
-        // What the oldest transactions did is not needed any more when their ends are durable, undone ones' too.
+        // What the oldest transactions did is not needed any more when their ends are durable,
+        // undone ones' too.
         let low = self.active.low(last.at);
         self.log.make_durable(session, self.log.end())?;
         self.log.note_checkpoint(session, last.at, low, last.next_transaction)?;
@@ -252,11 +257,12 @@ pub(super) struct LogProcesses {
 }
 
 impl LogProcesses {
-    /// Starts them, unless sessions step their work. `priority` is the word of `high_priority_processes`.
+    /// Starts them, unless sessions step their work. `priority` is `high_priority_processes`.
     pub(super) fn start(
         checkpoints: &Arc<Checkpoints>,
         recorder: &Recorder,
-        (threads, priority): (&Quota, &str),
+        threads: &Quota,
+        priority: Option<HighPriority>,
     ) -> Result<LogProcesses, EngineError> {
         let mut started = LogProcesses { checkpoints: Some(Arc::clone(checkpoints)), threads: Vec::new() };
         let is_wanted = |role: Role| {
@@ -264,15 +270,14 @@ impl LogProcesses {
         };
         let roles = [Role::LogWriter, Role::CheckpointProcess, Role::Archiver];
         for role in roles.into_iter().filter(|role| is_wanted(*role)) {
-            let (shared, recorder, priority) =
-                (Arc::clone(checkpoints), recorder.clone(), priority.to_string());
+            let (shared, recorder) = (Arc::clone(checkpoints), recorder.clone());
             let (says, begun) = mpsc::channel();
             let thread = threads.thread().and_then(|share| {
                 let run = move || {
                     let _share = share;
                     let _ends = shared.log.ends_with(role.name());
                     let begins = match role {
-                        Role::LogWriter => shared.log.begins_lgwr(&priority),
+                        Role::LogWriter => shared.log.begins_lgwr(priority),
                         _ => Ok(()),
                     };
                     let is_refused = begins.is_err();

@@ -11,7 +11,6 @@ use plumb_study::definition::{Draft, catalog};
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Bytes of each.
 const SIZE: Bytes = Bytes(Bytes::G);
 
 /// Returns the kinds that a study asks for.

@@ -35,7 +35,6 @@ use tree::Tree;
 
 /// Begins the complaint of a machine that cannot run the bench.
 const NEEDS: &str = "power needs root and /dev/fuse";
-/// Images of one trial.
 const IMAGES: u64 = 25;
 /// One image in this number loses power again while it is recovered.
 const SECOND_LOSS: u64 = 4;
@@ -92,7 +91,6 @@ fn require_rights() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts of trials.
 #[derive(Debug, Default, Clone, Copy)]
 struct Tally {
     trials: u64,
@@ -153,7 +151,6 @@ fn trials(options: &Options, on: On, room: &Path, stop: &Stop) -> anyhow::Result
 const BUFFERED: [&str; 3] = ["none sync", "asynch threads", "asynch io_uring"];
 const DIRECT: [&str; 3] = ["directio sync", "setall threads", "setall io_uring"];
 
-/// Settings of a trial.
 fn settings(on: On, random: &mut SplitMix) -> Vec<String> {
     let mut one_of = |values: &[&str]| values[random.below(values.len() as u64) as usize].to_string();
     // btrfs with checksums reads through the page cache whatever the flags say, and the engine
@@ -198,7 +195,6 @@ struct Loss {
     point: usize,
     /// Syncs lie from this point on.
     lies_from: usize,
-    /// `None`: drawn.
     survivors: Option<Survivors>,
 }
 

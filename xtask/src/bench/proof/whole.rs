@@ -10,10 +10,10 @@
 //! in a phase      a treatment 5% slower, in the phase that its claim names, or in another: set-up that was timed
 //! ```
 
+use super::simulation::synthetic::{Noise, Study};
+use super::simulation::{Scale, Share, each};
 use plumb_events::Phase;
-use plumb_proof::calibration::{Scale, Share, each};
 use plumb_proof::random::Generator;
-use plumb_proof::synthetic::{Noise, Study};
 use plumb_record::{Header, Held, Host, Phase as PhaseSpan, Receipt, Record, Seen};
 use plumb_run::embedded::Engine;
 use plumb_study::analysis::analyse;
