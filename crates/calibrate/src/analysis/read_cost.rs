@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_whose_reads_all_take_the_same_has_no_line() {
+    fn a_device_with_equal_read_times_has_no_line() {
         assert_eq!(fit(&[(8e3, 1e-3), (64e3, 1e-3), (1e6, 0.9e-3)]), None);
         let through_zero = fit(&[(1e3, 0.5e-6), (1e6, 1e-3)]).expect("a line");
         assert_eq!(through_zero.0, 0.0);

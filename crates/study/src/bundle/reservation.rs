@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_anything_or_is_reserved_is_refused_and_left_as_it_was() {
+    fn occupied_or_reserved_directories_are_rejected_and_left_unchanged() {
         let under = tempfile::tempdir().expect("a directory");
         let there = under.path().join("there");
         fs::create_dir(&there).expect("a directory");

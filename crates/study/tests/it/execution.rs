@@ -54,7 +54,7 @@ fn the_same_seed_runs_in_the_same_order() {
 }
 
 #[test]
-fn a_budget_that_is_too_small_by_the_first_run_is_an_error_and_the_study_goes_on_with_more() {
+fn a_small_budget_fails_and_more_resumes_the_study() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut bundle = bundle(directory.path(), &plan(1));
     let spent = run_within(&mut bundle, &mut steady(), Some(Nanos(1))).expect_err("nothing counts");
@@ -66,7 +66,7 @@ fn a_budget_that_is_too_small_by_the_first_run_is_an_error_and_the_study_goes_on
 }
 
 #[test]
-fn a_failing_run_marks_its_block_and_three_failed_blocks_end_the_study() {
+fn three_blocks_with_failed_runs_end_the_study() {
     for (failures, stop, used) in [(vec![7], Stop::Planned, 9), (vec![7, 12, 20], Stop::Failures, 1)] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut bundle = bundle(directory.path(), &plan(1));
@@ -86,7 +86,7 @@ fn a_failing_run_marks_its_block_and_three_failed_blocks_end_the_study() {
 }
 
 #[test]
-fn a_wrong_result_marks_its_block_and_makes_its_claims_invalid() {
+fn a_wrong_result_makes_its_block_and_claims_invalid() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let plan = plan(1);
     let mut bundle = bundle(directory.path(), &plan);
@@ -163,7 +163,7 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_study_that_may_go_on_shows_no_figure_and_one_that_was_ended_cannot_go_on() {
+fn figures_are_hidden_until_a_study_has_ended() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut first = bundle(directory.path(), &plan(9));
     let mut stopped = Scripted::new(|run, _: &[Assignment]| match run {
@@ -202,7 +202,7 @@ fn a_budget_ends_a_study_for_good() {
 }
 
 #[test]
-fn a_write_that_fails_keeps_what_finished_and_the_study_goes_on() {
+fn a_failed_write_keeps_earlier_runs() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut first = bundle(directory.path(), &plan(9));
     // An existing file is not overwritten, and a directory cannot be removed.
@@ -235,7 +235,7 @@ fn a_study_that_ended_stays_as_it_is() {
 }
 
 #[test]
-fn a_bundle_whose_runs_lie_behind_a_link_is_refused_and_what_the_link_leads_to_stays() {
+fn a_bundle_with_linked_runs_is_rejected() {
     let (directory, other) = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory")).into();
     drop(bundle(directory.path(), &plan(2)));
     fs::write(other.path().join("0001.unfinished"), "precious").expect("a file");
@@ -315,7 +315,7 @@ fn files(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn one_changed_byte_of_any_file_is_found_and_the_file_named() {
+fn a_changed_byte_of_any_file_is_found() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut bundle = bundle(directory.path(), &plan(3));
     run(&mut bundle, &mut steady()).expect("it runs");
@@ -345,7 +345,7 @@ fn one_changed_byte_of_any_file_is_found_and_the_file_named() {
 }
 
 #[test]
-fn an_analysis_that_does_not_follow_from_the_records_is_found_though_its_checksum_is_right() {
+fn a_forged_analysis_is_found_despite_its_checksum() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut bundle = bundle(directory.path(), &plan(3));
     run(&mut bundle, &mut steady()).expect("it runs");

@@ -241,7 +241,7 @@ mod tests {
     use plumb_workload::slob::SlobSpec;
 
     #[test]
-    fn the_mix_is_told_by_where_updates_come_as_far_as_their_share_lets_it() {
+    fn the_mix_is_judged_by_the_places_of_updates() {
         let held = |(percent, mix): (&str, &str), early, updates| {
             let mut work = Work::of(&SLOB);
             for (name, text) in [("update-pct", percent), ("mix", mix)] {

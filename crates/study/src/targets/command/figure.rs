@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn one_match_is_the_figure_and_of_several_it_is_said_which() {
+    fn several_matches_need_a_choice() {
         let read = |take, text: &str| {
             declared(Some("tps = ([0-9.]+)"), None, take).read(text, Path::new("/"), SystemTime::UNIX_EPOCH)
         };
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_whose_time_was_set_back_was_written_by_this_run() {
+    fn a_file_with_time_set_back_was_written_now() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = std::fs::File::create(directory.path().join("copy")).expect("a file");
         file.set_len(7).expect("longer");

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_in_its_argument_unless_the_argument_is_the_place_alone() {
+    fn only_a_whole_argument_is_split_into_several() {
         let values = values(&[("rw", "rand read"), ("more", "--direct=1 '--name=a b'"), ("none", "")]);
         let split = |command| arguments(command, &values);
         assert_eq!(
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_one_argument_and_is_quoted_for_a_shell() {
+    fn a_path_is_one_argument_quoted_for_a_shell() {
         let values =
             values(&[("command", "rm -f {path}/x {path}"), ("text", "sh -c 'ls {path} \"{path}/y\"'")]);
         let split = |command| arguments(command, &values).expect("whole");
