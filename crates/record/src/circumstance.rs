@@ -87,7 +87,7 @@ impl Fact {
                 "figures are those of that layer: use a file system on a device of its own, or `losetup --direct-io=on`"
             }
             Fact::AboveDevice => {
-                "something above or beside the device answered: look for a cache, or measure the device again"
+                "a cache may have answered for the device: look for one, or measure the device again"
             }
         }
     }

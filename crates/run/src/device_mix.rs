@@ -106,7 +106,7 @@ pub fn measure(device: &DeviceDescription, mix: Mix, seed: u64) -> Result<Measur
         (Some(least), Some(median), Some(most)) => {
             Ok(Measured { median: *median, least: *least, most: *most })
         }
-        _ => Err("no repeat came to its end".to_string()),
+        _ => Err("no repeat finished".to_string()),
     }
 }
 

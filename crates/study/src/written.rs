@@ -174,7 +174,7 @@ impl Place {
                 let why = match is_own {
                     true => "is no regular file".to_string(),
                     false => {
-                        format!("is of user {}, who is neither its owner nor this user nor root", found.owner)
+                        format!("belongs to user {}, not to its owner, to this user or to root", found.owner)
                     }
                 };
                 let journal = journal.display();
@@ -504,7 +504,7 @@ mod tests {
             std::os::unix::fs::chown(file, nobody, nobody).expect("given away");
         }
         let error = recover(&path).expect_err("another user's");
-        assert!(error.contains("is of user 65534"), "{error}");
+        assert!(error.contains("belongs to user 65534"), "{error}");
         assert_eq!(fs::read_to_string(&path).expect("read"), "root's");
         // A journal of the file's own owner is accepted.
         std::os::unix::fs::chown(&path, nobody, nobody).expect("given away");

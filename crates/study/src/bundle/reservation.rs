@@ -211,7 +211,7 @@ mod tests {
         fs::write(there.join("record.json"), "{}").expect("a file");
         let error = Reservation::named(&there).expect_err("occupied").to_string();
         assert!(
-            error.ends_with("there is something in it, and nothing is written over: name a new directory"),
+            error.ends_with("it has contents, and nothing is overwritten: name a new directory"),
             "{error}"
         );
         assert_eq!(names(&there), ["record.json"]);

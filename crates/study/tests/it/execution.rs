@@ -245,7 +245,7 @@ fn a_bundle_with_linked_runs_is_rejected() {
     assert!(refused.contains("runs") && refused.contains("it is no directory"), "{refused}");
     assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 5, "no mark stays");
     let why = verify(directory.path(), &[&Engine], study::rendered).expect_err("a link").to_string();
-    assert!(why.contains("/runs is not as it was written: the manifest does not list it"), "{why}");
+    assert!(why.contains("/runs has changed since it was written: the manifest does not list it"), "{why}");
     assert!(other.path().join("0001.unfinished").exists());
 }
 
@@ -304,7 +304,7 @@ fn a_bundle_is_not_put_where_something_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("mine"), "kept").expect("a file");
     let refused = Reservation::named(directory.path()).expect_err("occupied");
-    assert!(refused.to_string().contains("there is something in it"), "{refused}");
+    assert!(refused.to_string().contains("it has contents"), "{refused}");
     assert_eq!(fs::read_to_string(directory.path().join("mine")).expect("a file"), "kept");
 }
 
@@ -335,7 +335,10 @@ fn a_changed_byte_of_any_file_is_found() {
             .expect_err("a byte has changed")
             .to_string();
         let names_it = refused.contains(&name) || name == MANIFEST;
-        assert!(names_it && refused.contains("is not as it was written"), "{name} at byte {at}: {refused}");
+        assert!(
+            names_it && refused.contains("has changed since it was written"),
+            "{name} at byte {at}: {refused}"
+        );
         fs::write(&path, &whole).expect("a file");
     }
     fs::remove_file(directory.path().join(record_name(3))).expect("a file");
@@ -360,7 +363,9 @@ fn a_forged_analysis_is_found_despite_its_checksum() {
     drop(bundle);
     let refused = verify(directory.path(), &[&Engine], study::rendered).expect_err("forged").to_string();
     assert!(
-        refused.ends_with("report.txt is not as it was written: it does not follow from the raw records"),
+        refused.ends_with(
+            "report.txt has changed since it was written: it does not follow from the raw records"
+        ),
         "{refused}"
     );
 }

@@ -221,8 +221,7 @@ fn mix(done: &SlobDone) -> Finding {
 
 fn run_time(seen: &Evidence, done: &SlobDone) -> Finding {
     let elapsed = seen.measured.period.elapsed;
-    let evidence =
-        format!("the sessions were at work for {elapsed}, with the operations under way at the end");
+    let evidence = format!("the sessions worked for {elapsed}, operations in flight at the end included");
     Finding::that(elapsed >= done.spec.run_time, evidence)
 }
 

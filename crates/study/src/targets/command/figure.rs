@@ -152,7 +152,7 @@ impl Declared {
             (all, Some("sum")) => Ok(all.iter().sum()),
             ([.., last], Some(_)) | ([last], None) => Ok(*last),
             (all, None) => Err(format!(
-                "{} {}; take = \"last\" or \"sum\" (--take) says which is meant",
+                "{} {}; take = \"last\" or \"sum\" (--take) chooses among them",
                 all.len(),
                 several()
             )),
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(read(Some("last"), "tps = 1 tps = 2"), Ok(2.0));
         assert_eq!(
             read(None, "tps = 1 tps = 2").expect_err("two"),
-            "2 places match \"tps = ([0-9.]+)\"; take = \"last\" or \"sum\" (--take) says which is meant"
+            "2 places match \"tps = ([0-9.]+)\"; take = \"last\" or \"sum\" (--take) chooses among them"
         );
         assert!(read(None, "nothing").expect_err("none").starts_with("nothing matches"));
     }
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(read(Some("sum"), two), Ok(910.0));
         assert_eq!(
             read(None, two).expect_err("two"),
-            "2 JSON documents have /jobs/0/iops; take = \"last\" or \"sum\" (--take) says which is meant"
+            "2 JSON documents have /jobs/0/iops; take = \"last\" or \"sum\" (--take) chooses among them"
         );
         let cut = "{\"jobs\": [{\"iops\": 10}]}\n{\"jobs\": [{\"iops\"";
         assert!(read(Some("last"), cut).expect_err("cut").starts_with("JSON document 2 is cut: "));
