@@ -44,7 +44,7 @@ fn in_memory(
 }
 
 #[test]
-fn a_calibration_of_memory_measures_every_cell_and_removes_its_file() {
+fn a_calibration_in_memory_measures_every_cell() {
     let disk = MemoryDisk::new();
     let calibration = in_memory(&disk, &short(Mode::Advanced), &()).expect("a calibration");
     assert!(disk.paths().is_empty(), "the file is removed");
@@ -80,7 +80,7 @@ fn a_record_survives_being_stored() {
 }
 
 #[test]
-fn the_order_of_tasks_follows_from_the_seed_and_differs_by_round() {
+fn the_order_of_tasks_depends_on_seed_and_round() {
     let order = |seed| {
         let options = Options { seed, ..short(Mode::Advanced) };
         let calibration = in_memory(&MemoryDisk::new(), &options, &()).expect("a calibration");
@@ -98,7 +98,7 @@ fn the_order_of_tasks_follows_from_the_seed_and_differs_by_round() {
 }
 
 #[test]
-fn a_failed_request_ends_the_calibration_with_its_name_and_removes_the_file() {
+fn a_failed_request_ends_the_calibration_by_name() {
     let disk = MemoryDisk::new();
     disk.plan_faults(Faults { fail_read: Some(1000), ..Faults::default() });
     let error = in_memory(&disk, &short(Mode::Advanced), &()).expect_err("a read fails");
@@ -150,7 +150,7 @@ fn options_out_of_range_are_refused_by_name() {
 }
 
 #[test]
-fn without_io_uring_threads_take_its_place_and_every_refusal_names_its_cure() {
+fn threads_replace_a_missing_io_uring() {
     let (_directory, mut device) = place();
     device.io_uring = IoUringSupport::No { why: "forbidden".to_string(), cure: "allow it".to_string() };
     let options = Options { duration: Some(Nanos(2_000_000)), ..short(Mode::Quick) };
@@ -265,7 +265,7 @@ fn a_record_of_an_earlier_version_is_read() {
 }
 
 #[test]
-fn a_record_of_a_later_version_is_refused_by_its_number() {
+fn a_record_of_a_later_version_is_rejected() {
     let check = |text: &str, expected: &str| {
         let error = Calibration::from_json(text).expect_err("refused").to_string();
         assert_eq!(
@@ -278,7 +278,7 @@ fn a_record_of_a_later_version_is_refused_by_its_number() {
 }
 
 #[test]
-fn a_short_quick_run_gives_the_main_figures_of_this_machine() {
+fn a_short_quick_run_gives_the_main_figures() {
     let (directory, device) = place();
     let calibration = calibrate(&device, &short(Mode::Quick), &()).expect("a calibration");
     assert!(leftovers(directory.path()).is_empty());

@@ -118,7 +118,7 @@ mod tests {
     use plumb_record::ProcessUse;
 
     #[test]
-    fn a_run_has_as_many_fields_as_the_head_and_what_is_unknown_is_blank() {
+    fn a_run_has_a_field_for_each_column() {
         let mut run = fixture::large_sort();
         run.process = Some(ProcessUse {
             cpu_ns: 34_000_000_000,

@@ -1,46 +1,46 @@
-//! What was seen beside a run, second by second: the block devices, the processors and the memory of the machine.
+//! Samples of the machine during a run, once a second: block devices, processors and memory.
 //!
-//! Raw: what the kernel's counters grew by between two looks. Rates follow from them.
+//! Raw data: growth of the kernel's counters between two samples, from which rates derive.
 
 use super::HostCpu;
 use super::interval::add_cpu;
 use serde::{Deserialize, Serialize};
 
-/// Looks of a run in the order of time.
+/// Samples of a run in the order of time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// What was meant to lie between two looks, nanoseconds.
+    /// Planned time between two samples, nanoseconds.
     pub interval_ns: u64,
-    /// CPU time that all looks together took, nanoseconds.
+    /// CPU time of all samples, nanoseconds.
     pub cost_ns: u64,
-    /// What was seen between each look and the one before.
+    /// Growth of the counters between consecutive samples.
     pub samples: Vec<Sample>,
 }
 
-/// What was seen between two looks.
+/// Growth of the counters between two samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// When the first was made, nanoseconds from the run's start.
+    /// Time of the first, nanoseconds from the run's start.
     pub begin_ns: u64,
-    /// When the second was made.
+    /// Time of the second, nanoseconds from the run's start.
     pub end_ns: u64,
-    /// The block devices under the paths, in one order in all samples.
+    /// The block devices under the paths, in the same order in all samples.
     pub devices: Vec<DeviceSample>,
     /// CPU time of the whole host, with the load average at the end.
     pub cpu: Option<HostCpu>,
     pub memory: Option<MemorySample>,
 }
 
-/// The I/O of a block device between two looks, by all processes.
+/// I/O of a block device between two samples, by all processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSample {
     /// The kernel's name of the disk or partition.
     pub device: String,
     pub reads: DeviceTally,
     pub writes: DeviceTally,
-    /// Time during which a request was under way, nanoseconds.
+    /// Time with a request in flight, nanoseconds.
     pub busy_ns: u64,
-    /// The same, weighted with how many there were, nanoseconds.
+    /// Time in flight summed over requests, nanoseconds.
     pub weighted_ns: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct DeviceSample {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceTally {
     pub requests: u64,
-    /// Requests that were merged into others before.
+    /// Requests merged into others before submission.
     pub merged: u64,
     pub bytes: u64,
     /// Time from submission to completion, summed over requests, nanoseconds.
@@ -57,21 +57,22 @@ pub struct DeviceTally {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemorySample {
-    /// What could be had without swapping at the end, bytes.
+    /// Memory available without swapping at the end, bytes.
     pub available_bytes: Option<u64>,
-    /// Time in which some task stood still for want of memory, nanoseconds; none where the kernel does not keep it.
+    /// Time in which some task waited for memory, nanoseconds; `None` if the
+    /// kernel does not record it.
     pub some_stalled_ns: Option<u64>,
-    /// Time in which all did, nanoseconds.
+    /// Time in which all non-idle tasks waited for memory, nanoseconds.
     pub full_stalled_ns: Option<u64>,
 }
 
-/// A part of a whole as a fraction; nothing of nothing.
+/// Returns a part of a whole as a fraction; 0 of an empty whole.
 fn share_of(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 impl DeviceTally {
-    /// A part of it, as `of` takes that of a count.
+    /// Applies `of` to each count.
     fn part(&self, of: impl Fn(u64) -> u64) -> DeviceTally {
         DeviceTally {
             requests: of(self.requests),
@@ -99,10 +100,11 @@ impl Sample {
         self.end_ns.saturating_sub(self.begin_ns)
     }
 
-    /// What it has of its counts, rounded, for so much of its time. What was read at its end, as the load average, stays.
+    /// Returns the sample with its counts scaled to a part of its time, rounded. Values read at its
+    /// end, such as the load average, are unchanged.
     fn part(&self, inside_ns: u64) -> Sample {
         let share = share_of(inside_ns, self.length_ns());
-        // All of a count stays what it was, however large.
+        // A whole sample keeps its exact counts, even above the precision of f64.
         let of = |count: u64| if share < 1.0 { (count as f64 * share).round() as u64 } else { count };
         let device = |device: &DeviceSample| DeviceSample {
             device: device.device.clone(),
@@ -155,8 +157,9 @@ impl Sample {
 }
 
 impl Beside {
-    /// What was seen in a stretch of time, on its clock. A sample that lies partly outside has the share of its counts that
-    /// its time inside is, as if they were even between two looks; the cost is that of as many looks as lie inside.
+    /// Cuts the samples to a period, with times from its start. A sample partly outside
+    /// has its counts scaled to the time inside, as if they grew evenly. The cost is
+    /// scaled to the samples inside.
     #[must_use]
     pub fn within(&self, begin_ns: u64, end_ns: u64) -> Beside {
         let inside = |sample: &Sample| {
@@ -178,7 +181,7 @@ impl Beside {
         }
     }
 
-    /// The same in so many samples at most, neighbours added up.
+    /// Joins neighbouring samples, so that at most this number is left.
     #[must_use]
     pub fn joined(&self, most: usize) -> Vec<Sample> {
         let size = self.samples.len().div_ceil(most.max(1)).max(1);
@@ -191,7 +194,7 @@ impl Beside {
         self.samples.chunks(size).filter_map(sum).collect()
     }
 
-    /// The samples as a table for other programs: a line a device and look, counters as the kernel has them.
+    /// Formats the samples as CSV: a line for each device and sample, with the kernel's counters.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut csv = "begin_s,end_s,device,reads,reads_merged,read_bytes,read_time_ns,writes,writes_merged,\
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_has_its_own_clock_and_what_is_not_known_is_blank_in_the_table() {
+    fn a_period_has_its_own_clock_and_blanks() {
         let inside = beside().within(2_000_000_000, 5_000_000_000);
         assert_eq!(inside.samples.len(), 3);
         assert_eq!((inside.samples[0].begin_ns, inside.samples[2].end_ns), (0, 3_000_000_000));
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_that_is_cut_has_the_share_of_its_counts_that_its_time_is() {
+    fn a_cut_sample_has_counts_in_proportion() {
         let busy = |second: u64| {
             let mut busy = sample(second);
             busy.devices[0].busy_ns = 1_000_000_000;

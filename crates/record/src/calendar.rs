@@ -1,13 +1,14 @@
 //! Dates of the civil calendar from seconds since 1970, in UTC.
 //!
-//! Days to dates after Howard Hinnant's `civil_from_days`: eras of 400 years,
-//! years that begin in March, so that the leap day is the last of its year.
+//! Algorithm: Howard Hinnant's `civil_from_days`, with eras of 400 years. Years start in March, so
+//! that the leap day is the last of its year.
 
 use std::time::Duration;
 
 const SECONDS_PER_DAY: u64 = 86_400;
 /// Days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_EPOCH: u64 = 719_468;
+/// Days in 400 years, an era.
 const DAYS_PER_ERA: u64 = 146_097;
 
 /// A time of day on a date, UTC.
@@ -20,7 +21,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// The moment that is `wall` after 1970-01-01 00:00:00 UTC.
+    /// Returns the moment `wall` after 1970-01-01 00:00:00 UTC.
     #[must_use]
     pub fn of(wall: Duration) -> Moment {
         let days = wall.as_secs() / SECONDS_PER_DAY + DAYS_TO_EPOCH;
@@ -39,16 +40,17 @@ impl Moment {
         }
     }
 
+    /// Parses the format of [`Self::iso`].
     #[must_use]
     pub fn parse(iso: &str) -> Option<Moment> {
         let number = |from: usize, to: usize| iso.get(from..to)?.parse::<u64>().ok();
         let clock = number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 19)?;
         let moment = Moment { year: number(0, 4)?, month: number(5, 7)?, day: number(8, 10)?, second: clock };
-        // What is no date comes back as another one.
+        // An invalid date converts to a different one.
         (Moment::of(moment.since_epoch()) == moment && moment.iso() == iso).then_some(moment)
     }
 
-    /// The time since 1970-01-01 00:00:00 UTC; none before it.
+    /// Returns the time since 1970-01-01 00:00:00 UTC; zero for earlier moments.
     #[must_use]
     pub fn since_epoch(self) -> Duration {
         let year = self.year.saturating_sub(u64::from(self.month <= 2));
@@ -59,20 +61,21 @@ impl Moment {
         Duration::from_secs(days * SECONDS_PER_DAY + self.second)
     }
 
+    /// Formats as ISO 8601, `2026-11-20T21:04:05Z`.
     #[must_use]
     pub fn iso(self) -> String {
         let (hour, minute, second) = self.clock();
         format!("{:04}-{:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", self.year, self.month, self.day)
     }
 
-    /// `20261120-210405`, for names of files.
+    /// Formats `20261120-210405`, for names of files.
     #[must_use]
     pub fn compact(self) -> String {
         let (hour, minute, second) = self.clock();
         format!("{:04}{:02}{:02}-{hour:02}{minute:02}{second:02}", self.year, self.month, self.day)
     }
 
-    /// `20261120_2104`, as ORION's files have it in their names.
+    /// Formats `20261120_2104`, as in the names of ORION's files.
     #[must_use]
     pub fn minute(self) -> String {
         let (hour, minute, _) = self.clock();
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_what_is_no_date_is_not() {
+    fn dates_round_trip_and_invalid_ones_are_rejected() {
         for seconds in [0, 951_782_399, 951_782_400, 1_767_225_599, 1_795_208_645, 4_107_542_400] {
             let moment = Moment::of(Duration::from_secs(seconds));
             assert_eq!(moment.since_epoch().as_secs(), seconds);

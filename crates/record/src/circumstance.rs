@@ -1,27 +1,28 @@
-//! Circumstances of a run: what others had of the machine meanwhile, and what answered instead of
-//! the device.
+//! Circumstances of a run: use of the machine by others, and caches that answered instead of the
+//! device.
 //!
-//! A run whose checks pass and whose receipts hold did its work as it was told. Its time may still
-//! be that of a neighbour, of a quota or of a cache. Each circumstance is one figure against one
-//! threshold; `disturbance` fills them, and findings, headlines and studies read nothing else.
+//! A run whose checks pass and whose receipts hold did the requested work. Its time may still
+//! depend on other work, a quota or a cache. Each circumstance compares one figure with one
+//! threshold. `disturbance` computes them, and findings, headlines and studies read nothing else.
 
 use super::Record;
 use serde::{Deserialize, Serialize};
 
-/// One reading of the machine, judged.
+/// A judged figure of the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Circumstance {
     pub fact: Fact,
-    /// Its figure, a share of a whole that `evidence` names; above 1 for what exceeds a limit.
+    /// The figure, a share of a whole that `evidence` names; above 1 if it exceeds a limit.
     pub share: f64,
-    /// The share from which on the run is doubtful.
+    /// Share from which on the run is doubtful.
     pub threshold: f64,
-    /// True if the share is there, and what was counted is more than noise.
+    /// True if the share reaches the threshold and the counts exceed noise.
     pub doubtful: bool,
+    /// The counts behind the figure, in a sentence.
     pub evidence: String,
 }
 
-/// What is read of the machine.
+/// Kind of a circumstance, in the order of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
@@ -31,11 +32,11 @@ pub enum Fact {
     Processors,
     /// CPU time that the hypervisor gave to other guests.
     Steal,
-    /// Periods in which a control group's quota of CPU time was used up.
+    /// Periods in which a control group's quota of CPU time was exhausted.
     Quota,
     /// Time in which tasks waited for memory.
     Memory,
-    /// Bytes that were read and came from the page cache.
+    /// Bytes of reads answered by the page cache.
     PageCache,
     /// Bytes that a layer below the file system answered without the disk.
     CacheBelow,
@@ -44,7 +45,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// The word of a headline, and the sentence behind it.
+    /// Returns the word of a headline, and its sentence.
     #[must_use]
     pub const fn words(self) -> (&'static str, &'static str) {
         const DISTURBED: &str = "DISTURBED";
@@ -61,13 +62,13 @@ impl Fact {
         }
     }
 
-    /// True if others, and not the run's own place, made it doubtful.
+    /// True for facts that slowed the run; false for caches and devices that answered too fast.
     #[must_use]
     pub fn is_disturbance(self) -> bool {
         self.words().0 == Fact::Device.words().0
     }
 
-    /// What to do about it.
+    /// Returns advice against the circumstance.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {
@@ -86,14 +87,14 @@ impl Fact {
                 "figures are those of that layer: use a file system on a device of its own, or `losetup --direct-io=on`"
             }
             Fact::AboveDevice => {
-                "something above or beside the device answered: look for a cache, or measure the device again"
+                "a cache may have answered for the device: look for one, or measure the device again"
             }
         }
     }
 }
 
 impl Record {
-    /// The circumstances that make the run doubtful.
+    /// Returns the circumstances that make the run doubtful.
     pub fn doubtful(&self) -> impl Iterator<Item = &Circumstance> {
         self.circumstances.iter().flatten().filter(|circumstance| circumstance.doubtful)
     }
@@ -105,15 +106,15 @@ impl Record {
     }
 }
 
-/// The sentence with a capital.
+/// Capitalises the first letter of a sentence.
 #[must_use]
 pub fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The words of a headline for some facts, each with its sentences: `DISTURBED (others used the
-/// device; memory was short)`.
+/// Returns the words of a headline for some facts, each with its sentences: `DISTURBED (others used
+/// the device; memory was short)`.
 #[must_use]
 pub fn headline(facts: &[Fact]) -> Vec<String> {
     let mut words: Vec<(&str, Vec<&str>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What lies under a path, as reports name it.
+//! Description of the device under a path, for reports.
 
 use crate::{Device, DirectIoAnswer, IoUringAnswer, QueueLimits};
 use plumb_host::device::RingSetup;
@@ -6,7 +6,7 @@ use plumb_host::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, 
 use plumb_units::{Bytes, path_text};
 
 impl Device {
-    /// Returns what lies under a path that was reached by an I/O method, and why by that one.
+    /// Describes the device under a path, with the I/O method in use and the reason for it.
     #[must_use]
     pub fn of(description: &DeviceDescription, method: &str, method_reason: &str) -> Device {
         let block = description.block.as_ref();
@@ -52,7 +52,8 @@ fn model(block: &BlockDevice) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Scheduler and hardware queues are the disk's, limits those that the file system sees.
+/// Scheduler and hardware queues are those of the disk, limits those of the
+/// device under the file system.
 fn limits(block: &BlockDevice) -> QueueLimits {
     let seen = block.upper_queue.as_ref().unwrap_or(&block.queue);
     QueueLimits {

@@ -1,11 +1,11 @@
-//! Records of made-up figures, for tests of everything behind a run.
+//! Synthetic records, for tests of everything after a run.
 
 use crate::trace::{Kind, Request, RunTrace, SessionTrace};
 use crate::*;
 use plumb_events::{Direction, SessionKind, Unit};
 
-/// A record of a build that took so long with so many servers: each half CPU, a quarter
-/// waits, some of the run queue, the rest unaccounted; and a coordinator that waited for them.
+/// A record of a build with this elapsed time and number of servers. Each is half CPU, a quarter
+/// waits, some run queue, the rest unaccounted; a coordinator waits for them.
 pub fn record(elapsed_ns: u64, servers: u64) -> Record {
     let session = |name: String, cpu_ns, wait_ns, idle_ns, run_queue_ns| SessionTime {
         name,
@@ -88,7 +88,6 @@ pub fn host() -> Host {
     }
 }
 
-/// A receipt of a setting.
 pub fn receipt(setting: &str, held: Held, evidence: &str) -> Receipt {
     Receipt {
         setting: setting.to_string(),
@@ -99,7 +98,7 @@ pub fn receipt(setting: &str, held: Held, evidence: &str) -> Receipt {
     }
 }
 
-/// Two sessions: one that appends to a log, and one that writes blocks in no order.
+/// Two sessions: one appends to a log, the other writes blocks in random order.
 pub fn trace() -> RunTrace {
     let kind = |stream: &str, event: &str, direction| Kind {
         stream: stream.to_string(),

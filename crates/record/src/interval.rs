@@ -1,13 +1,15 @@
-//! Snapshots within a run: what happened between each and the next, and any two of them as a run of its own.
+//! Snapshots within a run: intervals between consecutive ones, and the period between any two as a
+//! record.
 //!
 //! ```text
-//! snapshot    1        2        3   ...   n+1        1 is taken where the measured work begins, the last where it ends
-//! interval       [0]      [1]       ...                 a record's `intervals`; those of a period are added up
+//! snapshot    1        2        3   ...   n+1        1 and n+1 at the ends of the measured work
+//! interval       [0]      [1]       ...              `intervals` of a record, summed for a period
 //! ```
 //!
-//! Why intervals and not running totals: what is added up has no order of subtraction to get wrong, and the longest wait
-//! of an interval is no difference of two. What was kept for the whole run alone (response times, a sort, its findings, what
-//! it reached of the device's limits) is no part of a period, which names it instead; checks and receipts are the run's.
+//! Rejected: running totals. Sums have no order of subtraction, and the longest wait of an interval
+//! is no difference of totals. Some data exist only for the whole run: response times, a sort,
+//! findings, shares of the device's limits. A period lacks them, and names them. Checks and
+//! receipts are the run's.
 
 use super::{
     HostCpu, IoDevice, IoFile, IoFunction, IoTally, LoadRow, Memory, Record, SessionTime, StatisticRow,
@@ -17,51 +19,52 @@ use crate::calendar::Moment;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What happened between two snapshots.
+/// Figures of the time between two snapshots.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// When the first was taken, nanoseconds from the run's start.
+    /// Time of the first snapshot, nanoseconds from the run's start.
     pub begin_ns: u64,
-    /// When the second was taken.
+    /// Time of the second snapshot, nanoseconds from the run's start.
     pub end_ns: u64,
     /// CPU and non-idle waits of foreground sessions, nanoseconds.
     pub db_time_ns: u64,
-    /// The CPU of it, nanoseconds.
+    /// The CPU part of the DB time, nanoseconds.
     pub db_cpu_ns: u64,
     /// CPU time of the whole host.
     pub host_cpu: Option<HostCpu>,
+    /// Resources used by the process.
     pub process: Option<ProcessUse>,
     pub load_profile: Vec<LoadRow>,
-    /// As [`Record::foreground_events`]; the longest wait is 0 where it is not known to lie in it.
+    /// The longest wait is 0 if it may lie outside the interval.
     pub foreground_events: Vec<WaitEvent>,
     pub background_events: Vec<WaitEvent>,
     pub sessions: Vec<SessionTime>,
     pub statistics: Vec<StatisticRow>,
     pub io_functions: Vec<IoFunction>,
-    /// As [`Record::io_files`], data files alone.
+    /// As [`Record::io_files`], for data files only.
     pub io_files: Vec<IoFile>,
     pub io_devices: Vec<IoDevice>,
 }
 
-/// Which part of a run a record is of.
+/// The part of a run that a record covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Period {
-    /// The snapshot that it begins with, from 1.
+    /// Number of its first snapshot, from 1.
     pub first: usize,
-    /// The snapshot that it ends with.
+    /// Number of its last snapshot.
     pub last: usize,
-    /// What the run has, was kept for all of it alone, and is left out.
+    /// Parts of the run's record that only the whole run has.
     pub left_out: Vec<String>,
 }
 
-/// Processor time and switches of the process of a run, all its threads together.
+/// Processor time and context switches of a run's process, over all threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// CPU time in user and kernel mode, nanoseconds.
     pub cpu_ns: u64,
-    /// Times that a thread gave its processor up, to wait.
+    /// Number of switches because a thread waits.
     pub voluntary_switches: u64,
-    /// Times that it was taken from one.
+    /// Number of switches forced by the scheduler.
     pub involuntary_switches: u64,
 }
 
@@ -126,7 +129,7 @@ impl Interval {
     }
 }
 
-/// Adds rows to those of the same key; a row of a new key comes behind.
+/// Adds rows to those with the same key; rows with a new key are appended.
 fn merge<T: Clone, K: PartialEq>(rows: &mut Vec<T>, more: &[T], key: fn(&T) -> K, add: fn(&mut T, &T)) {
     for next in more {
         match rows.iter_mut().find(|row| key(row) == key(next)) {
@@ -170,7 +173,7 @@ fn add_tallies(tallies: [&mut IoTally; 2], more: [IoTally; 2]) {
     }
 }
 
-/// Adds the times of a host over the time that follows.
+/// Adds the times of a host over the next period.
 pub(super) fn add_cpu(cpu: &mut HostCpu, next: &HostCpu) {
     cpu.user_ns += next.user_ns;
     cpu.system_ns += next.system_ns;
@@ -181,14 +184,14 @@ pub(super) fn add_cpu(cpu: &mut HostCpu, next: &HostCpu) {
 }
 
 impl Record {
-    /// The number of the last snapshot; none where only its ends were taken.
+    /// Returns the number of the last snapshot; `None` if there are only those at the ends.
     #[must_use]
     pub fn last_snapshot(&self) -> Option<usize> {
         (!self.intervals.is_empty()).then(|| self.intervals.len() + 1)
     }
 
-    /// What happened between two snapshots, numbered from 1, as the record of a run; none where it has no such
-    /// snapshots, or the first is not before the last.
+    /// Returns the period between two snapshots, numbered from 1, as a record. `None` without these
+    /// snapshots, or if the first is not before the last.
     #[must_use]
     pub fn period(&self, first: usize, last: usize) -> Option<Record> {
         let inside = self.intervals.get(first.checked_sub(1)?..last.checked_sub(1)?)?;
@@ -252,7 +255,7 @@ impl Record {
         })
     }
 
-    /// What it has that is not known of a part of it, by the names of the report.
+    /// Returns the report's names of parts that only the whole run has.
     fn of_the_whole_run_alone(&self) -> Vec<String> {
         let shares = self.calibration.as_ref().is_some_and(|limits| !limits.shares.is_empty());
         let kept = [
@@ -273,7 +276,8 @@ impl Record {
 }
 
 impl super::Phase {
-    /// The part of a phase that lies in an interval, on its clock; its rows and bytes are not known.
+    /// Cuts a phase to an interval, with times from its start; rows and bytes
+    /// of a part are unknown.
     fn within(&self, period: &Interval) -> Option<super::Phase> {
         let (start, end) = (self.start_ns.max(period.begin_ns), self.end_ns.min(period.end_ns));
         (start < end).then(|| super::Phase {
@@ -287,7 +291,7 @@ impl super::Phase {
 }
 
 impl super::IoProfile {
-    /// The buckets that begin in a stretch of time.
+    /// Returns the buckets that start in a period.
     fn within(&self, begin_ns: u64, end_ns: u64) -> super::IoProfile {
         let width = self.bucket_ns.max(1);
         let (first, last) = ((begin_ns / width) as usize, end_ns.div_ceil(width) as usize);
@@ -351,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_the_whole_run_alone_is_left_out_of_a_period_and_named() {
+    fn a_period_names_parts_of_the_whole_run() {
         use crate::{LogIo, Response, SessionSnapshot, TraceSummary};
         let mut record = fixture::record(200_000, 1);
         record.intervals = (0..4).map(interval).collect();

@@ -1,21 +1,21 @@
 //! A record as JSON, and back.
 //!
-//! `docs/record.md` is its schema. A record of a version that is not read is refused
-//! before its fields are looked at, because a field may have changed its meaning.
+//! `docs/record.md` is the schema. A record of an unsupported version is rejected before its fields
+//! are read, because a field may have another meaning.
 
 use super::{Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why a record could not be read.
+/// Reason why a record could not be read.
 #[derive(Debug)]
 pub enum RecordError {
-    /// It is no JSON, or a field is missing or of another type.
+    /// The text is no JSON, or a field is missing or has another type.
     Json(serde_json::Error),
-    /// It was written by another version of the program.
+    /// The version of the record is not supported.
     Version {
         found: u32,
-        /// The version that this program reads.
+        /// Newest version that this program reads.
         expected: u32,
     },
 }
@@ -23,7 +23,7 @@ pub enum RecordError {
 impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // It quotes what it does not know, and that may be all of the file.
+            // The error quotes unknown text, which may be the whole file.
             RecordError::Json(error) => {
                 write!(f, "the record is not readable: {}", plumb_units::cut(&error.to_string(), 300))
             }
@@ -45,14 +45,14 @@ impl std::error::Error for RecordError {
     }
 }
 
-/// The one field that every version has.
+/// The field that every version has.
 #[derive(Deserialize)]
 struct Versioned {
     schema_version: u32,
 }
 
-/// A record with the words of its headline, for programs that read no more; a reader of records
-/// leaves them.
+/// A record with its headline, for programs that read nothing else; it is ignored
+/// when a record is read.
 #[derive(Serialize)]
 struct Headed<'a> {
     state: String,
@@ -61,19 +61,19 @@ struct Headed<'a> {
 }
 
 impl Record {
-    /// The record, indented, with the words of its headline first.
+    /// Formats the record as indented JSON, with its headline first.
     ///
     /// # Errors
-    /// When the record cannot be written as JSON.
+    /// If the record cannot be serialised.
     pub fn to_json(&self) -> Result<String, RecordError> {
         let headed = Headed { state: self.validity().words(), record: self };
         serde_json::to_string_pretty(&headed).map_err(RecordError::Json)
     }
 
-    /// Reads a record.
+    /// Parses a record of a run.
     ///
     /// # Errors
-    /// When it is no record, or one of another version.
+    /// If the text is no record, or has an unsupported version.
     pub fn from_json(text: &str) -> Result<Record, RecordError> {
         let versioned: Versioned = serde_json::from_str(text).map_err(RecordError::Json)?;
         let found = versioned.schema_version;

@@ -1,13 +1,12 @@
-//! The record of a run: what was measured, and what its report is made from.
+//! The record of a run: its measurements, the source of its report.
 //!
-//! Plain data: every figure is a measured total in a base unit, and the unit
-//! ends the field's name (`_ns`, `_bytes`, `_bytes_per_s`). Rates, averages and
-//! percentages that follow from others are left to the document, so that a record cannot contradict itself.
-//! Times within the run count from its start; times of day are formatted already.
-//! `docs/record.md` describes it.
+//! Plain data: every figure is a measured total in a base unit, and the unit ends the field's name
+//! (`_ns`, `_bytes`, `_bytes_per_s`). Derived rates, averages and percentages are left to the
+//! document, so that a record cannot contradict itself. Times within the run count from its start;
+//! times of day are formatted already. `docs/record.md` describes it.
 //!
-//! Optional fields are facts that a host may refuse to tell. They are printed
-//! as missing and are never guessed.
+//! Optional fields are facts that a host may not report. They are printed as missing and are never
+//! guessed.
 
 mod beside;
 pub mod calendar;
@@ -44,113 +43,112 @@ use plumb_events::{Direction, LatencyHistogram, SessionKind, SortServerSummary, 
 use plumb_units::total_of;
 use serde::{Deserialize, Serialize};
 
-/// The record's file in the bundle of a run.
+/// Name of the record's file in the bundle of a run.
 pub const FILE: &str = "record.json";
-/// The point of the run's own mix, as a job of fio.
+/// Name of the fio job with the run's own mix.
 pub const FIO_JOB: &str = "mix.fio";
-/// What was seen beside the run, as a table for other programs.
+/// Name of the CSV file with the samples of the machine.
 pub const BESIDE: &str = "beside.csv";
-/// The version of the record written by this crate; it grows when a field changes its meaning or goes.
+/// Version of the record; it grows when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 2;
-/// The oldest version that is read. Version 1 had the CPU inside waits in DB CPU and in the waits, and no times of
-/// devices; its other figures mean the same.
+/// The oldest version that is read. Version 1 included the CPU inside waits both in DB CPU and in
+/// the waits, and had no times of devices. Its other figures have the same meaning.
 pub const SCHEMA_VERSION_OLDEST: u32 = 1;
 
-/// Everything that is known of one run.
+/// All data of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The record's version: [`SCHEMA_VERSION`] when written by this crate.
+    /// Version of the record: [`SCHEMA_VERSION`] when written by this crate.
     pub schema_version: u32,
-    /// What ran, where and when.
+    /// Workload, program, machine and times of the run.
     pub header: Header,
-    /// The part of a run that it is of; none for a whole one.
+    /// The covered part of a run; `None` for a whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Period>,
-    /// What lies under each distinct path that the run used.
+    /// Device under each distinct path that the run used.
     pub devices: Vec<Device>,
     /// The device's own limits, measured in the same run.
     pub calibration: Option<MeasuredLimits>,
-    /// The limits of the device under the tables by a stored calibration, or why there is
-    /// none; missing where there is no device.
+    /// Limits of the tables' device from a stored calibration, or the reason why there are
+    /// none. Missing without a device.
     #[serde(default)]
     pub limits: Option<DeviceLimits>,
-    /// What the device does of the workload's own mix of reads and writes; missing where it has none.
+    /// The device's rate for the workload's own mix of reads and writes; missing without a mix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<MixLimit>,
-    /// Time that its processes were stopped, or the machine suspended, while they were measured;
-    /// missing where they were not.
+    /// Time for which the processes were stopped or the machine was suspended during the
+    /// measurement; missing if neither occurred.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ns: Option<u64>,
-    /// Readings of the machine around the work: others' use of it, and caches that answered instead
-    /// of the device. Missing in records from before this was kept.
+    /// Judged use of the machine by others, and caches that answered instead of the
+    /// device. Missing in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circumstances: Option<Vec<Circumstance>>,
-    /// What was verified about the result.
     pub checks: Vec<Check>,
     /// Evidence that each setting took effect.
     pub receipts: Vec<Receipt>,
-    /// What the figures mean, and what to try next.
+    /// Conclusions from the figures, with advice.
     pub findings: Vec<Finding>,
     /// The parts of the run in the order of their start.
     pub phases: Vec<Phase>,
-    /// Memory that was declared, and memory that was used.
+    /// Declared memory and used memory.
     pub memory: Memory,
-    /// The load profile's rows in printing order.
+    /// Rows of the load profile in printing order.
     pub load_profile: Vec<LoadRow>,
     /// CPU time of the whole host during the run.
     pub host_cpu: Option<HostCpu>,
-    /// What the process used during the run.
+    /// Resources used by the process during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessUse>,
     /// Wait events of foreground sessions, in any order, idle ones included.
     pub foreground_events: Vec<WaitEvent>,
     /// Wait events of background processes, in any order, idle ones included.
     pub background_events: Vec<WaitEvent>,
-    /// Where each session's time went.
+    /// Parts of each session's time.
     pub sessions: Vec<SessionTime>,
-    /// The session that did the work, where one did.
+    /// Figures of the session that did the work, if it was a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionSnapshot>,
     /// Counters of the period, in any order.
     pub statistics: Vec<StatisticRow>,
-    /// Requests and bytes by the function that asked for them.
+    /// Requests and bytes by requesting function.
     pub io_functions: Vec<IoFunction>,
     /// Requests and bytes by data file.
     pub io_files: Vec<IoFile>,
-    /// The block devices under the paths, as the kernel counts for all processes.
+    /// The block devices under the paths, counted by the kernel for all processes.
     #[serde(default)]
     pub io_devices: Vec<IoDevice>,
-    /// What the times of `io_functions` and `io_files` end with.
+    /// End of the times in `io_functions` and `io_files`.
     #[serde(default)]
     pub completion: Completion,
     pub io_profile: IoProfile,
-    /// What was seen beside the run, second by second; none where nothing looked.
+    /// Samples of the machine, once a second; `None` without a sampler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
-    /// What happened between each snapshot within the measured work and the next; empty where none were asked for.
+    /// Intervals between consecutive snapshots; empty if none were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<Interval>,
-    /// Response times of the operations of a workload that has some.
+    /// Response times of the workload's operations, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// The sort, when the workload has one.
+    /// The sort, if the workload has one.
     pub sort: Option<Sort>,
-    /// The log, when the workload has one.
+    /// The log, if the workload has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogIo>,
-    /// Sums of the trace, when one was kept.
+    /// Sums of the request trace, if one was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSummary>,
-    /// What was asked of the workload, in the order of its table; empty where nothing may be asked of what ran, and in
-    /// records from before this was kept.
+    /// Parameters of the workload, in the order of its table. Empty if it takes
+    /// none, and in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<ParameterRow>,
-    /// Every setting the run could have had, in printing order.
+    /// Every setting with its value in the run, in printing order.
     pub settings: Vec<SettingRow>,
-    /// Figures that are no statistics of an engine.
+    /// Figures other than statistics of an engine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasuredFigure>,
-    /// The command, when the run was one.
+    /// The command, if the run was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandRun>,
     /// The report of another program that the record was read from; none for a run of this program.
@@ -159,7 +157,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Transactions that ended in it; none where there were none.
+    /// Returns the number of transactions ended; `None` if there were none.
     #[must_use]
     pub fn transactions(&self) -> Option<u64> {
         let ended = ["user commits", "user rollbacks"];
@@ -168,12 +166,13 @@ impl Record {
     }
 }
 
-/// A figure of a run.
+/// A figure measured by the target itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredFigure {
     pub name: String,
+    /// The figure, in the unit of `unit`.
     pub value: f64,
-    /// The unit as it is printed; empty for a plain number.
+    /// Unit as it is printed; empty for a plain number.
     pub unit: String,
 }
 
@@ -181,7 +180,7 @@ pub struct MeasuredFigure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HashedFile {
     pub path: String,
-    /// SHA-256 in hexadecimal; none where it cannot be read.
+    /// SHA-256 in hexadecimal; `None` if the file cannot be read.
     pub sha256: Option<String>,
 }
 
@@ -189,59 +188,63 @@ pub struct HashedFile {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenedFile {
     pub path: String,
-    /// The flags of open(2), of all times it was open, as octal digits.
+    /// Flags of open(2), of all times it was open, as octal digits.
     pub flags: String,
 }
 
-/// A command as it was started, and as it was seen from outside.
+/// A command as it was started, with observations from outside.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandRun {
     /// The program and its arguments.
     pub arguments: Vec<String>,
-    /// Variables that were set for it, each as NAME=value.
+    /// Variables set for it, each as NAME=value.
     pub environment: Vec<String>,
-    /// Bytes drawn at random that its environment was made longer by.
+    /// Random number of bytes added to its environment.
     pub padding_bytes: u64,
-    /// A hash over all that it was given: what its executables and named files hold, arguments, environment.
+    /// Hash of everything it was given: contents of executables and named files, arguments,
+    /// environment.
     pub treatment: String,
     /// The executables of its processes.
     pub executables: Vec<HashedFile>,
     /// Files that the study names, and those that it wrote.
     pub files: Vec<HashedFile>,
+    /// Paths of libraries that were mapped.
     pub libraries: Vec<String>,
-    /// Files that were seen open.
+    /// Files observed to be open.
     pub opened: Vec<OpenedFile>,
-    /// Sockets that were seen open: what a server did for it is in no other figure.
+    /// Sockets observed to be open: the work of a server for it is in no other figure.
     #[serde(default)]
     pub sockets: u64,
     pub rings: u64,
-    /// Requests that the kernel took out of them, as far as it was seen.
+    /// Requests that the kernel took from the rings, as far as observed.
     pub ring_requests: u64,
     pub processes: u64,
+    /// Largest number of threads at once.
     pub threads_max: u64,
-    /// How often it was looked at while it lived.
+    /// Number of samples while it lived.
     pub looks: u64,
-    /// The peak of its largest process at these looks, bytes.
+    /// Peak resident set of its largest process in the samples, bytes.
     pub peak_seen_bytes: u64,
-    /// Bytes asked for by read and write calls.
+    /// Bytes requested by read calls.
     pub asked_read_bytes: Option<u64>,
-    /// Bytes handed to write calls.
+    /// Bytes passed to write calls.
     pub asked_written_bytes: Option<u64>,
-    /// Bytes that the kernel fetched from a device for it.
+    /// Bytes that the kernel read from a device for it.
     pub device_read_bytes: Option<u64>,
-    /// Bytes that it sent to one.
+    /// Bytes that the kernel sent to a device for it.
     pub device_written_bytes: Option<u64>,
-    /// Flushes of the devices meanwhile, by all processes; none where no device is known.
+    /// Flushes of the devices during the run, by all processes; `None` without a known device.
     pub flushes: Option<u64>,
+    /// Exit status, or the signal that ended it.
     pub status: String,
-    /// What it printed, the middle left out where that is long.
+    /// Standard output, with the middle cut if it is long.
     pub output: String,
-    /// What it printed to standard error, likewise.
+    /// Standard error, with the middle cut if it is long.
     pub errors: String,
 }
 
 impl Record {
-    /// A record of which only the head is known.
+    /// A record with only its header.
     #[must_use]
     pub fn of(header: Header) -> Record {
         Record {
@@ -287,37 +290,36 @@ impl Record {
     }
 }
 
-/// What ran, where and when: the provenance of every figure in the report.
+/// Workload, program, machine and times: the provenance of every figure in the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The report's first line, such as `PLUMB REPORT  Workload: large-sort`.
     pub title: String,
     pub workload: String,
-    /// The version of the program that ran it.
+    /// Version of the program that ran it.
     pub plumb_version: String,
-    /// The revision it was built from.
+    /// Revision of the sources built; `None` if unknown.
     pub git_revision: Option<String>,
     pub host: Host,
-    /// Begin of the run, ISO 8601.
+    /// Start of the run, ISO 8601.
     pub begin_time: String,
     /// End of the run, ISO 8601.
     pub end_time: String,
     /// Wall-clock time of the run, nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU outside waits and non-idle waits summed over foreground sessions, nanoseconds; none
-    /// where an imported report does not say it.
+    /// CPU outside waits and non-idle waits, summed over foreground sessions, nanoseconds.
     pub db_time_ns: Option<u64>,
     /// The CPU part of the DB time, nanoseconds: that outside waits; none as above.
     pub db_cpu_ns: Option<u64>,
     /// The command as it was typed.
     pub command_line: String,
-    /// The seed of the workload's data and order.
+    /// Seed of the workload's data and order.
     pub seed: u64,
-    /// A hash over all settings: equal hashes are equal configurations.
+    /// Hash of all settings: equal hashes are equal configurations.
     pub settings_hash: String,
     /// The clock that the times were read from.
     pub clock_source: Option<String>,
-    /// The smallest step that this clock was seen to make, nanoseconds.
+    /// Smallest observed step of this clock, nanoseconds.
     pub clock_precision_ns: Option<u64>,
 }
 
@@ -350,7 +352,7 @@ impl Header {
 }
 
 impl Host {
-    /// The processors in words: `4 CPUs`, `1 CPU, quota 0.2`.
+    /// Describes the processors: `4 CPUs`, `1 CPU, quota 0.2`.
     #[must_use]
     pub fn processors(&self) -> String {
         let quota = self.cpu_quota.map_or(String::new(), |quota| format!(", quota {quota}"));
@@ -361,33 +363,33 @@ impl Host {
     }
 }
 
-/// What lies under one path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Device {
-    /// The directory that was asked about.
+    /// The directory that the run used.
     pub path: String,
     pub filesystem: String,
-    /// Mount options, comma-separated as the kernel gives them.
+    /// Mount options, comma-separated as the kernel prints them.
     pub mount_options: String,
     pub device: String,
-    /// The model that the device reports.
+    /// Model reported by the device.
     pub model: Option<String>,
-    /// Why the device is held to be virtual; none for a physical one.
+    /// Reason to consider the device virtual; `None` for a physical one.
     pub virtual_reason: Option<String>,
-    /// The write cache as the kernel states it: `write back` or `write through`.
+    /// Write cache as the kernel reports it: `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Whether the device takes forced-unit-access writes.
+    /// True if the device supports forced-unit-access writes.
     pub fua: Option<bool>,
-    /// Whether the device says that it rotates.
+    /// True if the device reports rotation.
     pub rotational: Option<bool>,
     pub logical_block_bytes: Option<u64>,
     pub physical_block_bytes: Option<u64>,
     pub queue: QueueLimits,
-    /// Direct I/O on this path.
+    /// Support of direct I/O on this path.
     pub direct_io: DirectIoAnswer,
+    /// Support of io_uring on this host.
     pub io_uring: IoUringAnswer,
-    /// True if the run opened its files past the page cache, false if it went through it; missing
-    /// of a device that no run used, and in records from before this was kept.
+    /// True if the run's files bypassed the page cache. Missing for a device without a
+    /// run, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_direct_io: Option<bool>,
     /// Layers below the file system that may answer without the disk, a sentence each.
@@ -395,34 +397,36 @@ pub struct Device {
     pub caches: Vec<String>,
     /// The I/O method that the run used.
     pub io_method: String,
+    /// Reason for the I/O method.
     pub io_method_reason: String,
-    /// What to know before believing a figure from this path.
+    /// Caveats about figures from this path.
     pub notes: Vec<String>,
 }
 
-/// The limits of a block device's request queue.
+/// Limits of a block device's request queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueLimits {
     pub scheduler: Option<String>,
-    /// Requests that the queue holds, a count.
+    /// Number of requests that the queue holds.
     pub nr_requests: Option<u64>,
+    /// Size of the largest request, KiB.
     pub max_sectors_kb: Option<u64>,
-    /// Memory segments in one request, a count.
+    /// Number of memory segments in one request.
     pub max_segments: Option<u64>,
     pub hardware_queues: Option<u64>,
-    /// Whether completions can be polled for.
+    /// True if completions can be polled.
     pub io_poll: Option<bool>,
 }
 
-/// Whether a path takes direct I/O.
+/// Support of direct I/O on a path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum DirectIoAnswer {
-    /// It does, with these alignments.
+    /// Direct I/O works, with these alignments.
     Available {
-        /// What a buffer's address must be a multiple of, bytes.
+        /// Alignment of a buffer's address, bytes.
         memory_alignment_bytes: u64,
-        /// What an offset and a length must be a multiple of, bytes.
+        /// Alignment of an offset and a length, bytes.
         offset_alignment_bytes: u64,
     },
     Unavailable {
@@ -431,49 +435,50 @@ pub enum DirectIoAnswer {
     },
 }
 
-/// Whether the host offers io_uring.
+/// Support of io_uring on the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum IoUringAnswer {
     Available {
-        /// What the probe found to work.
+        /// Features that the probe found to work.
         detail: String,
     },
     Unavailable {
+        /// The kernel's error, in words.
         reason: String,
     },
 }
 
-/// What the device under the tables can do, by a calibration made before.
+/// Limits of the tables' device from an earlier calibration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum DeviceLimits {
-    /// There is one that holds for it.
     Calibrated(StoredCalibration),
     NotCalibrated {
-        /// Why none that was found holds.
+        /// Reason why no calibration found is valid.
         reason: String,
+        /// Advice for getting a valid one.
         cure: String,
     },
 }
 
-/// A calibration made before, and where it came from.
+/// An earlier calibration, with its source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredCalibration {
     /// The file it was read from.
     pub source: String,
-    /// When it was made, ISO 8601.
+    /// Date of the calibration, ISO 8601.
     pub date: String,
-    /// How long before the run that was, seconds; none where the date tells nothing.
+    /// Age at the run's start, seconds; `None` if the date cannot be parsed.
     pub age_s: Option<u64>,
-    /// What it measured: `quick`, `normal` and so on.
+    /// Extent of the calibration: `quick`, `normal` and so on.
     pub mode: String,
-    /// What speaks against it, a sentence each: it is IN DOUBT where there is one.
+    /// Objections to it, a sentence each: any of them puts it IN DOUBT.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
-    /// Sequential read, bytes a second, by one thread or by all, whichever was more.
+    /// Sequential read, bytes per second, by one thread or by all, whichever was more.
     pub sequential_read_bytes_per_s: Option<f64>,
-    /// Sequential write, bytes a second, by one thread or by all, whichever was more.
+    /// Sequential write, bytes per second, by one thread or by all, whichever was more.
     pub sequential_write_bytes_per_s: Option<f64>,
     pub figures: Vec<LimitFigure>,
 }
@@ -481,21 +486,23 @@ pub struct StoredCalibration {
 /// A figure of a calibration, from repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitFigure {
-    /// Its name, such as `sequential_read`.
+    /// Key of the figure, such as `sequential_read`.
     pub name: String,
+    /// The median, in the unit of `unit`.
     pub value: f64,
-    /// The lower end of its interval.
+    /// Lower end of its interval.
     pub low: f64,
-    /// The upper end of its interval.
+    /// Upper end of its interval.
     pub high: f64,
     pub unit: String,
+    /// True if its repeats agreed.
     pub settled: bool,
-    /// The point it was found at.
+    /// The point that gave the figure.
     pub at: String,
 }
 
 impl Record {
-    /// The calibration that rates are held against.
+    /// Returns the calibration that rates are compared with.
     #[must_use]
     pub fn calibrated(&self) -> Option<&StoredCalibration> {
         match self.limits.as_ref()? {
@@ -510,44 +517,44 @@ impl Record {
 pub struct MeasuredLimits {
     /// The path that was measured.
     pub path: String,
-    /// Sequential read, bytes a second: the median of several parts.
+    /// Sequential read, bytes per second: the median of several parts.
     pub sequential_read_bytes_per_s: Option<f64>,
-    /// The lower end of its interval.
+    /// Lower end of its interval, bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential_read_low_bytes_per_s: Option<f64>,
-    /// The upper end of its interval.
+    /// Upper end of its interval, bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential_read_high_bytes_per_s: Option<f64>,
-    /// Why no rate is held against it; none where its parts agreed.
+    /// Reason why no rate is compared with it; `None` if its parts agreed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential_read_unsettled: Option<String>,
     /// Median latency of one random 8K read with nothing else in flight, nanoseconds.
     pub random_read_8k_ns: Option<u64>,
-    /// What the run reached of these limits.
+    /// Shares of these limits that the run reached.
     pub shares: Vec<LimitShare>,
 }
 
-/// A throughput against the limit that bounds it.
+/// A throughput with the limit that bounds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitShare {
-    /// What was reached, such as `table reads while runs were formed`.
+    /// Name of the throughput, such as `table reads while runs were formed`.
     pub what: String,
-    /// What was reached, bytes a second.
+    /// The throughput, bytes per second.
     pub reached_bytes_per_s: f64,
-    /// The limit's name, such as `the device's sequential read`.
+    /// Name of the limit, such as `the device's sequential read`.
     pub limit: String,
-    /// The limit, bytes a second.
+    /// The limit, bytes per second.
     pub limit_bytes_per_s: f64,
-    /// The lower end of its interval; none where it has none.
+    /// Lower end of its interval; `None` without an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_low_bytes_per_s: Option<f64>,
-    /// The upper end of its interval.
+    /// Upper end of its interval; `None` without an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_high_bytes_per_s: Option<f64>,
 }
 
 impl LimitShare {
-    /// The share that was reached, of the limit and of both ends of its interval: the largest last.
+    /// Returns the share of the limit, and those of both ends of its interval, the largest last.
     #[must_use]
     pub fn shares(&self) -> (f64, Option<[f64; 2]>) {
         let of = |limit: f64| self.reached_bytes_per_s / limit.max(1.0);
@@ -557,21 +564,21 @@ impl LimitShare {
 }
 
 impl MeasuredLimits {
-    /// The sequential read that rates may be held against; none where its parts did not agree.
+    /// Returns the sequential read as a limit; `None` if its parts did not agree.
     #[must_use]
     pub fn sequential_limit(&self) -> Option<f64> {
         self.sequential_read_bytes_per_s.filter(|_| self.sequential_read_unsettled.is_none())
     }
 }
 
-/// One statement about the result that was checked.
+/// A checked statement about the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// What was checked, such as `index SALES_IX(STORE_ID, PROD_ID)`.
+    /// Subject of the check, such as `index SALES_IX(STORE_ID, PROD_ID)`.
     pub name: String,
     pub passed: bool,
     pub detail: String,
-    /// Time the check took, nanoseconds.
+    /// Time of the check, nanoseconds.
     pub elapsed_ns: u64,
 }
 
@@ -579,37 +586,37 @@ pub struct Check {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     pub setting: String,
-    /// The value that was asked for.
     pub asked: String,
+    /// Observations of the run, in a sentence.
     pub evidence: String,
-    /// What the evidence says about the setting.
+    /// Conclusion from the evidence for the setting.
     pub held: Held,
     #[serde(default, skip_serializing_if = "Seen::is_outside")]
     pub seen: Seen,
 }
 
-/// Where what speaks for a setting was seen.
+/// Source of the evidence for a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seen {
-    /// It was asked for, and nothing more is known.
+    /// Only the request is known.
     Asked,
-    /// The program that was given it says so.
+    /// The program that received the setting reports it.
     Inside,
-    /// By the kernel, or on the disk; what older records have is not told apart.
+    /// The kernel or the disk shows it; older records have only this value.
     #[default]
     Outside,
 }
 
 impl Seen {
-    /// Whether it is what records need not say.
+    /// True for the default, which records omit.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         *self == Seen::Outside
     }
 }
 
-/// What the evidence says about a setting.
+/// Conclusion from the evidence for a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
@@ -619,53 +626,56 @@ pub enum Held {
     NotChecked,
 }
 
+/// A conclusion from the figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
+    /// The conclusion, in a sentence.
     pub what: String,
     /// The figures that show it.
     pub evidence: String,
-    /// What to try next; empty when there is nothing to do.
+    /// Advice; empty if there is nothing to do.
     pub advice: String,
 }
 
 /// A part of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// The phase's name, such as `sort runs`.
+    /// Name of the phase, such as `sort runs`.
     pub name: String,
-    /// The operation it belongs to, such as `index build`.
+    /// Operation of the phase, such as `index build`.
     pub operation: String,
     /// Start, nanoseconds from the run's start.
     pub start_ns: u64,
     /// End, nanoseconds from the run's start.
     pub end_ns: u64,
-    /// Rows that the phase handled, a count.
+    /// Number of rows that the phase processed.
     pub rows: u64,
     /// Bytes that the phase read and wrote.
     pub bytes: u64,
-    /// Which way they went, where all went the same; missing in records from before this was kept.
+    /// Direction of all bytes, if there is only one; missing in older records.
     #[serde(default)]
     pub direction: Option<Direction>,
 }
 
-/// Memory that was declared, and memory that was used.
+/// Declared memory and used memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// The parts of the budget that was fixed before the first row.
+    /// Parts of the budget that was fixed before the first row.
     pub areas: Vec<MemoryArea>,
-    /// What the program itself may take beside the budget, bytes.
+    /// Memory of the program itself besides the budget, bytes.
     pub overhead_bytes: Option<u64>,
-    /// The process's largest resident set, bytes.
+    /// Largest resident set of the process, bytes.
     pub peak_rss_bytes: Option<u64>,
 }
 
 impl Memory {
+    /// Sum of all areas, bytes.
     #[must_use]
     pub fn declared_bytes(&self) -> u64 {
         total_of(self.areas.iter().map(|area| area.bytes))
     }
 
-    /// What the peak may come to: the areas and the program itself, bytes.
+    /// Limit of the peak: the areas and the program itself, bytes.
     #[must_use]
     pub fn budget_bytes(&self) -> u64 {
         self.declared_bytes() + self.overhead_bytes.unwrap_or(0)
@@ -675,7 +685,6 @@ impl Memory {
 /// One part of the memory budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryArea {
-    /// The area's name, such as `Buffer Cache`.
     pub name: String,
     pub bytes: u64,
 }
@@ -683,16 +692,16 @@ pub struct MemoryArea {
 /// A row of the load profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadRow {
-    /// What is counted, with its unit, such as `DB Time(s)` or `Physical reads (MB)`.
+    /// Quantity with its unit, such as `DB Time(s)` or `Physical reads (MB)`.
     pub name: String,
-    /// The total over the run in the unit that the name states.
+    /// Total over the run, in the unit that the name states.
     pub total: f64,
-    /// Whether it counts whole things; false in records that were written before this was kept.
+    /// True if it counts whole things; false in older records.
     #[serde(default)]
     pub is_count: bool,
 }
 
-/// CPU time of the whole host during the run, as the kernel counts it.
+/// CPU time of the whole host during the run, counted by the kernel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostCpu {
     /// User time over all CPUs, nanoseconds.
@@ -701,8 +710,9 @@ pub struct HostCpu {
     pub system_ns: u64,
     /// Idle with I/O outstanding, nanoseconds.
     pub iowait_ns: u64,
-    /// Taken by the hypervisor for others, nanoseconds.
+    /// Given to other guests by the hypervisor, nanoseconds.
     pub steal_ns: u64,
+    /// Idle without I/O outstanding, nanoseconds.
     pub idle_ns: u64,
     /// Load average over one minute at the start.
     pub load_begin: Option<f64>,
@@ -711,66 +721,66 @@ pub struct HostCpu {
 }
 
 impl HostCpu {
-    /// The time of all CPUs together, nanoseconds.
+    /// Time of all CPUs together, nanoseconds.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.user_ns + self.system_ns + self.iowait_ns + self.steal_ns + self.idle_ns
     }
 }
 
-/// The name of the wait class whose events are no part of DB time.
+/// Name of the wait class excluded from DB time.
 pub const IDLE_CLASS: &str = "Idle";
 
-/// What one kind of session waited for on one event.
+/// Waits of one kind of session for one event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitEvent {
     pub event: String,
-    /// Its wait class; [`IDLE_CLASS`] is no part of DB time.
+    /// Wait class; [`IDLE_CLASS`] is excluded from DB time.
     pub wait_class: String,
     pub waits: u64,
     pub time_ns: u64,
     pub max_ns: Option<u64>,
     /// Waits by length: entry 0 counts those below 1 us, entry i those in [2^(i-1), 2^i) us; the last holds all above.
     pub histogram: Vec<u64>,
-    /// The same within 3.2%, which quantiles are taken from; missing in records from before this was kept.
+    /// Waits by length within 3.2%, for quantiles; missing in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyHistogram>,
 }
 
 impl WaitEvent {
-    /// Whether the time is no part of DB time.
+    /// True if the time is excluded from DB time.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.wait_class == IDLE_CLASS
     }
 }
 
-/// Where one session's time went. What is left of the elapsed time is printed as unaccounted.
+/// Parts of one session's time; the remainder is printed as unaccounted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionTime {
-    /// The session's name, such as `p000`.
+    /// Name of the session, such as `p000`.
     pub name: String,
-    /// Its role, such as `PX sort server`.
+    /// Role such as `PX sort server`.
     pub role: String,
     pub kind: SessionKind,
     /// From its start to its end, nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU time that it used outside waits, nanoseconds.
+    /// CPU time used outside waits, nanoseconds.
     pub cpu_ns: u64,
-    /// CPU time that it used inside waits and that is a part of them, nanoseconds.
+    /// CPU time used inside waits, which is part of them, nanoseconds.
     #[serde(default)]
     pub wait_cpu_ns: u64,
     /// Time in waits that are not idle, nanoseconds.
     pub wait_ns: u64,
     /// Time in idle waits, nanoseconds.
     pub idle_ns: u64,
-    /// Ready to run without a CPU, as the kernel's scheduler counts it outside waits, nanoseconds.
+    /// Time ready to run without a CPU outside waits, from the kernel's scheduler, nanoseconds.
     pub run_queue_ns: Option<u64>,
 }
 
 impl SessionTime {
-    /// Elapsed time that is neither CPU, nor a wait, nor the run queue, nanoseconds.
-    /// It can fall below zero by the error of the CPU inside waits, which is estimated from some of them.
+    /// Elapsed time that is neither CPU, nor a wait, nor the run queue, nanoseconds. It may be
+    /// negative, because the CPU inside waits is an estimate from some of them.
     #[must_use]
     pub fn unaccounted_ns(&self) -> i64 {
         let parts = [self.cpu_ns, self.wait_ns, self.idle_ns, self.run_queue_ns.unwrap_or(0)];
@@ -779,10 +789,11 @@ impl SessionTime {
     }
 }
 
-/// A counter's growth over the run.
+/// Growth of a counter over the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatisticRow {
     pub name: String,
+    /// Growth of the counter, in `unit`.
     pub total: u64,
     pub unit: Unit,
 }
@@ -815,34 +826,36 @@ impl IoTally {
     }
 }
 
-/// When a request counts as complete.
+/// Moment at which a request counts as complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
     /// When the system call that moved it returned.
     Exact,
-    /// When its session saw it in a ring's completion queue, which may be long after.
+    /// When its session read it from a ring's completion queue, which may be long after.
     #[default]
     Seen,
 }
 
-/// The I/O of one block device during the run, by all processes.
+/// I/O of one block device during the run, by all processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoDevice {
     /// The kernel's name of the disk or partition.
     pub device: String,
-    /// Reads, after the kernel has split and merged them; their time is that in the block layer and the device.
+    /// Reads after the kernel's splits and merges, with their time in the
+    /// block layer and the device.
     pub reads: IoTally,
+    /// Writes after the kernel's splits and merges.
     pub writes: IoTally,
-    /// Time with a request under way, nanoseconds; missing in records from before this was kept.
+    /// Time with a request in flight, nanoseconds; missing in older records.
     #[serde(default)]
     pub busy_ns: Option<u64>,
-    /// The same, weighted with how many there were, nanoseconds.
+    /// Time in flight summed over requests, nanoseconds.
     #[serde(default)]
     pub weighted_ns: Option<u64>,
 }
 
-/// The I/O of one function (a stream, such as `Direct Reads temp`).
+/// I/O of one function (a stream, such as `Direct Reads temp`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IoFunction {
     pub function: String,
@@ -850,24 +863,24 @@ pub struct IoFunction {
     pub writes: IoTally,
 }
 
-/// The I/O of one data file.
+/// I/O of one data file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IoFile {
-    /// The tablespace it belongs to.
     pub tablespace: String,
     pub path: String,
     pub reads: IoTally,
     pub writes: IoTally,
 }
 
-/// Bytes over time. Give every report the same series in the same order, empty ones too: colours follow the order.
+/// Bytes over time. Every report must have the same series in the same order, empty ones too,
+/// because their index chooses the colour.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IoProfile {
-    /// The length of a bucket, nanoseconds.
+    /// Length of a bucket, nanoseconds.
     pub bucket_ns: u64,
-    /// The top of the vertical axis, MB/s (2^20 bytes); none takes the next round number above the data.
+    /// Top of the vertical axis, MB/s (2^20 bytes); `None` is the next round number above the data.
     pub y_max_mb_per_s: Option<f64>,
-    /// The end of the time axis, seconds; none takes the run's elapsed time.
+    /// End of the time axis, seconds; `None` is the run's elapsed time.
     pub x_max_s: Option<f64>,
     pub series: Vec<ProfileSeries>,
 }
@@ -875,73 +888,74 @@ pub struct IoProfile {
 /// One stream of the I/O profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProfileSeries {
-    /// The stream's name, such as `table reads`.
+    /// Name of the stream, such as `table reads`.
     pub name: String,
-    /// Whether its bytes came from the device or went to it.
+    /// Read if its bytes came from the device.
     pub direction: Direction,
     /// Bytes moved in each bucket, the first at the run's start.
     pub bytes: Vec<u64>,
 }
 
-/// How long one kind of operation took, from its begin, or from when it was due where operations arrive by themselves.
+/// Response times of one kind of operation, from its start, or from its due time if
+/// operations arrive at a rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
-    /// What it does, such as `select`.
+    /// Kind of operation, such as `select`.
     pub operation: String,
-    /// How often it took how long.
     pub latency: LatencyHistogram,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sort {
-    /// Work areas that held all their rows, a count.
+    /// Number of work areas that held all their rows.
     pub optimal: u64,
-    /// Work areas that spilled and merged once, a count.
+    /// Number of work areas that spilled and merged once.
     pub one_pass: u64,
-    /// Work areas that merged more than once, a count.
+    /// Number of work areas that merged more than once.
     pub multi_pass: u64,
     pub rows: u64,
     pub runs: u64,
-    /// Bytes of these runs, intermediate ones not counted.
+    /// Bytes of these runs, without intermediate ones.
     pub run_bytes: u64,
-    /// Times each row was merged at most, a count.
+    /// Largest number of merges of a row.
     pub merge_passes: u64,
-    /// Runs merged at once at most, a count.
+    /// Largest number of runs merged at once.
     pub merge_width: u64,
-    /// Merges before the final one, a count.
+    /// Number of merges before the final one.
     pub intermediate_merges: u64,
-    /// Cost of reading one block over the cost of each further block of a request; 0 when no merge depended on it.
+    /// Cost of reading one block over the cost of each further block of a request; 0 if
+    /// no merge depended on it.
     pub sort_read_fac: u64,
-    /// Where that value came from.
     pub sort_read_fac_source: String,
-    /// `sort_direct_writes` as it was asked for.
+    /// Value of `sort_direct_writes` as requested.
     pub sort_direct_writes: String,
-    /// What it was resolved to.
+    /// The effective value of `sort_direct_writes`.
     pub direct_writes_used: bool,
+    /// Reason for the effective value.
     pub direct_writes_reason: String,
     pub servers: Vec<SortServerSummary>,
 }
 
-/// A parameter of the workload as the run had it, its default included.
+/// A parameter of the workload with its value in the run, defaults included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParameterRow {
     pub name: String,
-    /// Its value as it would be typed.
+    /// Value as it would be typed.
     pub value: String,
 }
 
-/// A setting as the run had it.
+/// A setting with its value in the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SettingRow {
     pub name: String,
-    /// Its value as it would be typed.
+    /// Value as it would be typed.
     pub value: String,
-    /// What the log took where the value left that to it, as the method that `auto` came to.
+    /// The log's choice for a value that left it to the log, such as the method for `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
-    /// Whether the value is the default.
+    /// True if the value is the default.
     pub is_default: bool,
-    /// Where a value other than the default was set, such as `--set`.
+    /// Source of a value other than the default, such as `--set`.
     pub source: String,
     pub description: String,
 }

@@ -1,33 +1,38 @@
-//! The device's rate for a workload's own mix of reads and writes, and the rate that it reached.
+//! The device's rate for a workload's own mix of reads and writes, and the workload's rate.
 
 use serde::{Deserialize, Serialize};
 
 /// The mix of a workload on its device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MixLimit {
-    /// The directory it was measured in.
+    /// The directory of the measurement.
     pub path: String,
+    /// Number of bytes of a request.
     pub block_bytes: u64,
+    /// Number of requests outstanding at a time.
     pub outstanding: u64,
-    /// Writes in a hundred requests, before the work: what is asked for.
+    /// Writes per hundred requests of the point before the work, as requested.
     pub write_percent: u8,
-    /// And after it: what the work had. None in a record that measured the same twice.
+    /// Writes per hundred requests of the point after the work, as the work had. `None` if both
+    /// points have the same mix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_write_percent: Option<u8>,
-    /// Before the work; none where it could not be measured.
+    /// Rate before the work; `None` if it could not be measured.
     pub before: Option<MixRate>,
+    /// Rate after the work; `None` if it could not be measured.
     pub after: Option<MixRate>,
-    /// Why it could not be; empty where it could.
+    /// Reason why a rate could not be measured; empty if both could.
     pub refused: String,
-    /// Requests a second that the work made: reads of blocks into the cache, writes of the database writers.
+    /// Requests per second of the work: reads of blocks into the cache,
+    /// writes of the database writers.
     pub reached_per_s: f64,
-    /// Writes in a hundred of these.
+    /// Writes per hundred requests of the work.
     pub reached_write_percent: f64,
-    /// Bytes of the file that it was measured with.
+    /// Bytes of the measured file.
     pub file_bytes: u64,
 }
 
-/// A rate of requests from repeats; requests a second.
+/// A rate of requests per second, from repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MixRate {
     pub median: f64,
@@ -36,15 +41,16 @@ pub struct MixRate {
 }
 
 impl MixLimit {
-    /// Both points: writes in a hundred, and the rate; before and after.
+    /// Returns the points before and after the work: writes per hundred requests, and the rate.
     #[must_use]
     pub fn points(&self) -> [(u8, Option<MixRate>); 2] {
         let after = self.after_write_percent.unwrap_or(self.write_percent);
         [(self.write_percent, self.before), (after, self.after)]
     }
 
-    /// What the work reached of the rates that were measured with its share of writes, as fractions: of their mean, of the highest repeat, of the lowest; none where there is
-    /// none. Beyond 1 where a database writer, which has many requests at hand, keeps more outstanding than there are sessions.
+    /// Returns the work's rate as a share of the rates with its mix: of their mean, of the highest
+    /// repeat, of the lowest. `None` without such a rate. A share may exceed 1, because a database
+    /// writer has more requests outstanding than there are sessions.
     #[must_use]
     pub fn share(&self) -> Option<[f64; 3]> {
         let of_its_mix = |(percent, rate): (u8, Option<MixRate>)| {
@@ -59,7 +65,7 @@ impl MixLimit {
             .filter(|_| mean > 0.0)
     }
 
-    /// The same point as a job of fio: it can be run again by another tool.
+    /// Returns the same point as a job of fio, so that another tool can repeat it.
     #[must_use]
     pub fn fio_job(&self) -> String {
         let [_, (percent, _)] = self.points();
@@ -83,8 +89,8 @@ impl MixLimit {
     }
 }
 
-/// True if a point measured with `point` writes in a hundred requests stands for work that made
-/// `own`. Two measurements of one point differ by more than 2.
+/// True if a point with `point` writes per hundred requests represents work with `own`. Two
+/// measurements of one point differ by more than 2.
 #[must_use]
 pub fn is_near_mix(point: u8, own: f64) -> bool {
     (f64::from(point) - own).abs() <= 2.0
@@ -95,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_is_of_both_rates_and_the_job_says_the_same_to_fio() {
+    fn the_share_is_of_both_rates() {
         let rate = |median| Some(MixRate { median, least: median - 1.0, most: median + 1.0 });
         let mix = MixLimit {
             path: "/u01".to_string(),

@@ -1,23 +1,23 @@
-//! Files from outside: those that a user names, and those of a bundle, which may come from anybody.
+//! Untrusted files: those that a user names, and those of a bundle, which may be from any source.
 //!
-//! Only a regular file is read ([`plumb_host::regular`]): the open of a pipe in a bundle would wait
-//! for ever. And only so much of one: a record of gigabytes is no record of this program, and would
-//! take the memory of its reader.
+//! Only a regular file is read ([`plumb_host::regular`]), because opening a pipe in a bundle would
+//! wait forever. Its length is bounded: a file of gigabytes is no record of this program, and would
+//! exhaust the reader's memory.
 
 use std::io;
 use std::path::Path;
 
-/// Bytes of a file of text at most: some ten times the record of a day with a snapshot a second.
+/// Largest file of text, bytes: some ten times the record of a day with a snapshot a second.
 pub const TEXT_MOST: u64 = 256 << 20;
-/// Bytes of a trace at most: some 400 million requests.
+/// Largest trace, bytes: some 400 million requests.
 pub const TRACE_MOST: u64 = 4 << 30;
-/// Bytes at most of a file that a study writes over and puts back.
+/// Largest file that a study overwrites and restores, bytes.
 pub const WRITTEN_MOST: u64 = 1 << 30;
 
 /// Reads a file of text.
 ///
 /// # Errors
-/// When it is not there, is no regular file, is longer than [`TEXT_MOST`], or is no text.
+/// If it does not exist, is no regular file, is longer than [`TEXT_MOST`], or is not UTF-8.
 pub fn text(path: &Path) -> io::Result<String> {
     let bytes = plumb_host::regular::read_regular(path, TEXT_MOST)?;
     String::from_utf8(bytes).map_err(|error| {

@@ -1,14 +1,16 @@
-//! One session's own figures: what it waited for and what it counted between two looks.
+//! Waits and counters of one session between two snapshots.
 
 use super::{SessionTime, StatisticRow, WaitEvent};
 use serde::{Deserialize, Serialize};
 
-/// What a session did while the work was measured: the difference of two looks at it, as a DBA takes them of `v$session_event` and `v$mystat`.
+/// Figures of a session during the measured work: the difference of two snapshots, like
+/// those of `v$session_event` and `v$mystat`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionSnapshot {
+    /// Parts of the session's time.
     pub time: SessionTime,
-    /// What it waited for, in any order.
+    /// Waits by event, in any order.
     pub events: Vec<WaitEvent>,
-    /// What it counted, in any order.
+    /// Counters of the session, in any order.
     pub statistics: Vec<StatisticRow>,
 }

@@ -1,22 +1,27 @@
-//! The trace of a run in its record: sums, and a sample to draw. All of it is in the bundle's `trace.bin`.
+//! The trace of a run in its record: sums, and a sample to draw. The bundle's `trace.bin` has all
+//! requests.
 
 use plumb_events::Direction;
 use serde::{Deserialize, Serialize};
 
+/// Summary of a trace in the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceSummary {
     pub requests: u64,
-    /// Requests that there was no room for.
+    /// Number of requests dropped for lack of room.
     pub dropped: u64,
-    /// When the first could be, nanoseconds from the run's start.
+    /// Start of the trace, nanoseconds from the run's start.
     #[serde(default)]
     pub begin_ns: u64,
-    /// How long they were kept, nanoseconds.
+    /// Time covered by the trace, nanoseconds.
     pub elapsed_ns: u64,
+    /// Sums by session and direction.
     pub sessions: Vec<TraceSession>,
+    /// Requests by length, in bytes.
     pub sizes: Vec<TraceBucket>,
+    /// Requests by service time, in nanoseconds.
     pub latencies: Vec<TraceBucket>,
-    /// Some of them, the slowest among them.
+    /// A sample of requests, with the slowest.
     pub points: Vec<TracePoint>,
 }
 
@@ -24,19 +29,19 @@ pub struct TraceSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceSession {
     pub name: String,
-    /// Which way their bytes go.
     pub direction: Direction,
     pub requests: u64,
     pub bytes: u64,
-    /// Their service times in sum.
+    /// Sum of their service times, nanoseconds.
     pub time_ns: u64,
+    /// Longest service time of them, nanoseconds.
     pub max_ns: u64,
 }
 
-/// Requests of a range, which ends with a power of two and begins behind the one before.
+/// Requests in a range that ends at a power of two, and starts above the previous range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceBucket {
-    /// The largest in it: bytes, or nanoseconds.
+    /// Upper end of the range, included: bytes or nanoseconds.
     pub to: u64,
     pub reads: u64,
     pub writes: u64,
@@ -45,8 +50,9 @@ pub struct TraceBucket {
 /// A request in the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracePoint {
-    /// When it was handed to the kernel, from the begin of the trace.
+    /// Submission, nanoseconds from the start of the trace.
     pub begin_ns: u64,
+    /// Service time of the request, nanoseconds.
     pub latency_ns: u64,
     pub bytes: u64,
     pub direction: Direction,

@@ -1,14 +1,13 @@
-//! Whether a run's figures may be used at all.
+//! Validity of a run's figures.
 //!
-//! A contradicted receipt or a failed check makes a run invalid whatever its
-//! time. A run whose result was not checked is not called valid, whatever its
-//! receipts say. What others had of the machine, and what answered instead of the device, makes no
-//! run invalid, but its headline says so behind the state.
+//! A contradicted receipt or a failed check makes a run invalid, whatever its time. A run whose
+//! result was not checked is not called valid, whatever its receipts. Use of the machine by others
+//! and answers of caches make no run invalid; its headline reports them after the state.
 
 use super::{Fact, Held, Record, circumstance};
 use serde::{Deserialize, Serialize};
 
-/// The state that heads every report.
+/// The state at the head of every report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
@@ -21,7 +20,6 @@ pub enum RunState {
 }
 
 impl RunState {
-    /// The word in the report.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -32,20 +30,20 @@ impl RunState {
     }
 }
 
-/// The state with what it rests on.
+/// The state with its basis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validity {
     pub state: RunState,
-    /// What makes its figures doubtful all the same.
+    /// Facts that make the figures doubtful in any state.
     pub doubtful: Vec<Fact>,
     /// Counts of checks and receipts in one line.
     pub basis: String,
-    /// What makes the run invalid, one sentence each.
+    /// Reasons why the run is invalid, one sentence each.
     pub reasons: Vec<String>,
 }
 
 impl Validity {
-    /// The words of a headline: `VALID, DISTURBED (others used the device)`.
+    /// Returns the words of a headline: `VALID, DISTURBED (others used the device)`.
     #[must_use]
     pub fn words(&self) -> String {
         let mut words = vec![self.state.word().to_string()];
@@ -55,7 +53,7 @@ impl Validity {
 }
 
 impl Record {
-    /// Whether the run's figures may be used.
+    /// Judges if the run's figures may be used.
     #[must_use]
     pub fn validity(&self) -> Validity {
         let reasons = self.failed_checks().chain(self.contradicted_receipts()).collect::<Vec<_>>();

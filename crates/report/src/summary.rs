@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_that_is_wider_than_the_page_keeps_its_columns() {
+    fn a_row_wider_than_the_page_keeps_its_columns() {
         let row = "small random reads           54,237 IOPS ?[41,750, 72,194]      depth 128, 2 threads; 97% at 128";
         let expected = [
             "small random reads           54,237 IOPS ?[41,750, 72,194]",

@@ -106,7 +106,7 @@ pub fn measure(device: &DeviceDescription, mix: Mix, seed: u64) -> Result<Measur
         (Some(least), Some(median), Some(most)) => {
             Ok(Measured { median: *median, least: *least, most: *most })
         }
-        _ => Err("no repeat came to its end".to_string()),
+        _ => Err("no repeat finished".to_string()),
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_are_a_share_of_all_requests_and_not_of_the_reads() {
+    fn writes_are_a_share_of_all_requests() {
         let percent = |updates| Mix::of_updates(Bytes(8192), 16, updates).write_percent;
         assert_eq!([0, 20, 50, 100].map(percent), [0, 17, 33, 50]);
         assert_eq!(Mix::of_updates(Bytes(8192), 5000, 0).outstanding, OUTSTANDING_MAX);

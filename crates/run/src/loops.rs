@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_a_tool_is_missing_it_is_named_with_its_package() {
+    fn a_missing_tool_is_named_with_its_package() {
         let none = FileSystem { name: "none", mkfs: &["mkfs.of-no-such-kind"] };
         let error = require(Path::new("/u01"), &[none]).expect_err("there is no such tool").to_string();
         assert!(error.contains("/u01") && error.contains("there is no mkfs.of-no-such-kind"), "{error}");
@@ -277,7 +277,7 @@ mod tests {
 
     /// Needs no root, because the image is made first.
     #[test]
-    fn one_that_is_to_stop_while_it_is_made_leaves_nothing() {
+    fn a_cancelled_file_system_leaves_nothing_behind() {
         let parent = tempfile::tempdir().expect("a directory");
         let cancel = Cancel::default();
         cancel.request();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn file_systems_are_made_by_direct_io_and_nothing_of_them_stays() {
+    fn file_systems_use_direct_io_and_leave_nothing_behind() {
         let directory =
             tempfile::tempdir_in(std::env::current_exe().expect("a program").parent().expect("a directory"))
                 .expect("a directory");

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_place_what_they_name_and_the_rest_lies_in_the_path() {
+    fn words_place_their_files_and_others_use_the_path() {
         let check = |words: &[(&str, &str)], expected: &str| {
             let placement = Placement::of(Path::new("/a"), words.iter().copied());
             let places = placement.places();

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_of_the_values_and_not_of_where_they_came_from() {
+    fn the_hash_depends_on_values_and_not_on_origins() {
         assert_eq!(hash(&with("sort_area_size", "4096k")), hash(&Settings::default()));
         assert_ne!(hash(&with("db_block_size", "16K")), hash(&Settings::default()));
     }

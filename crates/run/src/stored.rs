@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_the_same_device_is_used_with_its_age_and_source() {
+    fn a_valid_calibration_is_used_with_age_and_source() {
         let DeviceLimits::Calibrated(found) = check(|_| (), |_| ()) else { panic!("it holds") };
         assert!(found.source.ends_with(FILE), "{}", found.source);
         assert_eq!(found.date, "2026-01-02T03:04:05Z");

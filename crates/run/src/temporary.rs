@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_goes_with_all_that_is_in_it_and_one_that_cannot_keeps_its_mark() {
+    fn a_directory_that_cannot_be_removed_keeps_its_mark() {
         let around = tempfile::tempdir().expect("a directory");
         let directory = around.path().join("plumb-run-1");
         let made = || {

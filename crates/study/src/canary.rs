@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_too_small_or_missing_gives_no_figure_and_the_loop_always_does() {
+    fn a_small_or_missing_file_gives_only_the_loop_time() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("users01.dbf");
         std::fs::write(&file, vec![7; (READS as usize - 1) * READ_BYTES]).expect("a file");

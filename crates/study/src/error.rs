@@ -78,7 +78,7 @@ pub enum StudyError {
     },
     /// Arms of a study with equal effect on this machine.
     #[error(
-        "{one} and {other} come to the same on this machine: one treatment under two names; give one of them another value, \
+        "{one} and {other} have the same effect on this machine: one treatment under two names; give one of them another value, \
          or say expects = \"same\" at the top of the study"
     )]
     OneTreatment {
@@ -89,7 +89,7 @@ pub enum StudyError {
     },
     /// The new bundle's directory is not empty, or the report's file exists.
     #[error(
-        "{}: there is something in it, and nothing is written over: name a new {}{}",
+        "{}: it has contents, and nothing is overwritten: name a new {}{}",
         path.display(),
         if path.is_dir() { "directory" } else { "file" },
         if *resumable { format!(", or go on with its study by `plumb study --resume {}`", path.display()) } else { String::new() }
@@ -160,7 +160,7 @@ pub enum StudyError {
     },
     /// An analysis written by another version of this program.
     #[error(
-        "{}: its schema version is {found}, and this program writes version {expected}; `plumb report {}` works it out \
+        "{}: its schema version is {found}, and this program writes version {expected}; `plumb report {}` derives it \
          again from the raw records",
         path.display(),
         bundle.display()
@@ -176,7 +176,7 @@ pub enum StudyError {
     #[error("{}: {why}", path.display())]
     NoRuns { path: PathBuf, why: String },
     /// A file of a bundle has changed.
-    #[error("{} is not as it was written: {why}", path.display())]
+    #[error("{} has changed since it was written: {why}", path.display())]
     Tampered { path: PathBuf, why: String },
     /// A study that cannot continue here.
     #[error("cannot resume {}: {why}; begin a new study instead", path.display())]

@@ -193,7 +193,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_order_and_another_seed_another() {
+    fn the_order_of_runs_follows_from_the_seed() {
         let order = |seed| (0..8).flat_map(|block| plan(seed).block(block)).collect::<Vec<Cell>>();
         assert_eq!(order(7), order(7));
         assert_ne!(order(7), order(8));

@@ -24,7 +24,7 @@ impl Provenance {
     /// Describes a calibration that this program made on this machine.
     #[must_use]
     pub fn of(calibration: &Calibration, device: &DeviceDescription, command_line: String) -> Provenance {
-        let reason = "what the points were measured by; other methods stand in the ladder";
+        let reason = "the method of the points; the ladder has other methods";
         Provenance {
             plumb_version: env!("CARGO_PKG_VERSION").to_string(),
             command_line,

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_a_look_at_each_end_and_time_goes_on_between() {
+    fn samples_are_taken_at_each_end_and_times_increase() {
         let looks = Sampler::start(&[]).end().expect("a thread");
         assert_eq!((looks.looks.len(), looks.devices.len()), (2, 0));
         assert!(looks.looks[0].at <= looks.looks[1].at);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_keeps_half_of_its_looks_and_doubles_the_time_between() {
+    fn a_long_run_keeps_half_of_its_samples() {
         let stop = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&stop);
         let looking = thread::spawn(move || look_until(&theirs, Vec::new(), Nanos(1_000)));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_was_stopped_for_seconds_is_seen_by_its_looks_and_a_late_look_is_none() {
+    fn samples_show_a_stopped_process_but_not_a_late_sample() {
         let look = |seconds: u64, suspended: u64| Look {
             at: Nanos(seconds * 1_000_000_000),
             suspended: Nanos(suspended * 1_000_000_000),

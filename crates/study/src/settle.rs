@@ -76,7 +76,7 @@ mod tests {
     use super::settle;
 
     #[test]
-    fn without_a_device_there_is_nothing_to_wait_for_and_files_are_counted() {
+    fn without_a_device_there_is_no_wait() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("users01.dbf");
         std::fs::write(&file, vec![7; 100_000]).expect("a file");

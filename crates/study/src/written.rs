@@ -174,7 +174,7 @@ impl Place {
                 let why = match is_own {
                     true => "is no regular file".to_string(),
                     false => {
-                        format!("is of user {}, who is neither its owner nor this user nor root", found.owner)
+                        format!("belongs to user {}, not to its owner, to this user or to root", found.owner)
                     }
                 };
                 let journal = journal.display();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_comes_back_with_its_rights_and_what_was_not_goes() {
+    fn files_are_restored_with_permissions_and_new_ones_removed() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let old = directory.path().join("old.conf");
         fs::write(&old, "old").expect("written");
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_edited_after_the_kill_is_left_alone_and_what_nobody_touched_is_put_back() {
+    fn edited_files_are_left_alone_and_others_restored() {
         let files = [("x.conf".to_string(), "x=1".to_string())];
         for (before, edited, after) in [
             (Some("old"), None, Ok(Some("old"))),
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_the_same_file_with_its_names_and_times() {
+    fn the_restored_file_has_its_inode_names_and_times() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let (path, other) = (directory.path().join("x.conf"), directory.path().join("other-name"));
         fs::write(&path, "old").expect("written");
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_killed_before_it_wrote_leaves_one_file_with_two_names_and_one_comes_back() {
+    fn a_run_killed_before_its_write_loses_no_file() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("x.conf");
         fs::write(&path, "old").expect("written");
@@ -504,7 +504,7 @@ mod tests {
             std::os::unix::fs::chown(file, nobody, nobody).expect("given away");
         }
         let error = recover(&path).expect_err("another user's");
-        assert!(error.contains("is of user 65534"), "{error}");
+        assert!(error.contains("belongs to user 65534"), "{error}");
         assert_eq!(fs::read_to_string(&path).expect("read"), "root's");
         // A journal of the file's own owner is accepted.
         std::os::unix::fs::chown(&path, nobody, nobody).expect("given away");

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_caches_is_not_the_device_whatever_its_counters_say() {
+    fn a_caching_layer_is_not_the_device() {
         let mut device = place().1;
         let block = device.block.as_mut().expect("a disk");
         block.caches = vec!["loop0 reaches its file through the page cache (loop/dio is 0)".to_string()];

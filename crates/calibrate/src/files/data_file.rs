@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn space_is_checked_and_an_error_names_needed_free_and_cure() {
+    fn missing_space_is_an_error_with_figures_and_cure() {
         let (g, m) = (Bytes::G, Bytes::M);
         check(100 * g, 2 * g, Flexible::Yes, Ok(2 * g));
         check(2 * g, 2 * g, Flexible::Yes, Ok(g));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fill_does_not_compress_and_a_time_limit_shortens_it() {
+    fn the_fill_is_incompressible_and_ends_at_its_limit() {
         let disk = Disk::Memory(MemoryDisk::new());
         let scratch = ScratchDirectory::create(disk, Path::new("/memory")).expect("a directory");
         let method = Method::start(MethodKind::Sync, 8).expect("a method");

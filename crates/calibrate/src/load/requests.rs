@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn random_places_cover_the_file_evenly_and_the_mix_is_kept() {
+    fn random_places_cover_the_file_and_keep_the_mix() {
         let mut places = Places::of(&share(Pattern::Random, 30), &mut Random::seeded(1));
         let (mut halves, mut writes) = ([0u32; 2], 0u32);
         let count = 1 << 16;
@@ -302,7 +302,7 @@ mod tests {
 
     /// The largest file of the modes, and a second of a fast device.
     #[test]
-    fn a_long_load_goes_through_the_whole_file_and_no_part_of_it_again_and_again() {
+    fn a_long_load_covers_the_whole_file() {
         let units = (16 << 30) / 8192;
         let share = ThreadShare { units, ..share(Pattern::Random, 0) };
         let mut places = Places::of(&share, &mut Random::seeded(1));

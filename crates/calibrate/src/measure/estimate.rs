@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn six_repeats_are_the_first_with_a_confidence_and_nine_drop_an_outlier() {
+    fn six_repeats_have_confidence_and_nine_drop_an_outlier() {
         assert!(order_statistics(5).is_none());
         assert!(matches!(order_statistics(6), Some((1, c)) if (c - 0.96875).abs() < 1e-12));
         assert!(matches!(order_statistics(8), Some((1, _))));

@@ -53,8 +53,8 @@ choices! {
         Basic, "basic", "Small requests alone and large requests alone";
         Detailed, "detailed", "All: 0 to 128 small by 0 to 16 large";
         Point, "point", "One: --num-small by --num-large";
-        Col, "col", "Every number of large requests beside --num-small small ones";
-        Row, "row", "Every number of small requests beside --num-large large ones";
+        Col, "col", "Every number of large requests with --num-small small ones";
+        Row, "row", "Every number of small requests with --num-large large ones";
         Max, "max", "All up to --num-small by --num-large";
     }
 }

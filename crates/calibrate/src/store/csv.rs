@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_task_has_its_interval_its_bytes_and_what_answered_it() {
+    fn every_task_has_its_interval_bytes_and_answer() {
         let mut calibration = calibration();
         let sizes = (Bytes(calibration.size_small), Bytes(calibration.size_large));
         let point = |ring| {

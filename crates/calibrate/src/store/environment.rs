@@ -123,7 +123,7 @@ mod tests {
     use plumb_units::Bytes;
 
     #[test]
-    fn a_layer_has_its_own_size_and_not_that_of_the_disk_below() {
+    fn a_layer_has_its_own_size() {
         let (_directory, mut device) = fixture::place();
         let Some(block) = &mut device.block else { return };
         (block.upper_size, block.disk_size) = (Some(Bytes(4 << 30)), Some(Bytes(256 << 30)));

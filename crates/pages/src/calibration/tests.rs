@@ -89,7 +89,7 @@ fn records_survive_being_written_and_read() {
 }
 
 #[test]
-fn markup_stays_text_and_the_page_asks_the_network_for_nothing() {
+fn markup_stays_text_and_the_page_loads_nothing() {
     let mut calibration = normal();
     let hostile = "</script><script>fail()</script><b>&\"it's\"";
     calibration.environment.path = hostile.to_string();

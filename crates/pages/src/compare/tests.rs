@@ -190,7 +190,7 @@ fn a_difference_from_nearly_nothing_is_blank() {
 }
 
 #[test]
-fn a_quotient_is_blank_on_a_side_that_has_nothing_to_divide_by() {
+fn a_quotient_without_denominator_is_blank() {
     let mut comparison = single();
     let commits = StatisticRow { name: "user commits".to_string(), total: 20_000, unit: Unit::Count };
     comparison.first.runs[0].statistics.push(commits);
@@ -212,7 +212,7 @@ fn a_quotient_is_blank_on_a_side_that_has_nothing_to_divide_by() {
 }
 
 #[test]
-fn an_event_of_background_processes_is_told_from_that_of_the_foreground() {
+fn background_and_foreground_events_are_distinguished() {
     let mut comparison = single();
     for period in [&mut comparison.first, &mut comparison.second] {
         let run = &mut period.runs[0];
@@ -257,7 +257,7 @@ fn section_text(comparison: &Comparison, id: &str) -> String {
 }
 
 #[test]
-fn disturbed_runs_say_so_at_the_headline_and_next_to_their_state() {
+fn disturbed_runs_are_reported_in_headline_and_state() {
     let found = |fact, share, evidence: &str| Circumstance {
         fact,
         share,
@@ -299,7 +299,7 @@ fn parameters_of_the_workload_that_differ_stand_before_settings() {
 }
 
 #[test]
-fn runs_that_end_by_the_clock_are_explained_by_an_operations_time() {
+fn runs_ending_by_clock_explain_an_operations_time() {
     let mut comparison = single();
     for (period, statements) in [(&mut comparison.first, 20_000), (&mut comparison.second, 15_000)] {
         let run = &mut period.runs[0];

@@ -84,7 +84,7 @@ pub(super) fn trace(record: &Record) -> Option<Section> {
     let drawings = [Some(picture(trace)), devices].into_iter().flatten().map(Drawing::Plot);
     let section = Section::detail("trace", "Requests")
         .note(format!(
-            "{} requests kept, {} dropped for want of room; `plumb trace` prints them from the bundle",
+            "{} requests kept, {} dropped for lack of room; `plumb trace` prints them from the bundle",
             Count(trace.requests).figure(),
             Count(trace.dropped).figure()
         ))

@@ -70,7 +70,7 @@ mod tests {
 
     /// Ten seconds: 4 of CPU, 5 of waits, 0.5 in the run queue, and 0.5 unaccounted.
     #[test]
-    fn a_session_s_time_is_shown_down_to_what_nothing_accounts_for() {
+    fn a_session_shows_its_unaccounted_time() {
         let mut record = large_sort();
         assert!(waits(&record).is_none(), "several sessions shared the work");
         let of_all = record.sessions[0].clone();

@@ -103,7 +103,7 @@ fn summary_fits_a_terminal() {
 }
 
 #[test]
-fn a_run_without_a_calibration_asks_for_one_in_one_line() {
+fn a_run_without_calibration_asks_for_one() {
     let mut record = large_sort();
     record.limits = Some(DeviceLimits::NotCalibrated {
         reason: "/u02/oradata/plumb-calibration.json does not hold: kernel: calibrated on 6.1, this is 6.12"
@@ -186,7 +186,7 @@ fn a_disturbed_run_says_so_next_to_its_state() {
 }
 
 #[test]
-fn log_files_that_are_reached_another_way_than_the_data_are_named() {
+fn log_files_with_another_access_are_named() {
     let path = |direct: bool, log: &str| {
         let mut record = large_sort();
         record.devices[0].used_direct_io = Some(direct);
@@ -205,7 +205,7 @@ fn log_files_that_are_reached_another_way_than_the_data_are_named() {
 }
 
 #[test]
-fn a_record_from_before_circumstances_were_kept_is_read_and_is_not_doubtful() {
+fn an_older_record_without_circumstances_is_not_doubtful() {
     let mut json = serde_json::to_value(disturbed()).unwrap();
     json.as_object_mut().unwrap().remove("circumstances").expect("they are kept");
     let record = Record::from_json(&json.to_string()).unwrap();
@@ -350,7 +350,7 @@ fn measured_afterwards() -> Record {
 }
 
 #[test]
-fn the_axis_covers_the_last_phase_and_what_was_seen_beside_it() {
+fn the_axis_covers_the_last_phase_and_sample() {
     let record = measured_afterwards();
     let shown = |id: &str| {
         let section = sections(&record).into_iter().find(|section| section.id == id).unwrap();

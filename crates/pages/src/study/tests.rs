@@ -32,7 +32,7 @@ fn text_sections_read_from_the_answer_downwards() {
 }
 
 #[test]
-fn an_interval_at_the_level_of_its_own_step_is_named() {
+fn an_interval_at_its_own_level_is_named() {
     let mut study = parallel_sort();
     study.claims[1].effect.as_mut().unwrap().confidence = 0.975;
     for section in sections(&study).iter().filter(|section| ["verdicts", "effects"].contains(&section.id)) {
@@ -46,7 +46,7 @@ fn an_interval_at_the_level_of_its_own_step_is_named() {
 }
 
 #[test]
-fn published_figures_that_are_no_times_stand_as_they_were_printed() {
+fn published_figures_other_than_times_are_unchanged() {
     let mut study = parallel_sort();
     study.study.measure = Measure::gain("physical reads/s", Figure::Rate("physical reads".to_string()));
     let section = super::published::table(&study).unwrap();
@@ -279,7 +279,7 @@ fn no_figure_of_the_headline_runs_over_its_tile() {
 }
 
 #[test]
-fn a_study_of_one_warm_up_run_and_a_count_has_no_empty_words() {
+fn a_study_of_one_warm_up_has_no_empty_words() {
     let mut study = unborn();
     study.study.measure =
         Measure { name: "n".to_string(), figure: Figure::Count("n".to_string()), ..Measure::elapsed() };

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_claim_says_what_it_was_where_its_effect_is_proved() {
+    fn an_open_claim_with_proved_effect_states_its_expectation() {
         let mut study = parallel_sort();
         let index = study.claims.iter().position(|claim| matches!(claim.verdict, Verdict::Faster(_)));
         let index = index.expect("one is proved");

@@ -46,7 +46,7 @@ fn what_holds_anything_is_refused_before_the_work_begins() {
     for arguments in commands {
         let (code, line) = refused(here, arguments.iter().chain(&["--bundle", "full"]));
         assert_eq!(code, 1, "{line}");
-        assert_eq!(line, "full: there is something in it, and nothing is written over: name a new directory");
+        assert_eq!(line, "full: it has contents, and nothing is overwritten: name a new directory");
     }
     assert_eq!(names(&here.join("full")), ["report.txt"]);
     assert_eq!(names(here), ["full", "plumb.db", "t.csv"]);
@@ -111,7 +111,7 @@ fn a_comparison_replaces_no_file() {
     fs::write(here.join("page.html"), "mine").expect("a file");
     let ended = plumb(here, compare);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.ends_with("nothing is written over: name a new file\n"), "{}", ended.stderr);
+    assert!(ended.stderr.ends_with("nothing is overwritten: name a new file\n"), "{}", ended.stderr);
     assert_eq!(fs::read_to_string(here.join("page.html")).expect("a file"), "mine");
     assert!(page.len() > 1000);
 }

@@ -393,7 +393,7 @@ fn a_word_that_nothing_sets_is_refused_in_a_value_too() {
         (code, error.as_str()),
         (
             2,
-            "COMMAND: arm command=rm -rf {dir}/x: run: the word {dir} is not set: it stands in a value of {command}, where {path} alone is filled \
+            "COMMAND: arm command=rm -rf {dir}/x: run: the word {dir} is not set: it is in a value of {command}, where only {path} is filled \
              in; braces that are text are doubled: {{dir}}"
         )
     );

@@ -194,7 +194,10 @@ fn a_flipped_byte_in_a_bundle_is_no_figure_but_a_refusal() {
     fs::write(&file, bytes).expect("a file");
     let (code, message) = refused(directory.path(), ["compare", "study:1", "study:2"]);
     assert_eq!(code, 5);
-    assert!(message.contains("runs/0009.json is not as it was written: its SHA-256 is "), "{message}");
+    assert!(
+        message.contains("runs/0009.json has changed since it was written: its SHA-256 is "),
+        "{message}"
+    );
 }
 
 #[test]

@@ -482,7 +482,7 @@ fn what_another_user_says_of_a_file_is_not_acted_on() {
     fs::write(here.join("x.conf.plumb-owner"), dead).expect("a file");
     std::os::unix::fs::chown(here.join("x.conf.plumb-owner"), Some(0), Some(0)).expect("taken");
     let (_, line) = refused(here, ["clean"]);
-    assert!(line.contains("x.conf.plumb-absent is of user 65534"), "{line}");
+    assert!(line.contains("x.conf.plumb-absent belongs to user 65534"), "{line}");
     assert_eq!(fs::read_to_string(here.join("x.conf")).expect("read"), "root's");
 }
 

@@ -204,7 +204,7 @@ fn what_cannot_be_is_refused_in_one_line_before_anything_is_made() {
             &["--work-unit", "600", "--scale", "1000"],
             "scale=1000 blocks contradicts work-unit=600: a key has a work unit on both sides; give a scale of 1201 or more, or a smaller work unit",
         ),
-        (&["--sessions", "2133"], "sessions=2133 contradicts 2132 transactions under way at most"),
+        (&["--sessions", "2133"], "sessions=2133 contradicts at most 2132 transactions"),
         (&["--run-time", "0"], "run-time=0 contradicts work-loop=0: neither ends the run; give one of them"),
         (&["--sessions", "100M", "--update-pct", "0"], "sessions=100000000 contradicts "),
     ];

@@ -5,11 +5,13 @@
 //! rest      elapsed, dropped, files, kinds, sessions; each list with its length first
 //! kind      stream, event, 0 read 1 write
 //! session   name, requests
-//! request   kind + kinds * file | begin less the one before, zigzag | service time | offset less the end of the one before in that file,
-//!           zigzag | bytes
+//! request   kind + kinds * file | begin less the one before, zigzag | service time
+//!           | offset less the end of the one before in that file, zigzag | bytes
 //! ```
-//! Numbers of the head are little-endian; those of the rest are varints of 7 bits a byte, the lowest first; text has its length before it. Requests of a
-//! session come one after another, so differences are small: an append is 8 to 10 bytes.
+//!
+//! Numbers of the head are little-endian; those of the rest are varints of 7 bits a byte, the
+//! lowest first. Text is preceded by its length. Requests of a session are consecutive, so that
+//! differences are small: an append takes 8 to 10 bytes.
 
 use super::{Kind, Request, RunTrace, SessionTrace};
 use crate::outside;
@@ -18,13 +20,14 @@ use sha2::{Digest, Sha256};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file in a bundle.
+/// Name of the file in a bundle.
 pub const FILE: &str = "trace.bin";
 const MAGIC: &[u8; 8] = b"plumbtrc";
 const VERSION: u32 = 1;
+/// Bytes of magic, version, length and hash.
 const HEAD: usize = 8 + 4 + 8 + 32;
 
-/// Why a trace cannot be read.
+/// Reason why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be read.
@@ -34,13 +37,13 @@ pub enum TraceError {
     #[error("{}: {why}", path.display())]
     Damaged {
         path: PathBuf,
-        /// What is wrong, and what was expected.
+        /// The value found, and the value expected.
         why: String,
     },
 }
 
 impl RunTrace {
-    /// Its bytes as a file.
+    /// Returns the bytes of its file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut rest = Writer(Vec::new());
@@ -73,10 +76,10 @@ impl RunTrace {
         bytes
     }
 
-    /// The trace of these bytes.
+    /// Parses the bytes of a trace file.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first error in the bytes.
     pub fn of_bytes(bytes: &[u8]) -> Result<RunTrace, String> {
         let Some((head, rest)) = bytes.split_at_checked(HEAD).filter(|(head, _)| head.starts_with(MAGIC))
         else {
@@ -109,7 +112,7 @@ impl RunTrace {
 /// Reads the trace of a bundle, named by its directory or by the file.
 ///
 /// # Errors
-/// When there is none, or it is damaged.
+/// If there is none, or it is damaged.
 pub fn read(bundle: &Path) -> Result<RunTrace, TraceError> {
     let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
     let bytes = plumb_host::regular::read_regular(&path, outside::TRACE_MOST)
@@ -117,9 +120,10 @@ pub fn read(bundle: &Path) -> Result<RunTrace, TraceError> {
     RunTrace::of_bytes(&bytes).map_err(|why| TraceError::Damaged { path, why })
 }
 
-/// What the next request of a session is a difference to.
+/// Base of the differences in a session's next request.
 struct Before {
     begin_ns: u64,
+    /// End of the previous request, by file.
     ends: Vec<u64>,
 }
 
@@ -145,7 +149,7 @@ impl Writer {
         self.0.push(number as u8);
     }
 
-    /// A difference, as two's complement.
+    /// Writes a difference in two's complement.
     fn signed(&mut self, difference: u64) {
         let signed = difference as i64;
         self.number((signed << 1 ^ signed >> 63) as u64);
@@ -241,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_or_a_damaged_one_is_refused_in_one_line() {
+    fn a_damaged_trace_is_rejected_in_one_line() {
         let refused = |bytes: &[u8]| RunTrace::of_bytes(bytes).expect_err("refused");
         let whole = fixture::trace().to_bytes();
         assert_eq!(refused(b"{}"), "it does not begin as a trace does, with \"plumbtrc\"");

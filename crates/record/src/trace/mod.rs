@@ -1,4 +1,4 @@
-//! The requests of a run, one by one: kept in the bundle, printed as iosnoop prints them, summed up in the record.
+//! The requests of a run: kept in the bundle, printed as iosnoop does, summed in the record.
 //!
 //! ```text
 //! events::Trace ──[of_run]──> RunTrace ──[file]──> trace.bin     all requests, 8 to 12 bytes each
@@ -6,11 +6,13 @@
 //!                             [summary]             [text]──> plumb trace BUNDLE
 //!                                └──> Record::trace, with a sample for the picture
 //! ```
-//! What a name is (a stream, an event, a session, a file) stands in the file itself, so that a trace is read by programs whose
-//! tables are others.
 //!
-//! Limits: it covers what is measured, from the first reading to the last, and not what was prepared or verified. A request is what a session asked
-//! for: how the kernel cuts or pads it shows at the device, whose counters stand beside it.
+//! Names (of streams, events, sessions, files) are in the file itself, so that programs with other
+//! tables can read a trace.
+//!
+//! Limits: it covers the measurement, from the first reading to the last, without preparation and
+//! verification. A request is that of a session. The kernel's splits and padding show only in the
+//! device's counters.
 
 mod file;
 mod summary;
@@ -27,24 +29,24 @@ use std::path::PathBuf;
 /// The requests of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunTrace {
-    /// How long they were kept, nanoseconds.
+    /// Time covered by the trace, nanoseconds.
     pub elapsed_ns: u64,
-    /// Requests that there was no room for.
+    /// Number of requests dropped for lack of room.
     pub dropped: u64,
-    /// Paths, as [`path_text`] has them.
+    /// Text forms of paths ([`path_text`]).
     pub files: Vec<String>,
+    /// Kinds of requests, by index.
     pub kinds: Vec<Kind>,
     /// By session, in the order of their first requests.
     pub sessions: Vec<SessionTrace>,
 }
 
-/// What a request is for.
+/// Kind of a request: stream, event, direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kind {
     pub stream: String,
-    /// What its session waits for if it has to.
+    /// Wait event of its session.
     pub event: String,
-    /// Which way its bytes go.
     pub direction: Direction,
 }
 
@@ -52,24 +54,29 @@ pub struct Kind {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionTrace {
     pub name: String,
-    /// Its requests, in the order of their ends.
+    /// Requests in the order of their ends.
     pub requests: Vec<Request>,
 }
 
+/// A request of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// When it was handed to the kernel, nanoseconds from the begin of the trace.
+    /// Submission, nanoseconds from the start of the trace.
     pub begin_ns: u64,
+    /// Service time of the request, nanoseconds.
     pub latency_ns: u64,
+    /// Index of its kind in `kinds`.
     pub kind: usize,
+    /// Index of its file in `files`.
     pub file: usize,
-    /// Where in the file, bytes.
+    /// Offset in the file, bytes.
     pub offset: u64,
+    /// Length of the request, bytes.
     pub bytes: u64,
 }
 
 impl RunTrace {
-    /// Those that a recorder kept.
+    /// Converts the trace that a recorder kept.
     #[must_use]
     pub fn of_run(trace: &Trace, path_of: fn(u32) -> Option<PathBuf>) -> RunTrace {
         let mut run = RunTrace { elapsed_ns: trace.elapsed.0, dropped: trace.dropped, ..RunTrace::default() };
@@ -101,27 +108,27 @@ impl RunTrace {
         run
     }
 
-    /// How many requests were kept.
+    /// Returns the number of requests kept.
     #[must_use]
     pub fn request_count(&self) -> u64 {
         self.sessions.iter().map(|session| session.requests.len() as u64).sum()
     }
 
-    /// Memory that it took while it was kept: a session's last chunk is seldom full.
+    /// Memory used while it was kept; a session's last chunk is seldom full.
     #[must_use]
     pub fn memory(&self) -> Bytes {
         let chunks = |requests: usize| Trace::bytes_of(requests as u64);
         self.sessions.iter().map(|session| chunks(session.requests.len())).sum()
     }
 
-    /// Which way the bytes of a request go.
+    /// Returns the direction of a request's bytes.
     #[must_use]
     pub fn direction(&self, request: &Request) -> Direction {
         self.kinds[request.kind].direction
     }
 }
 
-/// The place of a value in a list, at the end where it was not there.
+/// Returns the index of a value in a list, appended if it is new.
 fn place<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
     list.iter().position(|known| *known == value).unwrap_or_else(|| {
         list.push(value);

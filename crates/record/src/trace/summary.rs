@@ -1,14 +1,14 @@
-//! What of a trace goes into the record: sums by session, histograms, and a sample to draw.
+//! Summary of a trace for the record: sums by session, histograms, and a sample to draw.
 
 use super::{Request, RunTrace};
 use crate::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 use plumb_events::Direction;
 
-/// Requests that are drawn, spread over the run, and the slowest besides.
+/// Number of drawn requests, spread over the run, to which the slowest are added.
 const POINTS: usize = 1500;
 const SLOWEST: usize = 100;
 
-/// Of all sessions; `begin_ns` is when the trace began, nanoseconds from the run's start.
+/// Summarizes all sessions; `begin_ns` is the start of the trace, nanoseconds from the run's start.
 #[must_use]
 pub fn summary(trace: &RunTrace, begin_ns: u64) -> TraceSummary {
     let all = || trace.sessions.iter().flat_map(|session| &session.requests);
@@ -28,7 +28,7 @@ pub fn summary(trace: &RunTrace, begin_ns: u64) -> TraceSummary {
     }
 }
 
-/// The requests of a session by direction, those that there are.
+/// Sums the requests of a session by direction, omitting empty directions.
 #[must_use]
 pub fn tally(trace: &RunTrace, name: &str, requests: &[Request]) -> Vec<TraceSession> {
     let of = |direction| {
@@ -46,7 +46,7 @@ pub fn tally(trace: &RunTrace, name: &str, requests: &[Request]) -> Vec<TraceSes
     [Direction::Read, Direction::Write].map(of).into_iter().filter(|sum| sum.requests > 0).collect()
 }
 
-/// By powers of two, from the first that has one to the last.
+/// Counts by powers of two, from the first used to the last.
 pub(super) fn histogram<'r>(
     trace: &RunTrace,
     requests: impl Iterator<Item = &'r Request>,
@@ -65,7 +65,7 @@ pub(super) fn histogram<'r>(
     (first..=last).map(bucket).collect()
 }
 
-/// One in so many of all, and the slowest.
+/// Returns a regular sample of all requests, and the slowest.
 fn points(trace: &RunTrace) -> Vec<TracePoint> {
     let point = |request: &Request| TracePoint {
         begin_ns: request.begin_ns,

@@ -1,4 +1,5 @@
-//! A trace as text: its requests one a line, as iosnoop prints them, then histograms and the average by session.
+//! A trace as text: one line for each request, as iosnoop prints them, then histograms and averages
+//! by session.
 
 use super::summary::{histogram, tally};
 use super::{Request, RunTrace};
@@ -8,23 +9,24 @@ use plumb_units::{Bytes, COLUMN_MOST, Nanos, RowCount};
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// Options for printing a trace.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Of sessions whose names contain it; all where it is empty.
+    /// Part of a session's name to select; empty for all sessions.
     pub session: String,
-    /// Whether each request has its line, or there are sums alone.
+    /// True if each request has a line; otherwise only sums are printed.
     pub lines: bool,
-    /// Whether files have their whole paths.
+    /// True for whole paths of files.
     pub paths: bool,
 }
 
-/// Letters of a histogram's longest bar.
+/// Characters of a histogram's longest bar.
 const BAR: u64 = 40;
 
-/// The text of a trace.
+/// Renders the text of a trace.
 ///
 /// # Errors
-/// When no session has such a name: with those that there are.
+/// If no session has such a name; the error lists those present.
 pub fn render(trace: &RunTrace, options: &Options) -> Result<String, String> {
     let chosen = |name: &str| name.to_lowercase().contains(&options.session.to_lowercase());
     let sessions: Vec<_> = trace.sessions.iter().filter(|session| chosen(&session.name)).collect();
@@ -69,7 +71,7 @@ pub fn render(trace: &RunTrace, options: &Options) -> Result<String, String> {
     Ok(text)
 }
 
-/// Blocks are of 512 bytes and count from the start of the file.
+/// Blocks have 512 bytes and count from the start of the file.
 fn write_lines(text: &mut String, trace: &RunTrace, lines: &[(&str, &Request)], options: &Options) {
     let widest = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0).clamp(7, COLUMN_MOST);
     let event = trace.kinds.iter().map(|kind| kind.event.len()).max().unwrap_or(0).clamp(5, COLUMN_MOST);
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn one_session_may_be_asked_for_and_only_one_that_is_there() {
+    fn only_an_existing_session_can_be_selected() {
         let of = |session: &str| {
             render(&fixture::trace(), &Options { session: session.to_string(), ..Options::default() })
         };

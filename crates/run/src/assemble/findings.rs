@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_processors_are_advised_only_where_none_else_has_them_and_no_quota_bounds_them() {
+    fn more_processors_are_advised_only_without_quota_or_others() {
         let advice = |fact: Option<Fact>, quota: Option<f64>| {
             let mut record = plumb_record::fixture::record(1_000_000_000, 1);
             record.header.host.cpu_quota = quota;
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circumstance_that_is_doubtful_is_a_finding_with_its_figures() {
+    fn a_doubtful_circumstance_is_a_finding_with_its_figures() {
         let evidence = "96% of its writes, 4.31 GB of 4.48 GB".to_string();
         let found =
             Circumstance { fact: Fact::Device, share: 0.96, threshold: 0.1, doubtful: true, evidence };

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_write_is_beside_a_read_where_the_device_read_meanwhile() {
+    fn a_slow_write_during_a_read_is_counted() {
         let look = |at: u64, reads: u64| {
             let mut disk = DiskStats::default();
             disk.reads.completed = reads;

@@ -256,7 +256,7 @@ mod tests {
     use plumb_units::Nanos;
 
     #[test]
-    fn a_bucket_counts_with_the_part_of_its_time_that_is_asked_for() {
+    fn a_bucket_partly_inside_counts_in_proportion() {
         let sum = |from, to| weighted([100, 200, 400].into_iter(), Nanos(10), Nanos(from), Nanos(to));
         assert_eq!(sum(0, 30), 700);
         assert_eq!(sum(5, 15), 150);

@@ -198,7 +198,7 @@ fn verify(
     let line = |name: &str, detail: String, elapsed| CheckLine { name: name.to_string(), detail, elapsed };
     let count = RowCount(read.line_count);
     let order = match spec.order.ties {
-        Ties::Input => "; that equal ones stayed as they came is not looked at",
+        Ties::Input => "; the order of equal ones is not checked",
         Ties::Bytes => "",
     };
     Ok(vec![

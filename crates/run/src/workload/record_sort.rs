@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn write_buffers_follow_the_area_and_what_was_asked_for_stays() {
+    fn write_buffers_follow_the_area_unless_set() {
         let (large, usual) = (512 * Bytes::K, (4, 256 * Bytes::K));
         assert_eq!(with_defaults(&[("sort_area_size", "244M")]), (16, large));
         assert_eq!(with_defaults(&[("sort_area_size", "32M")]), (6, large));

@@ -148,7 +148,7 @@ pub fn require_sessions(sessions: u64, largest: BlockSize) -> Result<(), EngineE
     }
     Err(EngineError::Contradiction {
         first: format!("sessions={sessions}"),
-        second: format!("{most} transactions under way at most"),
+        second: format!("at most {most} transactions"),
         why: "each session has one; ask for fewer, or for larger blocks".to_string(),
     })
 }
@@ -163,7 +163,7 @@ fn require_buffer(work: &Work, settings: &Settings) -> Result<(), EngineError> {
         first: format!("buffer={}", Bytes(buffer(work)).as_setting()),
         second: format!("{} a session at most", Bytes(most).as_setting()),
         why: format!(
-            "the transactions of all {} under way must fit log files of the largest size; give a smaller buffer, or fewer sessions",
+            "the transactions of all {} sessions at once must fit log files of the largest size; give a smaller buffer, or fewer sessions",
             sessions(work)
         ),
     })

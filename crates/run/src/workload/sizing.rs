@@ -181,7 +181,7 @@ mod tests {
     /// With 64M files the sessions of the second one ended with "the redo log has no room" or
     /// "snapshot too old" within a minute.
     #[test]
-    fn a_log_has_room_for_the_transactions_that_pass_the_slowest_one() {
+    fn a_log_has_room_for_transactions_during_the_slowest() {
         let size = |parameters: &[(&str, &str)]| {
             let mut work = Work::of(&SLOB);
             parameters.iter().for_each(|(name, value)| work.set(name, value).expect("in range"));

@@ -312,7 +312,7 @@ fn itself(seen: &Seen<'_>) -> Option<Finding> {
         finding(
             "The reference differs from itself",
             format!("its two runs of a block differ with p = {p:.4}, and nothing was changed between them"),
-            "one such p in a hundred studies is chance; otherwise look for what runs beside them",
+            "one such p in a hundred studies is chance; otherwise look for other work on the machine",
         )
     })
 }

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gap_of_a_thousand_is_found_and_none_of_a_hundred() {
+    fn a_gap_of_a_thousand_is_found_and_smaller_not() {
         let found = |figures: &[f64]| apart(figures.to_vec());
         assert_eq!(found(&[985.0, 1.1, 980.0, 1.0]), Some((vec![1.0, 1.1], vec![980.0, 985.0])));
         assert_eq!(found(&[2.0, 0.0, 1.5e6]), Some((vec![2.0], vec![1.5e6])));

@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_and_what_the_sessions_leave_unaccounted_sum_to_the_elapsed_time() {
+    fn parts_and_unaccounted_time_sum_to_the_elapsed_time() {
         for record in
             [plumb_record::fixture::record(1_000_000_000, 3), plumb_record::fixture::record(70_000_003, 1)]
         {

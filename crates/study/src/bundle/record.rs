@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_of_a_version_that_is_not_read_is_refused_by_its_number_and_not_by_a_field() {
+    fn a_record_of_an_unsupported_version_is_rejected_by_number() {
         let text = r#"{"number": 1, "record": {"schema_version": 99, "sessions": [{"name": "p000"}]}}"#;
         let error = read(Path::new("runs/0001.json"), text).expect_err("another version");
         assert!(

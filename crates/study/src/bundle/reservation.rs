@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_anything_or_is_reserved_is_refused_and_left_as_it_was() {
+    fn occupied_or_reserved_directories_are_rejected_and_left_unchanged() {
         let under = tempfile::tempdir().expect("a directory");
         let there = under.path().join("there");
         fs::create_dir(&there).expect("a directory");
@@ -211,7 +211,7 @@ mod tests {
         fs::write(there.join("record.json"), "{}").expect("a file");
         let error = Reservation::named(&there).expect_err("occupied").to_string();
         assert!(
-            error.ends_with("there is something in it, and nothing is written over: name a new directory"),
+            error.ends_with("it has contents, and nothing is overwritten: name a new directory"),
             "{error}"
         );
         assert_eq!(names(&there), ["record.json"]);

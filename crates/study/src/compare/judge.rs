@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measure_without_a_claim_is_tested_alone_and_has_its_own_better_side() {
+    fn a_measure_without_a_claim_has_its_own_test() {
         let base = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01];
         let sample = sample("rate", &base, &[2.0, 2.3, 1.7, 2.1, 1.9, 2.1, 1.9, 2.0]);
         for (better, label) in [(Better::Higher, "PROVED faster"), (Better::Lower, "PROVED slower")] {
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_that_was_picked_afterwards_is_one_of_all_pairs() {
+    fn a_pair_picked_afterwards_is_one_of_all_pairs() {
         let base = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01];
         let sample = sample("rate", &base, &[2.0, 2.3, 1.7, 2.1, 1.9, 2.1, 1.9, 2.0]);
         // All 8 blocks agree: p = 2/2^8, and 28 times that is above 5%.
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_that_were_not_interleaved_differ_only_when_they_do_not_overlap() {
+    fn sets_not_interleaved_differ_only_without_overlap() {
         let first = [1.0, 1.1, 1.2, 1.3];
         assert_eq!(apart(&sample("apart", &first, &[2.0, 2.1, 2.2, 2.3])).outcome, Outcome::Higher);
         assert_eq!(apart(&sample("overlap", &first, &[1.25, 2.1, 2.2, 2.3])).outcome, Outcome::Open);

@@ -383,7 +383,7 @@ mod tests {
     const BY_WORK: &[(&str, &str)] = &[("run-time", "4s"), ("work-loop", "1000")];
 
     #[test]
-    fn an_operation_is_explained_where_a_run_ends_by_the_clock() {
+    fn an_operation_is_explained_if_runs_end_by_clock() {
         let of = |first: &Record, second: &Record| {
             let found =
                 explanation(std::slice::from_ref(first), std::slice::from_ref(second), Pairing::Single);

@@ -551,7 +551,7 @@ impl Reader<'_> {
             let factor = self.factor(&given.factor, factors)?;
             if factor != free + place {
                 let what = format!(
-                    "the factor {} is generated and must stand behind all free ones, in the order of the generators",
+                    "the factor {} is generated and must follow all free ones, in the order of the generators",
                     given.factor.get_ref()
                 );
                 return Err(self.at(given.factor.span(), &what));

@@ -38,7 +38,7 @@ fn check(change: impl FnOnce(&mut Stretch), expect: Option<(Fact, &str)>) {
 }
 
 #[test]
-fn a_run_that_has_the_machine_to_itself_is_judged_and_not_doubtful() {
+fn an_undisturbed_run_is_judged_and_not_doubtful() {
     check(|_| (), None);
     let facts: Vec<Fact> = judge(&quiet()).iter().map(|found| found.fact).collect();
     assert_eq!(facts, [Fact::Device, Fact::Processors, Fact::Steal, Fact::Memory, Fact::PageCache]);
@@ -84,7 +84,7 @@ fn bytes_of_others_at_the_device_disturb() {
 }
 
 #[test]
-fn cpu_of_others_disturbs_where_the_run_waits_for_it_or_none_is_idle() {
+fn cpu_of_others_disturbs_a_run_that_waits_for_it() {
     let cpu = |user_ns: u64, idle_ns: u64| Some(HostCpu { user_ns, idle_ns, ..HostCpu::default() });
     check(
         |stretch| {
@@ -200,7 +200,7 @@ fn memory_and_layers_below_are_not_taken_for_the_device() {
 }
 
 #[test]
-fn a_rate_above_the_devices_own_is_doubted_sooner_where_a_cache_answered() {
+fn a_rate_above_the_device_is_doubted_sooner_with_cache() {
     let above = |share: f64, fetched: u64| {
         move |stretch: &mut Stretch| {
             stretch.above = Some((share, "reads".to_string()));

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn why_sessions_of_a_run_wait_is_handed_on_and_is_no_error_of_it() {
+    fn reasons_of_waiting_sessions_are_passed_on_not_errors() {
         let why = format!("{WAITS}the archiver: no directory");
         let (sender, reasons) = mpsc::channel();
         let said = format!("thread panicked\n{why}\nplumb: the end");

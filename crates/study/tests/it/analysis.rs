@@ -235,7 +235,7 @@ fn a_treatment_without_a_receipt_is_never_proved() {
 }
 
 #[test]
-fn the_page_cache_matters_to_treatments_of_the_io_path_alone() {
+fn the_page_cache_matters_only_to_io_treatments() {
     let settled = Settled { resident_pages: 50, ..COLD };
     let context = study(&Machine { direct: 0.5, settled, ..flat() }, 6);
     assert_eq!(
@@ -286,7 +286,7 @@ fn more_processor_time_than_processors_is_impossible() {
 }
 
 #[test]
-fn more_requests_on_their_way_than_were_let_out_are_impossible() {
+fn more_requests_in_flight_than_allowed_are_impossible() {
     let context = analyse(&contents(&plan(1), COLD, |_, _| {
         let mut record = lasting(1.0);
         let tally = |time_ns| IoTally { requests: 10, bytes: 10, time_ns };
@@ -467,7 +467,7 @@ fn noise_that_the_canary_saw_too_is_taken_out() {
 }
 
 #[test]
-fn processor_time_that_others_had_is_said_and_no_figure_is_adjusted_by_it() {
+fn processor_time_of_others_is_reported_without_adjustment() {
     let steady = contents(&planned(ONE_CLAIM, 10, Until::Blocks), COLD, |_, _| lasting(1.0));
     let studied = |stolen: fn(usize) -> u64| {
         let (mut contents, mut noise) = (steady.clone(), Noise::new(3));
@@ -518,7 +518,7 @@ fn last_gap(context: &Analysis) -> &str {
 }
 
 #[test]
-fn a_study_counts_its_disturbed_blocks_and_says_the_machine_was_its_own_only_where_it_was() {
+fn a_study_counts_its_disturbed_blocks() {
     let alone = beside_others(|_, _| Some(vec![circumstance(Fact::Device, 0.0)]));
     assert!(last_gap(&alone).contains("each had the machine to itself"), "{}", last_gap(&alone));
     let unknown = beside_others(|_, _| None);
@@ -547,7 +547,7 @@ fn a_study_counts_its_disturbed_blocks_and_says_the_machine_was_its_own_only_whe
 }
 
 #[test]
-fn an_arm_that_was_answered_from_memory_is_said_next_to_its_verdict_and_not_recommended() {
+fn an_arm_answered_from_memory_is_reported_and_not_recommended() {
     let cached = |values: &[String]| values.iter().any(|set| set == "true");
     let of = |share_of_others: f64| {
         beside_others(move |_, values| {
@@ -586,7 +586,7 @@ fn a_machine_that_becomes_another_one_is_unstable() {
 }
 
 #[test]
-fn an_arm_that_fails_where_it_is_slow_is_not_recommended() {
+fn an_arm_that_fails_when_slow_is_not_recommended() {
     // One claim, which does not decide the best arm.
     let one: String = plumb_run::fixture::STUDY.split_inclusive("\n[[claim]]").take(2).collect();
     let plan = planned(one.trim_end_matches("\n[[claim]]"), 10, Until::Blocks);
@@ -616,7 +616,7 @@ fn an_arm_that_fails_where_it_is_slow_is_not_recommended() {
 }
 
 #[test]
-fn lost_blocks_are_left_out_unless_one_side_fails_more_often_than_by_chance() {
+fn lost_blocks_are_excluded_unless_one_side_fails_more() {
     let said = |failing: &[(&str, u64)]| {
         let mut noise = Noise::new(5);
         let mut contents = contents(&plan(12), COLD, |_, values| {
@@ -668,7 +668,7 @@ fn of_a_rate(seconds: impl Fn(u64) -> f64) -> Analysis {
 }
 
 #[test]
-fn slow_runs_of_a_rate_are_those_with_little_of_it() {
+fn slow_runs_of_a_rate_have_a_low_rate() {
     let context = of_a_rate(|_| 0.5);
     assert_eq!(lines(&context), ["PROVED faster"]);
     assert_eq!(context.claims[0].slow_runs.expect("two arms").slow, 0, "twice the rate is not slow");
@@ -695,7 +695,7 @@ fn slow_runs_of_a_rate_are_those_with_little_of_it() {
 /// the elapsed times is noise, so shares mean nothing. If the second arm did twice the
 /// work, the work is the difference.
 #[test]
-fn of_runs_that_lasted_alike_an_operation_is_explained_and_no_share_of_nothing_is_stated() {
+fn equal_run_times_explain_an_operation_without_empty_shares() {
     let text = ONE_CLAIM.replacen("blocks = 8\n", "blocks = 8\nstatistic = \"physical reads/s\"\n", 1);
     let of = |statements: [u64; 2]| {
         let mut noise = Noise::new(3);
@@ -742,7 +742,7 @@ fn of_runs_that_lasted_alike_an_operation_is_explained_and_no_share_of_nothing_i
 /// Eight arms, of which the second half is much better than the first, in
 /// the blocks planned for advice.
 #[test]
-fn arms_that_so_few_blocks_cannot_tell_apart_are_not_named_as_ties() {
+fn arms_with_too_few_blocks_are_not_ties() {
     let three = "\n[[factor]]\nname = \"io\"\nsetting = \"filesystemio_options\"\nlevels = [\"none\", \"setall\"]\n\n[[claim]]";
     let text = plumb_run::fixture::STUDY.replacen("\n[[claim]]", three, 1);
     let advice = |blocks: usize| {
@@ -767,7 +767,7 @@ fn arms_that_so_few_blocks_cannot_tell_apart_are_not_named_as_ties() {
 
 /// Of half a second more, log writes take 0.3 s.
 #[test]
-fn what_a_claim_takes_off_is_said_as_a_share_of_the_difference() {
+fn an_excluded_part_is_a_share_of_the_difference() {
     let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
                 [[factor]]\nname = \"direct\"\nsetting = \"sort_direct_writes\"\nlevels = [\"false\", \"true\"]\n\
                 [[claim]]\nname = \"rest\"\ntext = \"it is\"\nfactor = \"direct\"\nto = \"true\"\nfrom = \"false\"\n\
@@ -826,7 +826,7 @@ fn arms_that_are_pooled_count_alike() {
 }
 
 #[test]
-fn a_study_that_may_go_on_tells_no_p_of_its_reference_either() {
+fn an_unfinished_study_has_no_p_of_its_reference() {
     let again = plan(1).schedule.reference_again();
     let mut contents = contents(&plan(1), COLD, |number, _| lasting(1.0 + 0.0001 * (number % 7) as f64));
     for run in contents.runs.iter_mut().filter(|run| run.slot == again) {
@@ -845,7 +845,7 @@ fn a_study_that_may_go_on_tells_no_p_of_its_reference_either() {
 }
 
 #[test]
-fn loading_and_canary_are_no_part_of_the_time_between_runs() {
+fn loading_and_canary_are_excluded_from_time_between_runs() {
     let canary = Canary { cpu_ns: SECOND / 4, read_ns: Some(SECOND / 4) };
     let settled = Settled { canary: Some(canary), waited_ns: SECOND, ..COLD };
     let mut contents = contents(&plan(1), settled, |_, _| lasting(6.0));
@@ -867,7 +867,7 @@ fn loading_and_canary_are_no_part_of_the_time_between_runs() {
 }
 
 #[test]
-fn a_step_of_the_canary_is_found_in_a_study_of_eight_blocks() {
+fn a_step_of_the_canary_shows_in_eight_blocks() {
     let half = |after: usize| move |block: usize, _: &mut Noise| if block > after { 1.3 } else { 1.0 };
     let context = beside_a_canary(0.9, 8, half(4));
     let verdict = &context.claims[0].verdict;
@@ -887,7 +887,7 @@ fn a_step_of_the_canary_is_found_in_a_study_of_eight_blocks() {
 }
 
 #[test]
-fn a_difference_in_another_phase_than_the_claim_names_is_a_finding() {
+fn a_difference_in_another_phase_is_a_finding() {
     let found = |phase: Option<&str>| {
         let named = phase.map_or(String::new(), |phase| format!("phase = \"{phase}\"\n"));
         let text = plumb_run::fixture::STUDY.replacen(

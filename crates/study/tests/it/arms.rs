@@ -34,7 +34,7 @@ fn said(directory: &Path, from: usize, to: usize) -> Judged {
 }
 
 #[test]
-fn a_claim_about_two_arms_is_turned_with_them_and_others_are_not_asked() {
+fn a_claim_about_two_arms_is_inverted_with_them() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let contents = study(directory.path());
     let (claims, plan) = (analyse(&contents).claims, &contents.plan);

@@ -54,7 +54,7 @@ fn the_same_seed_runs_in_the_same_order() {
 }
 
 #[test]
-fn a_budget_that_is_too_small_by_the_first_run_is_an_error_and_the_study_goes_on_with_more() {
+fn a_small_budget_fails_and_more_resumes_the_study() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut bundle = bundle(directory.path(), &plan(1));
     let spent = run_within(&mut bundle, &mut steady(), Some(Nanos(1))).expect_err("nothing counts");
@@ -66,7 +66,7 @@ fn a_budget_that_is_too_small_by_the_first_run_is_an_error_and_the_study_goes_on
 }
 
 #[test]
-fn a_failing_run_marks_its_block_and_three_failed_blocks_end_the_study() {
+fn three_blocks_with_failed_runs_end_the_study() {
     for (failures, stop, used) in [(vec![7], Stop::Planned, 9), (vec![7, 12, 20], Stop::Failures, 1)] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut bundle = bundle(directory.path(), &plan(1));
@@ -86,7 +86,7 @@ fn a_failing_run_marks_its_block_and_three_failed_blocks_end_the_study() {
 }
 
 #[test]
-fn a_wrong_result_marks_its_block_and_makes_its_claims_invalid() {
+fn a_wrong_result_makes_its_block_and_claims_invalid() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let plan = plan(1);
     let mut bundle = bundle(directory.path(), &plan);
@@ -163,7 +163,7 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_study_that_may_go_on_shows_no_figure_and_one_that_was_ended_cannot_go_on() {
+fn figures_are_hidden_until_a_study_has_ended() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut first = bundle(directory.path(), &plan(9));
     let mut stopped = Scripted::new(|run, _: &[Assignment]| match run {
@@ -202,7 +202,7 @@ fn a_budget_ends_a_study_for_good() {
 }
 
 #[test]
-fn a_write_that_fails_keeps_what_finished_and_the_study_goes_on() {
+fn a_failed_write_keeps_earlier_runs() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut first = bundle(directory.path(), &plan(9));
     // An existing file is not overwritten, and a directory cannot be removed.
@@ -235,7 +235,7 @@ fn a_study_that_ended_stays_as_it_is() {
 }
 
 #[test]
-fn a_bundle_whose_runs_lie_behind_a_link_is_refused_and_what_the_link_leads_to_stays() {
+fn a_bundle_with_linked_runs_is_rejected() {
     let (directory, other) = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory")).into();
     drop(bundle(directory.path(), &plan(2)));
     fs::write(other.path().join("0001.unfinished"), "precious").expect("a file");
@@ -245,7 +245,7 @@ fn a_bundle_whose_runs_lie_behind_a_link_is_refused_and_what_the_link_leads_to_s
     assert!(refused.contains("runs") && refused.contains("it is no directory"), "{refused}");
     assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 5, "no mark stays");
     let why = verify(directory.path(), &[&Engine], study::rendered).expect_err("a link").to_string();
-    assert!(why.contains("/runs is not as it was written: the manifest does not list it"), "{why}");
+    assert!(why.contains("/runs has changed since it was written: the manifest does not list it"), "{why}");
     assert!(other.path().join("0001.unfinished").exists());
 }
 
@@ -304,7 +304,7 @@ fn a_bundle_is_not_put_where_something_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("mine"), "kept").expect("a file");
     let refused = Reservation::named(directory.path()).expect_err("occupied");
-    assert!(refused.to_string().contains("there is something in it"), "{refused}");
+    assert!(refused.to_string().contains("it has contents"), "{refused}");
     assert_eq!(fs::read_to_string(directory.path().join("mine")).expect("a file"), "kept");
 }
 
@@ -315,7 +315,7 @@ fn files(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn one_changed_byte_of_any_file_is_found_and_the_file_named() {
+fn a_changed_byte_of_any_file_is_found() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut bundle = bundle(directory.path(), &plan(3));
     run(&mut bundle, &mut steady()).expect("it runs");
@@ -335,7 +335,10 @@ fn one_changed_byte_of_any_file_is_found_and_the_file_named() {
             .expect_err("a byte has changed")
             .to_string();
         let names_it = refused.contains(&name) || name == MANIFEST;
-        assert!(names_it && refused.contains("is not as it was written"), "{name} at byte {at}: {refused}");
+        assert!(
+            names_it && refused.contains("has changed since it was written"),
+            "{name} at byte {at}: {refused}"
+        );
         fs::write(&path, &whole).expect("a file");
     }
     fs::remove_file(directory.path().join(record_name(3))).expect("a file");
@@ -345,7 +348,7 @@ fn one_changed_byte_of_any_file_is_found_and_the_file_named() {
 }
 
 #[test]
-fn an_analysis_that_does_not_follow_from_the_records_is_found_though_its_checksum_is_right() {
+fn a_forged_analysis_is_found_despite_its_checksum() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut bundle = bundle(directory.path(), &plan(3));
     run(&mut bundle, &mut steady()).expect("it runs");
@@ -360,7 +363,9 @@ fn an_analysis_that_does_not_follow_from_the_records_is_found_though_its_checksu
     drop(bundle);
     let refused = verify(directory.path(), &[&Engine], study::rendered).expect_err("forged").to_string();
     assert!(
-        refused.ends_with("report.txt is not as it was written: it does not follow from the raw records"),
+        refused.ends_with(
+            "report.txt has changed since it was written: it does not follow from the raw records"
+        ),
         "{refused}"
     );
 }

@@ -36,7 +36,7 @@ fn piloted(noise: f64, effect: f64) -> Result<Option<Pilot>, StudyError> {
 }
 
 #[test]
-fn more_noise_and_smaller_effects_take_more_blocks_and_too_many_are_refused() {
+fn noise_and_small_effects_need_more_blocks() {
     let blocks = |noise, effect| piloted(noise, effect).expect("it runs").expect("to its end").blocks;
     assert!(blocks(0.06, 0.05) > blocks(0.01, 0.05));
     assert!(blocks(0.06, 0.02) > 3 * blocks(0.06, 0.05), "less than half the effect takes six times as many");

@@ -180,7 +180,7 @@ fn the_same_claims(study: &str, then: &Value, now: &Value) {
 }
 
 #[test]
-fn the_records_of_kept_bundles_give_the_same_numbers_and_verdicts_to_the_last_bit() {
+fn kept_bundles_give_the_same_numbers_and_verdicts() {
     for study in STUDIES {
         let directory = tempfile::tempdir().expect("a temporary directory");
         unpack(study, directory.path());
@@ -205,7 +205,7 @@ fn the_records_of_kept_bundles_give_the_same_numbers_and_verdicts_to_the_last_bi
 }
 
 #[test]
-fn a_bundle_of_an_older_schema_is_refused_in_one_line_and_can_be_worked_out_again() {
+fn an_older_bundle_is_rejected_and_can_be_analysed_again() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     unpack("sort-area", directory.path());
     let refused = verify(directory.path(), &[&Engine], plumb_pages::study::rendered)
@@ -222,7 +222,7 @@ fn a_bundle_of_an_older_schema_is_refused_in_one_line_and_can_be_worked_out_agai
 }
 
 #[test]
-fn the_published_table_stands_beside_the_medians_that_were_kept_with_it() {
+fn the_published_table_is_next_to_the_kept_medians() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     unpack("large-sort-parallel", directory.path());
     let (manifest, contents) = Contents::read(directory.path(), &[&Engine]).expect("it is read");

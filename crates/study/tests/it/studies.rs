@@ -6,7 +6,7 @@ use plumb_study::plan::{Plan, PlanOptions, Until};
 use plumb_study::targets::command::Commands;
 
 #[test]
-fn each_is_well_formed_reads_back_as_it_is_written_and_can_prove_its_claims() {
+fn each_study_parses_round_trips_and_can_prove_its_claims() {
     for study in catalog::all(&[&Engine, &Commands]).expect("they are well formed") {
         let text = study.to_toml();
         let again = parse("again.toml", &text, &[&Engine, &Commands])

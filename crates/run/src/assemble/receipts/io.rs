@@ -195,7 +195,7 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
     let alone = reads_alone(seen);
     if kind != MethodKind::Sync && ring + pool == 0 && sync <= alone {
         return Some(Finding::not_checked(format!(
-            "{evidence}; each read blocks by itself, which is a call of its session whatever the method"
+            "{evidence}; each read single blocks, by a call of its session whatever the method"
         )));
     }
     // The kernel counts read and write calls, but not requests of a ring.

@@ -221,8 +221,7 @@ fn mix(done: &SlobDone) -> Finding {
 
 fn run_time(seen: &Evidence, done: &SlobDone) -> Finding {
     let elapsed = seen.measured.period.elapsed;
-    let evidence =
-        format!("the sessions were at work for {elapsed}, with the operations under way at the end");
+    let evidence = format!("the sessions worked for {elapsed}, operations in flight at the end included");
     Finding::that(elapsed >= done.spec.run_time, evidence)
 }
 
@@ -241,7 +240,7 @@ mod tests {
     use plumb_workload::slob::SlobSpec;
 
     #[test]
-    fn the_mix_is_told_by_where_updates_come_as_far_as_their_share_lets_it() {
+    fn the_mix_is_judged_by_the_places_of_updates() {
         let held = |(percent, mix): (&str, &str), early, updates| {
             let mut work = Work::of(&SLOB);
             for (name, text) in [("update-pct", percent), ("mix", mix)] {

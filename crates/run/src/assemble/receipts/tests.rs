@@ -436,7 +436,7 @@ fn writes(seen: &mut Evidence, bytes: u64) {
 }
 
 #[test]
-fn each_receipt_holds_where_its_setting_took_effect_and_contradicts_where_it_did_not() {
+fn each_receipt_holds_or_contradicts_by_its_settings_effect() {
     let real = evidence();
     assert_eq!(CASES.len(), RULES.len(), "each rule has its case");
     for ((setting, _, rule), (of, holds, fails)) in RULES.iter().zip(CASES) {
@@ -456,7 +456,7 @@ fn each_receipt_holds_where_its_setting_took_effect_and_contradicts_where_it_did
 
 /// O_DIRECT bypasses this page cache, but not the one below a loop device.
 #[test]
-fn receipts_of_direct_io_are_not_held_over_a_layer_that_caches() {
+fn receipts_of_direct_io_do_not_hold_over_caches() {
     let mut seen = evidence();
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory on a disk");
     seen.devices = Places::in_one(directory.path()).describe().expect("a directory");
@@ -501,7 +501,7 @@ fn log_trace(seen: &mut Evidence, writes: u64, latencies_us: &[u64]) {
 }
 
 #[test]
-fn a_trace_holds_where_its_log_writes_are_those_of_the_statistics() {
+fn a_trace_holds_if_its_log_writes_match_statistics() {
     let real = evidence();
     assert_eq!(log::trace(&real), None, "nothing was traced");
     for (writes, traced, latency_us, dropped, expected) in [
@@ -542,7 +542,7 @@ fn a_peak_beyond_what_was_declared_contradicts_the_budget() {
 }
 
 #[test]
-fn a_run_has_no_phase_that_its_specification_does_not_name() {
+fn a_run_has_only_phases_of_its_specification() {
     for span in &evidence().inside.phases {
         assert!(LARGE_SORT.phases.contains(&span.phase), "{:?}", span.phase);
     }

@@ -140,7 +140,7 @@ fn require_sessions(spec: &SlobSpec) -> Result<(), EngineError> {
     let most = LogOptions::transactions_max(spec.block_bytes as usize);
     if spec.update_pct > 0 && spec.sessions as usize > most {
         let why = "each session that updates has one; ask for fewer, for update-pct=0, or for larger blocks";
-        return refuse(format!("{most} transactions under way at most"), why.to_string());
+        return refuse(format!("at most {most} transactions"), why.to_string());
     }
     let needed = Bytes(spec.sessions.saturating_mul(SESSION_BYTES));
     match limits::memory() {

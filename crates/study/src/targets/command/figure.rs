@@ -152,7 +152,7 @@ impl Declared {
             (all, Some("sum")) => Ok(all.iter().sum()),
             ([.., last], Some(_)) | ([last], None) => Ok(*last),
             (all, None) => Err(format!(
-                "{} {}; take = \"last\" or \"sum\" (--take) says which is meant",
+                "{} {}; take = \"last\" or \"sum\" (--take) chooses among them",
                 all.len(),
                 several()
             )),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn one_match_is_the_figure_and_of_several_it_is_said_which() {
+    fn several_matches_need_a_choice() {
         let read = |take, text: &str| {
             declared(Some("tps = ([0-9.]+)"), None, take).read(text, Path::new("/"), SystemTime::UNIX_EPOCH)
         };
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(read(Some("last"), "tps = 1 tps = 2"), Ok(2.0));
         assert_eq!(
             read(None, "tps = 1 tps = 2").expect_err("two"),
-            "2 places match \"tps = ([0-9.]+)\"; take = \"last\" or \"sum\" (--take) says which is meant"
+            "2 places match \"tps = ([0-9.]+)\"; take = \"last\" or \"sum\" (--take) chooses among them"
         );
         assert!(read(None, "nothing").expect_err("none").starts_with("nothing matches"));
     }
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(read(Some("sum"), two), Ok(910.0));
         assert_eq!(
             read(None, two).expect_err("two"),
-            "2 JSON documents have /jobs/0/iops; take = \"last\" or \"sum\" (--take) says which is meant"
+            "2 JSON documents have /jobs/0/iops; take = \"last\" or \"sum\" (--take) chooses among them"
         );
         let cut = "{\"jobs\": [{\"iops\": 10}]}\n{\"jobs\": [{\"iops\"";
         assert!(read(Some("last"), cut).expect_err("cut").starts_with("JSON document 2 is cut: "));
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_whose_time_was_set_back_was_written_by_this_run() {
+    fn a_file_with_time_set_back_was_written_now() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = std::fs::File::create(directory.path().join("copy")).expect("a file");
         file.set_len(7).expect("longer");

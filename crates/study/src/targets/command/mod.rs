@@ -460,10 +460,7 @@ impl Words for Specification {
     }
 
     fn parts(&self) -> (&'static str, &'static str) {
-        (
-            "CPU",
-            "CPU is the time of all its processes on processors, at most the whole; what the rest went to nobody told",
-        )
+        ("CPU", "CPU is the time of all its processes on processors, at most the whole; the rest is unknown")
     }
 }
 

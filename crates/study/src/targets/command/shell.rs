@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_only_a_shell_carries_out_is_found_unless_it_is_quoted() {
+    fn shell_syntax_is_found_unless_it_is_quoted() {
         for (command, word) in [
             ("true && sleep 1", "&&"),
             ("cat f | wc -l", "|"),

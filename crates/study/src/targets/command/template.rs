@@ -127,7 +127,7 @@ impl Template {
     fn of_value(value: &str, of: &str) -> Result<Template, String> {
         let template = Template::new(value);
         let other = template.words().find(|word| *word != PATH).map(str::to_string);
-        let why = || format!("it stands in a value of {{{of}}}, where {{path}} alone is filled in");
+        let why = || format!("it is in a value of {{{of}}}, where only {{path}} is filled in");
         other.map_or(Ok(template), |word| Err(unset(&word, &why())))
     }
 
@@ -275,7 +275,7 @@ mod tests {
             refused("rm {unknown}/x"),
             "the word {unknown} is not set: nothing gives it a value; braces that are text are doubled: {{unknown}}"
         );
-        assert!(refused("{bad}").contains("it stands in a value of {bad}, where {path} alone is filled in"));
+        assert!(refused("{bad}").contains("it is in a value of {bad}, where only {path} is filled in"));
         let none = Values::new([("command", "rm -v {path}keep")], None);
         for command in ["{command}", "rm {path}/x", "sh -c 'rm {path}/x'", "echo {command}"] {
             let why = arguments(command, &none).expect_err(command);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_in_its_argument_unless_the_argument_is_the_place_alone() {
+    fn only_a_whole_argument_is_split_into_several() {
         let values = values(&[("rw", "rand read"), ("more", "--direct=1 '--name=a b'"), ("none", "")]);
         let split = |command| arguments(command, &values);
         assert_eq!(
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_one_argument_and_is_quoted_for_a_shell() {
+    fn a_path_is_one_argument_quoted_for_a_shell() {
         let values =
             values(&[("command", "rm -f {path}/x {path}"), ("text", "sh -c 'ls {path} \"{path}/y\"'")]);
         let split = |command| arguments(command, &values).expect("whole");
