@@ -1,4 +1,4 @@
-//! Studies of commands that are asked for on the command line: the study file that says the same.
+//! Studies of commands given on the command line: the equivalent study file.
 //!
 //! Each line of it remembers the option that it comes from, so that a refusal names what was typed.
 
@@ -8,7 +8,7 @@ use plumb_units::cut;
 
 /// Every arm once a block, unless `--blocks` says otherwise.
 const BLOCKS: u16 = 10;
-/// Bytes of a command that its level is called by.
+/// Most bytes of a command in its level's label.
 const LABEL_BYTES: usize = 60;
 /// The measure of a figure that has no name of its own.
 const FIGURE: &str = "figure";
@@ -16,19 +16,18 @@ const FIGURE: &str = "figure";
 /// The text of a study file, with the option behind each of its lines.
 #[derive(Debug, Default)]
 pub struct Draft {
-    /// The text.
     pub text: String,
     origins: Vec<String>,
 }
 
 impl Draft {
-    /// Where a line, from 1, comes from.
+    /// Returns the option behind a line, counted from 1.
     #[must_use]
     pub fn origin(&self, line: usize) -> String {
         self.origins.get(line.saturating_sub(1)).cloned().unwrap_or_default()
     }
 
-    /// Says something in lines of the file that stand for this option.
+    /// Appends lines to the file that stand for this option.
     fn say(&mut self, origin: &str, lines: &str) {
         for line in lines.lines() {
             self.text.push_str(line);
@@ -38,7 +37,7 @@ impl Draft {
     }
 }
 
-/// The study file. Without a command of its own each factor is a whole command.
+/// Returns the study file. Without a command of its own each factor is a whole command.
 ///
 /// # Errors
 /// When an argument is not of its form.
@@ -107,7 +106,7 @@ fn receipt(text: &str) -> Result<String, Failure> {
             let (path, flag) = what.rsplit_once(' ').ok_or_else(|| refused("a path and a flag"))?;
             format!("path = {}\nflag = {}", quoted(path), quoted(flag))
         }
-        // Which other kinds there are is said by the reader of the study.
+        // The reader of the study lists the other kinds.
         _ => {
             let least: f64 = what.parse().map_err(|_| refused("the least number that must be seen"))?;
             format!("at_least = {least:?}")
@@ -117,7 +116,7 @@ fn receipt(text: &str) -> Result<String, Failure> {
     Ok(format!("[[receipt]]\nkind = {}\n{sought}\n{when}", quoted(kind)))
 }
 
-/// What is compared: the name of a measure, and its table where it is none that every command has.
+/// The measure to compare: its name, and its table unless every command has it.
 struct Measured {
     name: String,
     declaration: String,
@@ -160,7 +159,8 @@ fn require_unadorned(measure: &str, around: &AroundCommand) -> Result<(), Failur
     }
 }
 
-/// The last name of a JSON pointer, unless that is a place in a list or a measure that every command has.
+/// Returns the last name of a JSON pointer, unless it is an index of a list or a
+/// measure that every command has.
 fn named_by(pointer: &str) -> &str {
     let last = pointer.rsplit('/').next().unwrap_or_default();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
@@ -214,8 +214,8 @@ impl Factor {
         Factor { name: "command".to_string(), origin: "COMMAND".to_string(), levels }
     }
 
-    /// Returns the name of the claim about a level, which has its number: a command is named as far as
-    /// a name can have its letters.
+    /// Returns the name of the claim about a level, which has the level's number, or the command's
+    /// text as far as a name allows.
     fn claim(&self, number: usize, label: &str) -> String {
         let name = plain(label);
         let fits = name.len() <= LABEL_BYTES && name.starts_with(|first: char| first.is_ascii_alphanumeric());
@@ -226,7 +226,7 @@ impl Factor {
         }
     }
 
-    /// The factor, and a claim for each level beside the first.
+    /// Appends the factor, and a claim for each level except the first.
     fn say(&self, draft: &mut Draft, same: bool) {
         draft.say(&self.origin, &format!("[[factor]]\nname = {}\nlevels = [", quoted(&self.name)));
         for (label, value) in &self.levels {
