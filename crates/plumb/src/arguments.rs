@@ -17,8 +17,8 @@ use plumb_workload::{DateForm, Delimiter, Parameter, Quote, WORKLOADS, Workload}
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Find out what a database's I/O path can do, which settings make it faster, and whether the
-/// evidence proves it.
+/// Find out what a database's I/O path can do, which settings make it faster, and
+/// whether the evidence proves it.
 #[derive(Debug, Parser)]
 #[command(
     name = "plumb",
@@ -26,7 +26,6 @@ use std::path::{Path, PathBuf};
     after_help = crate::outcome::help()
 )]
 pub struct Arguments {
-    /// What to do.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -62,16 +61,15 @@ and each of its parameters is an option, as in `plumb run`; the seed of its data
 A study file, and the study.toml of a bundle, may have commands, and a study runs them: to run or to resume that of a
 stranger is to run a stranger's script.";
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
     Run(Run),
-    /// Turn settings in a designed experiment, and give a verdict on each claim
+    /// Vary settings in a designed experiment, and give a verdict on each claim
     #[command(after_help = STUDIES)]
     Study(Study),
-    /// Run two or more commands in turn, again and again, and say which is faster and whether that
-    /// is proved
+    /// Run two or more commands in turn, again and again, and say which is faster
+    /// and whether that is proved
     CompareCommands(CompareCommands),
     /// Recompute every number and verdict of a study's bundle from its raw records
     Verify(Verify),
@@ -98,23 +96,22 @@ pub enum Command {
     Backup(Backup),
     /// Make the database PATH/plumb.db of a backup, after all of it has been verified
     Restore(Restore),
-    /// Remove what killed runs, studies and calibrations left under a path, and put back files that
-    /// a study wrote over
+    /// Remove what killed runs, studies and calibrations left under a path, and put back files
+    /// that a study wrote over
     Clean(Clean),
     /// Print a line a run: rates, latencies, and what an operation cost
     Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
     Compare(Compare),
-    /// List what there is: workloads, settings, wait events, statistics, or the tables of a
-    /// database
+    /// List workloads, studies, settings, wait events, statistics, tables or bundles
     List(List),
-    /// Print the requests that `plumb run --trace` kept, one a line as iosnoop does, with
-    /// histograms and averages
+    /// Print the requests that `plumb run --trace` kept, one a line as iosnoop
+    /// does, with histograms and averages
     Trace(Trace),
     /// Render the reports of a bundle again from its record; exits with 0 when they are written
     Report(Report),
-    /// Print the script with which a shell completes commands, options and names of studies,
-    /// settings and bundles
+    /// Print the script with which a shell completes commands, options and names
+    /// of studies, settings and bundles
     Completions(Completions),
     /// Print the manual page, as in `plumb man > plumb.1` or `man -l <(plumb man)`
     Man,
@@ -130,7 +127,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The kind of bundle that the command makes; none where it makes none of its own accord.
+    /// Returns the kind of bundle that the command makes; none if it makes none by default.
     #[must_use]
     pub const fn kept_as(&self) -> Option<&'static str> {
         match self {
@@ -141,8 +138,8 @@ impl Command {
         }
     }
 
-    /// The directory in which a command makes temporary files, or in which its database lies. A
-    /// resumed study removes its own leftovers.
+    /// Returns the directory of a command's temporary files or of its database; none for a resumed
+    /// study, which removes its own leftovers.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -165,29 +162,27 @@ impl Command {
     }
 }
 
-/// `plumb run`
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Which workload, with its parameters
     #[command(flatten)]
     pub work: WorkArguments,
-    /// Take the parameters of slob from this slob.conf, which is read and not run; what is given
-    /// beside it counts instead
+    /// Take the parameters of slob from this slob.conf, which is read and not
+    /// run; other options override it
     #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
-    /// Where the temporary database goes, in a directory of its own
+    /// Directory for the temporary database, which gets a directory of its own in it
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
-    /// Where sort runs go instead; several directories are used in turn
+    /// Directories for sort runs instead; several are used in turn
     #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
     pub temp_path: Vec<PathBuf>,
-    /// Where the table goes instead
+    /// Directories for the table instead of --path
     #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
     pub data_path: Vec<PathBuf>,
-    /// Where the index goes instead
+    /// Directories for the index instead of --path
     #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
     pub index_path: Vec<PathBuf>,
-    /// Where the redo log goes instead, with the control file
+    /// Directory for the redo log and the control file instead of --path
     #[arg(long, value_name = "DIR")]
     pub log_path: Option<PathBuf>,
     /// Set a setting (repeat for several); `plumb list settings` shows them
@@ -196,12 +191,12 @@ pub struct Run {
     /// Print the summary alone; the bundle has the report
     #[arg(long, conflicts_with = "json")]
     pub quiet: bool,
-    /// Take a snapshot so often while the run is measured: a number with ms, s or m; any two make a
-    /// report
+    /// Take a snapshot at this interval while the run is measured: a number with ms, s or m;
+    /// any two make a report
     #[arg(long, value_name = "TIME", value_parser = parse_snapshot, allow_hyphen_values = true)]
     pub snapshot: Option<Nanos>,
-    /// Where report.txt, report.html, record.json and beside.csv go [default:
-    /// plumb-reports/WORKLOAD-DATE-TIME]
+    /// Directory for report.txt, report.html, record.json and beside.csv
+    /// [default: plumb-reports/WORKLOAD-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
     /// Print the record as JSON and nothing else; a bundle is written only if --bundle names one
@@ -218,7 +213,6 @@ pub struct Run {
 /// A workload with its parameters: arguments that follow from the table of workloads.
 #[derive(Debug)]
 pub struct WorkArguments {
-    /// The workload.
     pub workload: &'static Workload,
     /// The parameters that were given, as they were typed.
     pub given: Vec<(&'static str, String)>,
@@ -252,8 +246,8 @@ impl WorkArguments {
             .allow_hyphen_values(true)
     }
 
-    /// The help of a parameter, with its default (and those of workloads that have another one)
-    /// and, if not all take it, the workloads that do.
+    /// Returns the help of a parameter: with its default, with those of workloads that have
+    /// another, and with the workloads that take it, unless all do.
     fn help(parameter: &Parameter) -> String {
         let takes = |workload: &&'static Workload| Some((workload.name, workload.parameter(parameter.name)?));
         let takers: Vec<_> = WORKLOADS.iter().filter_map(takes).collect();
@@ -279,7 +273,7 @@ impl Args for WorkArguments {
         let workload = Arg::new("workload")
             .value_name("WORKLOAD")
             .required(true)
-            .help("Which workload")
+            .help("The workload to run")
             .value_parser(one_of(workloads));
         command.arg(workload).args(WorkArguments::parameters().into_iter().map(WorkArguments::option))
     }
@@ -354,14 +348,13 @@ impl FromArgMatches for WorkParameters {
     }
 }
 
-/// `plumb study`
 #[derive(Debug, Clone, Args)]
 pub struct Study {
-    /// Its name, which `plumb list studies` shows, or a study file; with --factor a workload
+    /// Name of a study, which `plumb list studies` shows, or a study file; with --factor a workload
     #[arg(value_name = "NAME|FILE.toml|WORKLOAD", required_unless_present_any = ["resume", "command"])]
     pub study: Option<String>,
-    /// Instead of a study file: a command with a word in braces for each factor, as 'fio --bs={bs}
-    /// job.fio'
+    /// Instead of a study file: a command with a word in braces for each
+    /// factor, as 'fio --bs={bs} job.fio'
     #[arg(long, value_name = "COMMAND", conflicts_with = "study", requires = "factor")]
     pub command: Option<String>,
     /// Vary a setting, a parameter of the workload or a word of the command over these values, the
@@ -374,38 +367,36 @@ pub struct Study {
     /// Parameters of the workload that all runs share
     #[command(flatten)]
     pub parameters: WorkParameters,
-    /// How the study is carried out
     #[command(flatten)]
     pub conduct: Conduct,
     /// Rows of the table instead of the study's; K, M and G are powers of 1000
     #[arg(long, value_parser = parse_rows, allow_hyphen_values = true)]
     pub rows: Option<u64>,
-    /// When to stop
+    /// The condition that ends the study
     #[arg(long, value_enum)]
     pub until: Option<Until>,
-    /// Go on with the study of a bundle, by the commands of its study.toml: this one, or that of
-    /// --bundle
+    /// Go on with the study of a bundle, by the commands of its study.toml: this
+    /// one, or that of --bundle
     #[arg(long, value_name = "BUNDLE", num_args = 0..=1, conflicts_with = "find")]
     pub resume: Option<Option<PathBuf>>,
-    /// How each run of the command is measured, and what is done around it
     #[command(flatten)]
     pub around: AroundCommand,
 }
 
-/// How a study is carried out, of whatever it is.
+/// Options that every kind of study has.
 #[derive(Debug, Clone, Args)]
 pub struct Conduct {
-    /// Where databases are made, in directories of their own, or what {path} is in a command: then
-    /// its device is described, and left to settle before each run; given twice or more the places
-    /// are compared [default: .]
+    /// Directory for databases, each in a directory of its own, or the value of {path} in a
+    /// command: its device is then described, and left to settle before each run; two or more
+    /// places are compared [default: .]
     #[arg(long, value_name = "DIR")]
     pub path: Vec<PathBuf>,
     /// Blocks instead of the study's, or of the 10 of commands that are given here: every arm runs
     /// once a block, the reference twice
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), allow_hyphen_values = true)]
     pub blocks: Option<u16>,
-    /// As many blocks as find an effect of this size in nine studies of ten, by a pilot of the
-    /// reference's noise: 5%
+    /// As many blocks as find an effect of this size in nine studies of ten, by a pilot
+    /// of the reference's noise: 5%
     #[arg(long, value_name = "PERCENT", value_parser = parse_effect, conflicts_with = "blocks", allow_hyphen_values = true)]
     pub find: Option<f64>,
     /// Stop before a block that would not end within this time: a number with s, m or h
@@ -414,7 +405,7 @@ pub struct Conduct {
     /// Seed of the order of runs [default: from the clock]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Where the raw records and the reports go [default: plumb-reports/study-NAME-DATE-TIME]
+    /// Directory for the raw records and the reports [default: plumb-reports/study-NAME-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
     /// Print the analysis as JSON and nothing else
@@ -422,7 +413,7 @@ pub struct Conduct {
     pub json: bool,
 }
 
-/// What is done around a command, and what is measured of it.
+/// Options for the measures of a command and for steps around its runs.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of commands; of a workload --measure and --same")]
 pub struct AroundCommand {
@@ -437,7 +428,7 @@ pub struct AroundCommand {
     /// The unit of a pattern's or a pointer's figure, as reports print it
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<String>,
-    /// Which way a figure is to go, for a pattern, a pointer or a size
+    /// The better direction of a figure, for a pattern, a pointer or a size
     #[arg(long, value_name = "lower|higher", value_parser = ["lower", "higher"])]
     pub better: Option<String>,
     /// Run once before the first run
@@ -466,22 +457,19 @@ pub struct AroundCommand {
     /// Have /bin/sh run the commands, which costs its start
     #[arg(long)]
     pub shell: bool,
-    /// The commands, or values of a factor, may be one and the same, or are meant to be: what is
-    /// claimed is that they are equal within 5%
+    /// The commands, or values of a factor, may be the same, or are meant to be: the claim is that
+    /// they are equal within 5%
     #[arg(long)]
     pub same: bool,
 }
 
-/// `plumb compare-commands`
 #[derive(Debug, Args)]
 pub struct CompareCommands {
     /// The commands; the first is the reference
     #[arg(required = true, num_args = 2.., value_name = "COMMAND")]
     pub commands: Vec<String>,
-    /// How the study is carried out
     #[command(flatten)]
     pub conduct: Conduct,
-    /// How each run is measured, and what is done around it
     #[command(flatten)]
     pub around: AroundCommand,
 }
@@ -505,16 +493,15 @@ impl CompareCommands {
     }
 }
 
-/// When a study stops.
+/// Condition under which a study stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Until {
-    /// After all planned blocks
+    /// After all planned blocks have run
     Blocks,
     /// As soon as every claim is decided, which costs some power at equal length
     Decided,
 }
 
-/// `plumb verify`
 #[derive(Debug, Args)]
 pub struct Verify {
     /// The directory of a study's bundle
@@ -524,18 +511,17 @@ pub struct Verify {
     pub expect: Option<String>,
 }
 
-/// `plumb calibrate`
 #[derive(Debug, Args)]
 pub struct Calibrate {
     /// A directory on the storage to measure; the file made there is removed again, and the result
     /// stays in it as plumb-calibration.json
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
-    /// What to measure
+    /// The kind of calibration to run
     #[arg(long, default_value = "quick", value_parser = one_of(Mode::ALL.iter().map(|mode| (mode.name(), mode.help(), *mode))))]
     pub run: Mode,
-    /// The mean latency within which the most small reads a second are looked for: a number with
-    /// us, ms or s
+    /// Bound on the mean latency at which the most small reads a second are sought: a number
+    /// with us, ms or s
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time, allow_hyphen_values = true)]
     pub max_latency: Nanos,
     /// Seed of the order of measurements, the places of requests and the data
@@ -544,30 +530,29 @@ pub struct Calibrate {
     /// Length of the file [default: 2G for quick and 16G for the others, or half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub file_size: Option<Bytes>,
-    /// How long each repeat of a measurement takes [default: the time of --run is dealt out]
+    /// Time of each repeat of a measurement [default: a share of the time of --run]
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
-    /// What the names of the CSV files begin with
+    /// Prefix of the names of the CSV files
     #[arg(long, value_name = "NAME", default_value = "plumb", value_parser = parse_test_name)]
     pub test_name: String,
-    /// Where the reports, calibration.json and the CSV files go [default:
-    /// plumb-reports/calibrate-DATE-TIME]
+    /// Directory for the reports, calibration.json and
+    /// the CSV files [default: plumb-reports/calibrate-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
-    /// Print the calibration as JSON and nothing else; a bundle is written only if --bundle names
-    /// one
+    /// Print the calibration as JSON and nothing else; a bundle is written
+    /// only if --bundle names one
     #[arg(long)]
     pub json: bool,
-    /// What an advanced run measures
     #[command(flatten)]
     pub advanced: AdvancedCalibration,
 }
 
-/// What `--run advanced` measures: ORION's options, under their names.
+/// ORION's options under their names, for `--run advanced`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of --run advanced")]
 pub struct AdvancedCalibration {
-    /// How many in a hundred requests are writes [default: 0]
+    /// Percentage of requests that are writes [default: 0]
     #[arg(long, value_name = "PERCENT")]
     pub write: Option<u8>,
     /// The order of the large requests; small ones are random [default: rand]
@@ -579,7 +564,7 @@ pub struct AdvancedCalibration {
     /// The bytes of a large request [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub size_large: Option<Bytes>,
-    /// Which cells of the matrix of small by large requests outstanding [default: basic]
+    /// Cells of the matrix of small by large requests outstanding [default: basic]
     #[arg(long, value_name = "CELLS", value_parser = one_of(Cells::ALL.iter().map(|cells| (cells.name(), cells.help(), *cells))))]
     pub matrix: Option<Cells>,
     /// Small requests outstanding: of the point, of the column, or at most
@@ -620,21 +605,20 @@ impl AdvancedCalibration {
     }
 }
 
-/// `plumb load`
 #[derive(Debug, Args)]
 pub struct Load {
     /// The file: a header row unless --no-header or --names says otherwise, then rows; plain or
     /// gzip; - for standard input
     pub file: PathBuf,
-    /// The table to make
+    /// Name of the table to make
     #[arg(long, value_name = "T")]
     pub table: String,
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
-    /// Column types by place (NUMBER,DATE,VARCHAR2(60)) or by name (price=NUMBER(38,2),day=DATE);
-    /// others are found from the values; a name with a comma, a quote first or = stands in double
-    /// quotes ("price, EUR"=NUMBER)
+    /// Column types by place (NUMBER,DATE,VARCHAR2(60)) or by name
+    /// (price=NUMBER(38,2),day=DATE); others are found from the values; a name with a comma, a
+    /// quote first or = stands in double quotes ("price, EUR"=NUMBER)
     #[arg(long)]
     pub types: Option<String>,
     /// The file has no header row: its columns are called column_1, column_2 and so on
@@ -646,15 +630,15 @@ pub struct Load {
     /// The first row has the names, although they look like values
     #[arg(long)]
     pub header: bool,
-    /// Quotes at the start of a field: they hold delimiters and line ends, doubled within
-    /// (double), or nothing (none)
+    /// Quotes at the start of a field: they hold delimiters and line ends, doubled
+    /// within (double), or nothing (none)
     #[arg(long, default_value = "double", value_name = "double|none", value_parser = parse_quote)]
     pub quote: Quote,
-    /// What stands between two fields: comma, semicolon, tab, pipe, any other character, or auto
+    /// The character between two fields: comma, semicolon, tab, pipe, any other, or auto
     #[arg(long, default_value = "auto", value_parser = parse_delimiter)]
     pub delimiter: Delimiter,
-    /// How dates are written: YYYY-MM-DD, DD/MM/YYYY, MM/DD/YYYY, DD.MM.YYYY, ... [default: found
-    /// from the values]
+    /// Form of dates: YYYY-MM-DD, DD/MM/YYYY, MM/DD/YYYY, DD.MM.YYYY, ...
+    /// [default: found from the values]
     #[arg(long, value_name = "FORM", value_parser = DateForm::parse)]
     pub date_format: Option<DateForm>,
     /// A text that means NULL besides the empty one, as NA (repeat for several)
@@ -689,10 +673,9 @@ pub struct Load {
     pub bundle: Option<PathBuf>,
 }
 
-/// `plumb index`
 #[derive(Debug, Args)]
 pub struct Index {
-    /// The table
+    /// Name of the table to index
     pub table: String,
     /// The key: column names with commas between them, `desc` after those that descend
     #[arg(required = true, value_name = "COLUMN[ desc],..", num_args = 1..)]
@@ -717,7 +700,6 @@ pub struct Index {
     pub bundle: Option<PathBuf>,
 }
 
-/// `plumb check`
 #[derive(Debug, Args)]
 pub struct Check {
     /// The table; without it all tables are checked
@@ -733,7 +715,6 @@ pub struct Check {
     pub json: bool,
 }
 
-/// `plumb drop`
 #[derive(Debug, Args)]
 pub struct Drop {
     /// A table, which goes with its indexes, or an index
@@ -743,10 +724,9 @@ pub struct Drop {
     pub path: PathBuf,
 }
 
-/// `plumb backup`
 #[derive(Debug, Args)]
 pub struct Backup {
-    /// The directory to make
+    /// The new directory for the backup
     pub to: PathBuf,
     /// Copy damaged blocks, too: to save what is left of a damaged database
     #[arg(long)]
@@ -756,7 +736,6 @@ pub struct Backup {
     pub path: PathBuf,
 }
 
-/// `plumb restore`
 #[derive(Debug, Args)]
 pub struct Restore {
     /// The directory of the backup
@@ -766,29 +745,28 @@ pub struct Restore {
     pub path: PathBuf,
 }
 
-/// `plumb clean`
 #[derive(Debug, Args)]
 pub struct Clean {
     /// The directory under which they ran; its plumb-reports is looked through too
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
-    /// Only list it
+    /// Only list what would be removed
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// What can be listed.
+/// The lists that `plumb list` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Listing {
-    /// What `plumb run` takes
+    /// Workloads that `plumb run` runs
     Workloads,
-    /// What `plumb study` takes
+    /// Studies that `plumb study` runs
     Studies,
-    /// What --set takes, with ranges and defaults
+    /// Settings for --set, with ranges and defaults
     Settings,
     /// Wait events with their classes
     Events,
-    /// Counters of a run
+    /// Counters that a run records
     Statistics,
     /// Tables and indexes of the database in --path
     Tables,
@@ -796,10 +774,9 @@ pub enum Listing {
     Bundles,
 }
 
-/// `plumb list`
 #[derive(Debug, Args)]
 pub struct List {
-    /// What to list
+    /// The kind of list to print
     #[arg(value_enum)]
     pub what: Listing,
     /// The directory in which the database plumb.db or plumb-reports lies (tables and bundles only)
@@ -814,7 +791,6 @@ pub struct List {
     pub json: bool,
 }
 
-/// `plumb trace`
 #[derive(Debug, Args)]
 pub struct Trace {
     /// The bundle of a run, or its trace.bin
@@ -822,7 +798,7 @@ pub struct Trace {
     /// Only sessions with this in their names, as `DBW`
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub session: String,
-    /// Only histograms and averages
+    /// Print only histograms and averages
     #[arg(long)]
     pub summary: bool,
     /// Whole paths instead of the files' names
@@ -830,13 +806,12 @@ pub struct Trace {
     pub paths: bool,
 }
 
-/// `plumb report`
 #[derive(Debug, Args)]
 pub struct Report {
     /// The bundle of a run, a study or a calibration: its directory, or a run's record.json
     #[arg(required_unless_present = "end")]
     pub bundle: Option<PathBuf>,
-    /// Where a period of a run begins: a snapshot that `plumb run --snapshot` took, from 1
+    /// Start of a period of a run: a snapshot that `plumb run --snapshot` took, from 1
     #[arg(long, value_name = "SNAPSHOT", requires = "end", allow_negative_numbers = true)]
     pub begin: Option<String>,
     /// With --begin the snapshot where the period ends; without a number: end a study that was
@@ -848,19 +823,18 @@ pub struct Report {
     pub picture: Option<PathBuf>,
 }
 
-/// What a report is asked for.
+/// Report that the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReportOf {
-    /// All of it.
     Whole(PathBuf),
-    /// What happened between two snapshots of a run.
+    /// The period between two snapshots of a run.
     Period(PathBuf, (usize, usize)),
     /// A study that ends where it is.
     Ended(PathBuf),
 }
 
 impl Report {
-    /// Which report that is. `--end BUNDLE` is taken as `BUNDLE --end`.
+    /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`.
     ///
     /// # Errors
     /// When a period lacks an end, or one is no number.
@@ -892,7 +866,7 @@ impl Report {
     }
 }
 
-/// What the columns of `plumb info` are.
+/// Text of the columns of `plumb info`.
 const INFO_COLUMNS: &str = "\
 Columns, after awr_info of SLOB; one that a run has nothing for is blank:
   SESSIONS          asked for, else foreground sessions there were
@@ -911,7 +885,6 @@ Columns, after awr_info of SLOB; one that a run has nothing for is blank:
   CPU_US/OP, CS/OP, RKB/OP, WKB/OP
                     what one cost the whole process: microseconds of CPU, context switches, KB read, KB written";
 
-/// `plumb info`
 #[derive(Debug, Args)]
 #[command(after_help = INFO_COLUMNS)]
 pub struct Info {
@@ -920,7 +893,6 @@ pub struct Info {
     pub bundles: Vec<PathBuf>,
 }
 
-/// `plumb compare`
 #[derive(Debug, Args)]
 pub struct Compare {
     /// The first: a bundle of `plumb run`, its record.json, BUNDLE:3-7 for the period between two
@@ -936,27 +908,20 @@ pub struct Compare {
     pub json: bool,
 }
 
-/// The generated pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Page {
-    /// docs/settings.md
     Settings,
-    /// docs/events.md
     Events,
 }
 
 /// A shell that has completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
-    /// GNU bash
     Bash,
-    /// The Z shell
     Zsh,
-    /// fish
     Fish,
 }
 
-/// `plumb completions`
 #[derive(Debug, Args)]
 pub struct Completions {
     /// For which shell; the script says in its first lines where it goes
@@ -964,21 +929,19 @@ pub struct Completions {
     pub shell: Shell,
 }
 
-/// `plumb complete`
 #[derive(Debug, Args)]
 pub struct Complete {
-    /// Whose words they are
+    /// The shell that asks for candidates
     #[arg(value_enum)]
     pub shell: Shell,
-    /// What stands behind `plumb`, up to the word that is completed
+    /// The words after `plumb`, up to the one to complete
     #[arg(last = true)]
     pub words: Vec<String>,
 }
 
-/// `plumb document`
 #[derive(Debug, Args)]
 pub struct Document {
-    /// Which page
+    /// The page to print on standard output
     #[arg(value_enum)]
     pub page: Page,
 }
@@ -1034,7 +997,6 @@ fn parse_snapshot(text: &str) -> Result<Nanos, String> {
     within(text, Nanos(10_000_000), Nanos(24 * 3600 * SECOND), "10ms to 24h")
 }
 
-/// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
 fn within(text: &str, least: Nanos, most: Nanos, range: &str) -> Result<Nanos, String> {
@@ -1051,7 +1013,6 @@ fn parse_test_name(text: &str) -> Result<String, String> {
     Err("expected 1 to 100 letters, digits, _, - or ., and no . at the start".to_string())
 }
 
-/// `double` or `none`.
 fn parse_quote(text: &str) -> Result<Quote, String> {
     match text {
         "double" => Ok(Quote::Double),

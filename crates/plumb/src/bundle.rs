@@ -1,9 +1,8 @@
 //! A bundle: the directory that keeps a run's record and its reports.
 //!
-//! It is reserved before the run ([`Reservation`]), because a run may take hours and its report
-//! must neither be lost for a missing right nor replace another one; a reservation that is not used
-//! leaves nothing behind. The report is printed before the bundle is written, in case writing fails
-//! all the same.
+//! It is reserved before the run ([`Reservation`]), because a run may take hours: its report must
+//! not be lost for a missing right, nor replace another one. An unused reservation leaves nothing
+//! behind. The report is printed before the bundle is written, in case writing still fails.
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -18,8 +17,8 @@ use plumb_run::orphans::REPORTS;
 use plumb_study::bundle::{Reservation, write_over};
 use std::path::{Path, PathBuf};
 
-/// Reserves the directory that was named, or else one in `plumb-reports` of this name and the time,
-/// if there is to be one. An interruption removes it as long as it is empty.
+/// Reserves the directory that was named, or one in `plumb-reports` with this name and the time, if
+/// a bundle is wanted. An interruption removes it while it is empty.
 ///
 /// # Errors
 /// When the bundle could not be written there, or something would be written over.
@@ -73,14 +72,14 @@ pub fn write_trace(directory: &Path, trace: &RunTrace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Paths as they are printed, a line each.
+/// Formats paths for printing, a line each.
 #[must_use]
 pub fn listed(files: &[PathBuf]) -> String {
     files.iter().map(|file| format!("  {}\n", file.display())).collect()
 }
 
-/// Prints `shown`, and below it the paths of the bundle's files when there is to
-/// be one. The figures are printed first, in case the bundle cannot be written.
+/// Prints `shown`, then the paths of the bundle's files if there is a bundle. The figures come
+/// first, in case the bundle cannot be written.
 ///
 /// # Errors
 /// When the bundle or standard output cannot be written.
@@ -94,8 +93,8 @@ pub fn show(
     output::print(&listed(&keep(reservation, record, document)?))
 }
 
-/// Writes a run's record and its reports to its bundle, if there is to be one, and says nothing;
-/// returns their paths.
+/// Writes a run's record and its reports to its bundle, if there is one,
+/// without printing; returns their paths.
 ///
 /// # Errors
 /// When a file cannot be written.

@@ -1,14 +1,13 @@
-//! The command as it could be typed again: a record names what made it.
+//! The command as it could be typed again, which a record keeps.
 
 use std::path::Path;
 
-/// Commands that work on a database, or on what lies under a path, and what they begin with in a
-/// cure.
+/// Commands that work on a database or on the storage under a path, by their beginning in a cure.
 const AT_A_PATH: [&str; 8] =
     ["load ", "index ", "check", "drop ", "head ", "export ", "list tables", "list bundles"];
 
-/// A message whose cures, in backquotes, name the path that the command was given: typed as they
-/// stand they would look for another database.
+/// Adds the path that the command was given to the cures of a message, in backquotes: typed without
+/// it they would use another database.
 #[must_use]
 pub fn with_path(message: &str, path: &Path) -> String {
     if path == Path::new(".") {
@@ -25,14 +24,14 @@ pub fn with_path(message: &str, path: &Path) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// What was typed, quoted for a shell.
+/// Returns the typed command, quoted for a shell.
 #[must_use]
 pub fn typed() -> String {
     let arguments = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("plumb".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell takes it for one.
+/// Quotes a word for a shell.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "-_=./,:+%@".contains(letter);

@@ -1,7 +1,7 @@
-//! Completions of shells: a script for each, which asks the program for what may stand at a place.
+//! Completions of shells: a script for each, which asks the program for candidates.
 //!
 //! So a script never knows less than the program: it completes names of studies, settings and
-//! bundles, too. Where the program has nothing to say the shell completes names of files.
+//! bundles too. Without candidates the shell completes file names.
 //!
 //! Rejected: generated scripts (`clap_complete`), 2,000 lines for each shell, which know no names
 //! and list hidden commands.
@@ -50,19 +50,19 @@ const FISH: &str = r#"# plumb completions fish > ~/.config/fish/completions/plum
 complete -c plumb -a '(plumb complete fish -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
 "#;
 
-/// What may stand in place of the last word, a line each.
+/// Returns candidates for the last word, a line each.
 #[must_use]
 pub fn candidates(shell: Shell, words: &[String]) -> String {
     let words = if shell == Shell::Bash { joined(words) } else { words.to_vec() };
     let partial = words.last().cloned().unwrap_or_default();
     let mut found = at_the_end(&Arguments::command(), &words);
     found.retain(|candidate| candidate.starts_with(&partial));
-    // Bash replaces what stands behind the last = alone.
+    // Bash replaces only the text after the last =.
     let cut = if shell == Shell::Bash { partial.rfind('=').map_or(0, |place| place + 1) } else { 0 };
     found.iter().map(|candidate| format!("{}\n", &candidate[cut..])).collect()
 }
 
-/// Words as they were typed: bash takes `name=value` for three.
+/// Joins words as they were typed: bash splits `name=value` into three.
 fn joined(words: &[String]) -> Vec<String> {
     let mut typed: Vec<String> = Vec::new();
     let mut goes_on = false;
@@ -164,8 +164,7 @@ fn words_of_parameter(name: &str) -> Vec<String> {
     }
 }
 
-/// Settings as `name=`, or behind that the words that one takes; with parameters that a study may
-/// vary.
+/// Returns settings as `name=`, or the words that one takes; with parameters that a study may vary.
 fn assignments(partial: &str, with_parameters: bool) -> Vec<String> {
     let settings = || Setting::ALL.iter().map(|setting| setting.row()).filter(|row| !row.is_hidden());
     if let Some((name, _)) = partial.split_once('=') {

@@ -1,5 +1,4 @@
-//! The database that stays: it is made at its first use, in a directory of its
-//! own under the one that was named.
+//! The persistent database, made at its first use in a directory of its own below the given path.
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -19,11 +18,11 @@ use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The directory of a database that stays, under `--path`.
+/// Name of its directory, under `--path`.
 const PERSISTENT: &str = "plumb.db";
-/// Room beside the first extents: control file, lock file, the file system's own blocks.
+/// Bytes besides the first extents: control file, lock file, the file system's own blocks.
 const SPARE_BYTES: u64 = Bytes::M;
-/// Each of its files begins with one extent, and grows as it fills.
+/// First size of a file, which is rounded up to one extent.
 const ONE_EXTENT: Bytes = Bytes(1);
 
 /// Opens the database in `path`.
@@ -38,7 +37,7 @@ pub fn open(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<In
     Ok(instance)
 }
 
-/// Opens the transactions of a database; what their recovery had to do is said on standard error.
+/// Opens the transactions of a database, and reports their recovery on standard error.
 ///
 /// # Errors
 /// When the log cannot be read, or is damaged.
@@ -51,7 +50,7 @@ pub fn open_transactions<'i>(
     Ok(transactions)
 }
 
-/// What a recovery did, a line each; nothing where there was nothing to do.
+/// Formats a recovery, a line each; empty if there was nothing to recover.
 fn recovery(done: &Recovered) -> String {
     let mut said = String::new();
     if done.block_count > 0 || !done.unended.is_empty() {
@@ -67,10 +66,10 @@ fn recovery(done: &Recovered) -> String {
     said
 }
 
-/// Opens the database in `path` to read it: nothing in it or beside it is written.
+/// Opens the database in `path` read-only: nothing in it or next to it is written.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors that [`open`] returns.
 pub fn open_to_read(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Instance, Failure> {
     let home = home_in(path)?;
     let catalog = Catalog::find(&home)?;
@@ -91,8 +90,8 @@ fn require_standing(path: &Path, home: &Path, stands: bool) -> Result<(), Failur
     )))
 }
 
-/// The database that a load goes to: the one in `path`, or a new one, which is
-/// made when it is first needed and removed again unless it is kept.
+/// The database of a load: the one in `path`, or a new one, which is made when first needed and
+/// removed again unless it is kept.
 #[derive(Debug)]
 pub struct Target<'a> {
     path: &'a Path,
@@ -100,9 +99,9 @@ pub struct Target<'a> {
     interrupt: &'a Interrupt,
     settings: Settings,
     instance: Option<Instance>,
-    /// Whether the directory was made for it.
+    /// True if the directory was made for it.
     directory_is_ours: bool,
-    /// Whether it is removed when this is dropped.
+    /// True if it is removed on drop.
     temporary: Cell<bool>,
 }
 
@@ -113,7 +112,7 @@ impl<'a> Target<'a> {
     /// When it can be neither opened nor made.
     pub fn find(path: &'a Path, settings: Settings, interrupt: &'a Interrupt) -> Result<Target<'a>, Failure> {
         let home = home_in(path)?;
-        // A new database would find it only after the file has been read.
+        // Checked now, because a new database would find it only after the file was read.
         settings.require_archive_dest()?;
         let exists = stands(&home)?;
         let instance = exists.then(|| open(path, settings.clone(), interrupt)).transpose()?;
@@ -128,7 +127,7 @@ impl<'a> Target<'a> {
         Ok(Target { path, home, interrupt, settings, instance, directory_is_ours, temporary })
     }
 
-    /// Refuses a name that is in use.
+    /// Fails on a name in use.
     ///
     /// # Errors
     /// When a table or an index has it.
@@ -137,7 +136,7 @@ impl<'a> Target<'a> {
         instance.catalog().require_free(name).map(|_| ())
     }
 
-    /// The largest blocks that it has, or will have.
+    /// Returns its largest block size, or that of the new one.
     #[must_use]
     pub fn largest_block(&self) -> BlockSize {
         let there = self.instance.as_ref().map(|instance| instance.tablespaces().largest_block());
@@ -155,7 +154,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// The database.
+    /// Returns the database once it exists.
     ///
     /// # Panics
     /// When it is new and has not been made.
@@ -175,7 +174,7 @@ impl<'a> Target<'a> {
         Ok(Instance::create(&layout, self.settings.clone(), sizes, self.interrupt.cancel())?)
     }
 
-    /// Something is in it now: it stays. Returns its directory.
+    /// Keeps the database, because it has content now; returns its directory.
     pub fn keep(&self) -> &Path {
         self.temporary.set(false);
         self.interrupt.keep();
@@ -198,20 +197,20 @@ impl Drop for Target<'_> {
     }
 }
 
-/// Bytes of a new database's files.
+/// Returns the bytes of a new database's files.
 fn first_bytes(settings: &Settings) -> u64 {
     Purpose::FIRST.len() as u64 * settings.number(Setting::DataFiles) * extent_bytes(settings)
 }
 
-/// The database in a directory, or the directory itself where it is one: what
-/// `plumb run --keep` left.
+/// Returns the database in a directory, or the directory itself if it is one, as
+/// `plumb run --keep` leaves it.
 pub fn home_in(path: &Path) -> Result<PathBuf, Failure> {
     let directory = named_directory::require("--path", path)?;
     let is_home = directory.join(FILE_NAME).exists();
     Ok(if is_home { directory } else { directory.join(PERSISTENT) })
 }
 
-/// What is fixed when a database is made is not silently ignored afterwards.
+/// Fails on a setting that differs from the one fixed at the database's creation.
 fn require_same_shape(instance: &Instance) -> Result<(), Failure> {
     let catalog = instance.catalog();
     // Tablespaces of other block sizes have shapes of their own.

@@ -5,6 +5,7 @@ use clap::CommandFactory;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic, Unit};
 
+/// Renders a generated page of the documentation.
 #[must_use]
 pub fn render(page: Page) -> String {
     match page {
@@ -19,7 +20,7 @@ pub fn manual() -> String {
     let command = Arguments::command();
     let mut page = Vec::new();
     let man = clap_mangen::Man::new(command.clone());
-    // Written to memory, where nothing fails.
+    // Writing to memory cannot fail.
     let _ = man.render_title(&mut page);
     let _ = man.render_name_section(&mut page);
     let _ = man.render_synopsis_section(&mut page);
@@ -44,7 +45,7 @@ pub fn manual() -> String {
     String::from_utf8_lossy(&page).into_owned()
 }
 
-/// A text that begins no request and has no escapes of its own.
+/// Escapes a text for roff.
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }

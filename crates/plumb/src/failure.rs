@@ -12,10 +12,12 @@ use plumb_run::stored::StoredError;
 use plumb_study::StudyError;
 use plumb_workload::CsvError;
 
-/// What is printed after `plumb: `, and the exit code.
+/// Message printed after `plumb: `, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
+    /// Message of one line, without the program's name.
     pub message: String,
+    /// Outcome, which has the exit code.
     pub outcome: Outcome,
     /// True if a study can go on from its bundle, where its runs are: the history leaves it out.
     pub resumable: bool,
@@ -26,16 +28,17 @@ impl Failure {
         Failure { message: message.into(), outcome, resumable: false }
     }
 
-    /// An error of the run.
+    /// Returns an error of the run.
     pub fn run(message: impl Into<String>) -> Failure {
         Failure::of(message, Outcome::Error)
     }
 
-    /// A failed verification of data.
+    /// Returns a failed verification of data.
     pub fn finding(message: impl Into<String>) -> Failure {
         Failure::of(message, Outcome::INVALID)
     }
 
+    /// Returns an error of wrong usage.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure::of(message, Outcome::Usage)
     }
@@ -61,7 +64,7 @@ impl Failure {
     }
 }
 
-/// True if clap takes an option for a value: a mistyped option is far likelier.
+/// True if clap suggests passing an option as a value: a mistyped option is far likelier.
 fn is_for_values(tip: &str) -> bool {
     tip.starts_with("tip: to pass ") && tip.contains(" as a value, use ")
 }

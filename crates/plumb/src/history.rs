@@ -1,9 +1,9 @@
-//! What ended early in a directory with bundles: a line each of runs, studies and calibrations that
-//! failed or were interrupted.
+//! History of a directory with bundles: a line for each run, study or calibration
+//! that failed or was interrupted.
 //!
-//! Such a command leaves no bundle, and `plumb list bundles` is where one looks for it. The lines
-//! are kept beside the bundles and only where there are some, so a command that fails in a
-//! directory without any leaves nothing in it.
+//! Such a command leaves no bundle, but `plumb list bundles` should show it. The
+//! lines are kept next to the bundles, and only if there are any, so that a command
+//! that fails elsewhere leaves nothing.
 
 use crate::command_line;
 use crate::failure::Failure;
@@ -18,32 +18,35 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The file beside the bundles.
+/// File name of the history.
 const FILE: &str = "ended-early.jsonl";
-/// The file is begun again beyond so many bytes.
+/// Most bytes of the file, after which it is restarted.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// What the program is doing: `run`, `study` or `calibration`.
+/// Running command: `run`, `study` or `calibration`.
 static KIND: OnceLock<&'static str> = OnceLock::new();
 
 /// A command that ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Early {
+    /// Kind: `run`, `study` or `calibration`.
     pub kind: String,
+    /// Time of the end, `2026-02-01 10:00:00`.
     pub date: String,
     /// The command as it was typed.
     pub command: String,
+    /// Reason, as the failure's message.
     pub why: String,
 }
 
-/// Says what has begun: an early end is noted from now on.
+/// Sets the running command: an early end is noted from now on.
 pub fn begin(kind: &'static str) {
     let _ = KIND.set(kind);
 }
 
-/// Notes an early end, if something has begun and there are bundles.
+/// Notes an early end, if a command is running and there are bundles.
 pub fn note(failure: &Failure) {
-    // A study that can go on has its bundle, which says so.
+    // A study that can continue has a bundle, which shows it.
     let is_elsewhere = failure.resumable || failure.outcome == Outcome::Usage;
     let Some(kind) = KIND.get().filter(|_| !is_elsewhere) else { return };
     let reports = Path::new(REPORTS);
@@ -53,7 +56,7 @@ pub fn note(failure: &Failure) {
     let file = reports.join(FILE);
     let known = fs::symlink_metadata(&file).ok();
     if known.as_ref().is_some_and(|found| !found.is_file()) {
-        // Nothing is written through a link, or into a pipe.
+        // Never write through a link or into a pipe.
         return;
     }
     let line = json!({ "kind": kind, "date": Moment::of(clock::wall()).iso(), "command": command_line::typed(), "why": failure.message });
@@ -63,7 +66,7 @@ pub fn note(failure: &Failure) {
     let _ = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
 }
 
-/// What ended early in a directory of bundles, in the order in which it did.
+/// Reads the history of a directory of bundles, in order.
 pub fn read(reports: &Path) -> Vec<Early> {
     let text = outside::text(&reports.join(FILE)).unwrap_or_default();
     text.lines().filter_map(early).collect()

@@ -1,11 +1,11 @@
 //! Ctrl-C, SIGTERM, and the terminal's end (SIGHUP, unless `nohup` has it ignored).
 //!
-//! The first signal asks the engine to stop; it notices between two pieces of work and removes what
-//! it was making. If it is inside one long piece (a large file that is being filled), a watchdog
+//! The first signal asks the engine to stop; it checks between two pieces of work and removes its
+//! temporary files. If it is inside one long piece (a large file that is being filled), a watchdog
 //! does not wait: after less than a second it removes the temporary directories and ends the
-//! program. Before anything has been made, the first signal ends the program at once; a second one
-//! says what stays behind, and kills the program. What file systems of the program's own there are
-//! has to be unmounted: for that the watchdog waits longer.
+//! program. Before anything has been made, the first signal ends the program at once. A second
+//! signal names the files that stay, and kills the program. File systems of the program's own must
+//! be unmounted, for which the watchdog waits longer.
 //!
 //! Limits: a file system that frees blocks synchronously (mounted with discard) needs its time to
 //! remove files of gigabytes, and no program can shorten that.
@@ -29,11 +29,11 @@ use std::{fmt, fs, process, thread};
 /// The message of an interrupted command that has changed nothing.
 const NOTHING_CHANGED: &str = "interrupted: nothing has been changed";
 
-/// Signals that come within this time of the first are the same one.
+/// Signals within this time of the first count as the same one.
 const ONE_SIGNAL: Nanos = Nanos(50_000_000);
-/// How long the engine has to stop by itself.
+/// Time for the engine to stop.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// How long file systems have to be unmounted and removed.
+/// Time to unmount and remove file systems.
 const PATIENCE_TAKING_APART: Nanos = Nanos(30_000_000_000);
 
 /// Set by the thread that ends the program, main or watchdog.
@@ -41,26 +41,26 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 /// The first signal that asked for an end; 0 before.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// The exit code of a program that a signal ends, as shells have it; none where there was no
-/// signal.
+/// Returns the exit code of a program that a signal ends, as shells define
+/// it; none without a signal.
 pub fn exit_code() -> Option<u8> {
     let signal = u8::try_from(SIGNAL.load(SeqCst)).ok().filter(|signal| *signal > 0)?;
     Some(128 + signal)
 }
 
-/// Whether the caller is the one to say how the program ended, and to end it.
+/// True for the first caller, which reports the end and ends the program.
 pub fn claim_end() -> bool {
     !ENDING.swap(true, SeqCst)
 }
 
-/// A file that grows past the limit on file sizes is an error of the write (EFBIG), not the end of
-/// the program.
+/// Makes a file that grows past the limit on file sizes an error of the write (EFBIG)
+/// instead of the program's end.
 pub fn survive_large_files() {
     // If the handler cannot be set, the kernel ends the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Whether a signal was ignored when the program began: `nohup` asks for that.
+/// True if a signal was ignored at the program's start, as `nohup` arranges.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -68,29 +68,29 @@ fn is_ignored(signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
-/// What the signal handler and the commands share.
+/// State shared by the signal handler and the commands.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     cancel: Cancel,
-    /// Whether something has been begun that has to be tidied up.
+    /// True if something was started that must be cleaned up.
     begun: AtomicBool,
-    /// Whether what was begun only reads.
+    /// True if the work only reads.
     reads_only: AtomicBool,
     /// True for a study that can go on from its bundle.
     resumable: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
-    /// Directories that a guard takes apart, which takes longer than files to be removed.
+    /// Directories that a guard dismantles, which takes longer than removing files.
     taken_apart: Mutex<Vec<PathBuf>>,
-    /// Marks and directories of bundles, which go if nothing was written to them.
+    /// Marks and directories of bundles, removed if nothing was written to them.
     reserved: Mutex<Vec<PathBuf>>,
     /// Replaces the usual message of an interruption.
     message: Mutex<Option<Message>>,
 }
 
-/// A message that is made when it is needed.
+/// A message that is formatted on demand.
 struct Message(Box<dyn Fn() -> String + Send>);
 
 impl fmt::Debug for Message {
@@ -134,24 +134,24 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// The flag that the engine looks at.
+    /// Returns the flag that the engine checks.
     #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.0.cancel.clone()
     }
 
-    /// From now on the engine is given time to tidy up.
+    /// Gives the engine time to clean up from now on.
     pub fn begin(&self) {
         self.0.begun.store(true, SeqCst);
     }
 
-    /// From now on the engine is given time to stop; there will be nothing to tidy up.
+    /// Gives the engine time to stop from now on; there is nothing to clean up.
     pub fn begin_reading(&self) {
         self.0.reads_only.store(true, SeqCst);
         self.begin();
     }
 
-    /// The failure of an interrupted command.
+    /// Returns the failure of an interrupted command.
     #[must_use]
     pub fn failure(&self) -> Failure {
         Failure { resumable: self.is_resumable(), ..Failure::run(self.message()) }
@@ -163,7 +163,7 @@ impl Interrupt {
         self.0.resumable.load(SeqCst)
     }
 
-    /// Says that a study can go on from its bundle from now on.
+    /// Marks the study as resumable from its bundle from now on.
     pub fn leaves_resumable(&self) {
         self.0.resumable.store(true, SeqCst);
     }
@@ -183,27 +183,27 @@ impl Interrupt {
         self.say_as_it_is(move || message.clone());
     }
 
-    /// The same of a message that tells how far the command has come.
+    /// Sets a message that reports the progress of the command.
     pub fn say_as_it_is(&self, message: impl Fn() -> String + Send + 'static) {
         *locked(&self.0.message) = Some(Message(Box::new(message)));
     }
 
-    /// A directory to be removed if the engine does not stop in time.
+    /// Adds a directory to remove if the engine does not stop in time.
     pub fn temporary(&self, directory: PathBuf) {
         self.begin();
         self.directories().push(directory);
     }
 
-    /// A directory was reserved for a bundle: it is removed if nothing is written to it.
+    /// Adds a directory reserved for a bundle, removed if nothing is written to it.
     pub fn reserved(&self, reservation: &Reservation) {
         locked(&self.0.reserved).extend(reservation.traces());
     }
 
-    /// Fills a directory by a call that removes what it has made if it fails or is interrupted, and
-    /// says so.
+    /// Fills a directory by a call that removes its work if it fails or
+    /// is interrupted, and reports that.
     ///
     /// # Errors
-    /// As it fails.
+    /// The errors of that call.
     pub fn whole_or_nothing<T>(
         &self,
         directory: &Path,
@@ -218,7 +218,7 @@ impl Interrupt {
                 Ok(made)
             }
             Err(EngineError::Interrupted) => Err(self.failure()),
-            // Refused before anything was made, or said by itself.
+            // Rejected before anything was made, or reported by the call itself.
             Err(error @ EngineError::Backup { .. }) => Err(Failure::from(error)),
             Err(error) => {
                 let failure = Failure::from(error);
@@ -228,19 +228,19 @@ impl Interrupt {
         }
     }
 
-    /// A directory is being filled that a guard takes apart in its time: the program waits for
-    /// that.
+    /// Adds a directory that a guard dismantles when dropped; the program waits for that.
     pub fn takes_apart(&self, directory: PathBuf) {
         self.begin();
         locked(&self.0.taken_apart).push(directory);
     }
 
-    /// Those that are still there.
+    /// Returns those that still exist.
     fn taken_apart(&self) -> Vec<PathBuf> {
         let all = locked(&self.0.taken_apart);
         all.iter().filter(|path| path.exists()).cloned().collect()
     }
 
+    /// Keeps the directories that were temporary.
     pub fn keep(&self) {
         self.directories().clear();
     }
@@ -249,14 +249,14 @@ impl Interrupt {
         locked(&self.0.temporary)
     }
 
-    /// Removes what was reserved, as the reservations would when they are dropped.
+    /// Removes reservations, as dropping them would.
     fn release(&self) {
         for path in locked(&self.0.reserved).iter() {
             let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
         }
     }
 
-    /// The message before an end without tidying up.
+    /// Prints the directories that stay, before an end without cleanup.
     fn say_what_stays(&self) {
         let mut stay: Vec<PathBuf> =
             self.directories().iter().filter(|path| path.exists()).cloned().collect();
@@ -288,8 +288,7 @@ impl Interrupt {
             if !claim_end() {
                 return;
             }
-            // A file that the engine makes meanwhile keeps its directory from going at the first
-            // try.
+            // A file that the engine makes meanwhile defeats the first try.
             for directory in shared.directories().iter() {
                 let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));
             }
@@ -300,7 +299,7 @@ impl Interrupt {
             shared.say_what_stays();
             process::exit(exit_code().unwrap_or(1).into());
         };
-        // Without a watchdog the engine has as long as it takes.
+        // Without a watchdog the engine has unlimited time.
         let _ = thread::Builder::new().name("watchdog".to_string()).spawn(watchdog);
     }
 }

@@ -52,8 +52,8 @@ fn main() -> ExitCode {
             output::complain(&failure.message);
             history::note(&failure);
             let code = failure.outcome.code();
-            // What failed behind a signal was ended by it, if only because it ended a command that
-            // was run; what is found wrong in data is wrong all the same.
+            // A failure after a signal was caused by it, if only because the signal ended a child
+            // command. Damaged data is damaged all the same.
             let by_signal = interrupt::exit_code().filter(|_| failure.outcome != Outcome::INVALID);
             ExitCode::from(by_signal.unwrap_or(code))
         }
@@ -71,7 +71,7 @@ fn report_bugs() {
     }));
 }
 
-/// The arguments; none when help or the version was asked for and printed.
+/// Parses the arguments; none if help or the version was printed.
 fn parse() -> Result<Option<Arguments>, Failure> {
     match arguments::parse(std::env::args_os()) {
         Ok(arguments) => arguments.map(Some),

@@ -1,19 +1,20 @@
-//! How the program ends: one table, from which exit codes and the help follow.
+//! Exit codes: one table, from which the codes and the help follow.
 
 use plumb_study::analysis::result::Standing;
 
+/// End of a command, with its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Fine,
     /// An error of the run.
     Error,
     Usage,
-    /// What came of it stands so: a study as its worst claim does, a run or data that are not right
-    /// as INVALID.
+    /// The result has this standing: that of a study's worst claim; INVALID for a run
+    /// or data that are wrong.
     Stands(Standing),
 }
 
-/// Every way with what it means.
+/// Every outcome, with its meaning.
 const TABLE: [(Outcome, &str); 9] = [
     (Outcome::Fine, "fine, or proved"),
     (Outcome::Error, "an error of the run"),
@@ -41,7 +42,7 @@ impl Outcome {
     }
 }
 
-/// What the help says at its end.
+/// Returns the text at the end of the help.
 #[must_use]
 pub fn help() -> String {
     let rows: Vec<String> =

@@ -1,5 +1,5 @@
-//! What goes to the terminal: text from outside (names in files, paths, errors about them)
-//! passes here, and no control character of it gets through.
+//! Output to the terminal: text from outside (names in files, paths, errors about them) passes
+//! here, and its control characters are replaced.
 
 use crate::failure::Failure;
 use plumb_report::{Document, summary, text};
@@ -22,19 +22,20 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Prints one line on stderr.
 pub fn complain(message: &str) {
     let line = message.lines().collect::<Vec<_>>().join(" ");
-    // If stderr is closed there is no place to say so.
+    // A closed stderr leaves no place to report that.
     let _ = writeln!(io::stderr(), "plumb: {}", visible(&line));
 }
 
-/// Lines that are neither result nor error: what is about to happen.
+/// Prints lines that are neither result nor error, such as an announcement.
 pub fn remark(text: &str) {
     let _ = write!(io::stderr(), "{}", visible_lines(text));
 }
 
-/// Columns of a page: those of COLUMNS, which says them of a pipe too, or of the terminal that
-/// standard output is; none where it is a file or a pipe, whose lines are not cut.
+/// Returns the columns of a page: those of COLUMNS, also for a pipe, or of the terminal. None for a
+/// file or a pipe, whose lines are not cut.
 fn terminal_width() -> Option<usize> {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
     if let Some(columns) = asked.filter(|columns| *columns > 0) {
@@ -100,21 +101,21 @@ fn coloured(text: &str) -> String {
     shown
 }
 
-/// The help with lines that are wider than the page wrapped under their text.
+/// Wraps lines of the help that are wider than the page under their text.
 #[must_use]
 pub fn wrapped_help(help: &str) -> String {
     terminal_width().map_or_else(|| help.to_string(), |width| wrapped_lines(help, width.max(text::WIDTH_MIN)))
 }
 
-/// Columns of a description beside its option; with less room it is written below.
+/// Columns of a description next to its option; with less room it is written below.
 const DESCRIPTION_MIN: usize = 20;
 
-/// Lines of options and commands go on where their text begins, others where they do.
+/// Wraps options and commands where their text begins, other lines at their indent.
 fn wrapped_lines(text: &str, width: usize) -> String {
     let mut wrapped = String::new();
     for line in text.lines() {
         let indent = line.len() - line.trim_start().len();
-        // Behind the name of an option or a command stand two blanks at least.
+        // At least two blanks follow the name of an option or a command.
         let gap = line[indent..].find("  ").map(|gap| indent + gap);
         let begin = gap.map(|gap| gap + line[gap..].len() - line[gap..].trim_start().len());
         let begin =
@@ -139,20 +140,20 @@ pub fn counted(count: u64, thing: &str) -> String {
     format!("{} {thing}{}", RowCount(count), if count == 1 { "" } else { "s" })
 }
 
-/// A whole report, as wide as the terminal or the paper.
+/// Formats a whole report, as wide as the terminal or the paper.
 #[must_use]
 pub fn report(document: &Document) -> String {
     text::render_in(document, terminal_width().unwrap_or(document.width))
 }
 
-/// The few lines of a report for a terminal.
+/// Formats the summary of a report for a terminal.
 #[must_use]
 pub fn summary(document: &Document) -> String {
     summary::render_in(document, terminal_width().map_or(usize::MAX, |width| width.max(text::WIDTH_MIN)))
 }
 
-/// Rows in aligned columns with two blanks between them; the last column is not padded. On a
-/// terminal what is wider is wrapped within its column.
+/// Formats rows in aligned columns, two blanks apart; the last column is not padded. On a terminal
+/// wide cells are wrapped within their column.
 #[must_use]
 pub fn aligned(rows: &[Vec<String>]) -> String {
     match terminal_width() {
@@ -161,8 +162,8 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
     }
 }
 
-/// The same of rows whose first one has the names of the columns: where a terminal is too narrow
-/// for all columns, each row stands by itself.
+/// Formats rows whose first one names the columns. Where a terminal is too narrow for all columns,
+/// each row becomes a list of its cells.
 #[must_use]
 pub fn aligned_under_head(rows: &[Vec<String>]) -> String {
     match terminal_width() {
@@ -174,26 +175,24 @@ pub fn aligned_under_head(rows: &[Vec<String>]) -> String {
     }
 }
 
-/// A column of words is not made narrower than this, unless it is.
+/// Least width of a column of words, unless the words are shorter.
 const WORDS_MIN: usize = 8;
 
-/// Rows whose cells go on under themselves where they are wider than the page; as an error what is
-/// wider all the same.
+/// Wraps cells that are wider than the page; returns lines that are still too wide as an error.
 fn wrapped(rows: &[Vec<String>], page_width: usize) -> Result<String, String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
     let longest = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let width = |column: usize| longest(column).min(COLUMN_MOST);
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    // A name is copied from here, and so kept whole; elsewhere what has no blank is cut if it is
-    // long.
+    // Names are copied from here, so they stay whole; long words elsewhere are cut.
     let word = |cell: &String| cell.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
     let least = |column: usize| match column {
         0 => widths[0],
         _ => cells(column).map(word).max().unwrap_or(0).clamp(1, 24).max(WORDS_MIN).min(widths[column]),
     };
     let least: Vec<usize> = (0..columns).map(least).collect();
-    // Two blanks stand between columns, where a table of a report has one.
+    // Two blanks separate columns, where a table of a report has one.
     let fitted = text::fitted(&widths, &least, page_width.saturating_sub(columns.saturating_sub(1)));
     let fits = fitted.iter().sum::<usize>() + 2 * columns.saturating_sub(1) <= page_width;
     let mut lines = Vec::new();
@@ -210,8 +209,8 @@ fn wrapped(rows: &[Vec<String>], page_width: usize) -> Result<String, String> {
     if fits { Ok(text) } else { Err(text) }
 }
 
-/// Rows that do not fit side by side whatever their columns give: the first cell of each, and the
-/// others below it with their names, which the first row has.
+/// Formats rows that do not fit side by side: the first cell of each, and the others below it with
+/// the names from the first row.
 fn one_below_the_other(rows: &[Vec<String>], page_width: usize) -> String {
     let Some((head, rows)) = rows.split_first() else { return String::new() };
     let names = head.iter().skip(1).map(|name| name.chars().count()).max().unwrap_or(0).min(COLUMN_MOST);
@@ -220,7 +219,7 @@ fn one_below_the_other(rows: &[Vec<String>], page_width: usize) -> String {
         let Some((first, others)) = row.split_first() else { continue };
         text.push_str(&format!("{}\n", visible(first)));
         for (name, cell) in head.iter().skip(1).zip(others).filter(|(_, cell)| !cell.is_empty()) {
-            // A page may be narrower than the names: then a letter a line is left.
+            // A page may be narrower than the names: at least one letter a line remains.
             let width = page_width.saturating_sub(names + 4).max(1);
             for (line, words) in text::wrap(&visible(cell), width).iter().enumerate() {
                 let name = if line == 0 { name.to_lowercase() } else { String::new() };

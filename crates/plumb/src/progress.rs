@@ -1,10 +1,9 @@
-//! Watches a run from beside it: progress bars.
+//! Progress bars of a run, drawn by a thread of their own.
 //!
-//! On a terminal a thread of its own looks ten times a second, reads the
-//! statistics that the work counts anyway and draws one bar a stage; off one
-//! there is no thread. A bar that has reached its goal, or whose stage is over,
-//! keeps its length and its own rate from then on. Figures are in the units of
-//! the report: MB is 2^20 bytes. Nothing is added to code whose time is measured.
+//! On a terminal a thread samples ten times a second: it reads the statistics that the work counts
+//! anyway and draws one bar for each stage. Off a terminal there is no thread. A bar that has
+//! reached its goal, or whose stage has ended, keeps its length and its own rate. Figures have the
+//! units of the report: MB is 2^20 bytes. Measured code is not changed.
 
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -19,9 +18,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often the thread looks.
+/// Interval of the thread's samples.
 const INTERVAL: Duration = Duration::from_millis(100);
 
+/// Audience to which progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// On the terminal, if stderr is one.
@@ -30,24 +30,24 @@ pub enum Audience {
     Nobody,
 }
 
-/// What a stage counts, and how many there will be.
+/// Counter of a stage, with its total.
 #[derive(Debug, Clone)]
 pub enum Goal {
     /// Bytes of the files in these directories.
     FileBytes(Vec<PathBuf>, u64),
-    /// A statistic, from where it stands when the stage begins.
+    /// A statistic, from its value at the start of the stage.
     Counted(Recorder, Statistic, u64),
-    /// Rows that leave merges; how many there will be is known until a sort finds
-    /// that it needs intermediate merges.
+    /// Rows that leave merges; the total is known until a sort turns
+    /// out to need intermediate merges.
     Merged(Recorder, u64),
-    /// Done, in all, and a text.
+    /// Done, total, and a text.
     Stated(u64, u64, String),
-    /// The time since then, and in all.
+    /// The start, and the total time.
     Elapsed(Nanos, Nanos),
 }
 
 impl Goal {
-    /// The statistic that it counts; none for files and texts.
+    /// Returns the statistic that it counts; none for files and texts.
     fn statistic(&self) -> Option<(&Recorder, Statistic)> {
         match self {
             Goal::FileBytes(..) | Goal::Stated(..) | Goal::Elapsed(..) => None,
@@ -56,7 +56,7 @@ impl Goal {
         }
     }
 
-    /// How many there will be; 0 when that is not known.
+    /// Returns the total; 0 if it is unknown.
     fn total(&self) -> u64 {
         match self {
             Goal::FileBytes(_, total)
@@ -67,7 +67,7 @@ impl Goal {
         }
     }
 
-    /// A quantity of what it counts.
+    /// Formats a quantity of the counted things.
     fn shown(&self, quantity: u64) -> String {
         match self {
             Goal::FileBytes(..) => Bytes(quantity).to_string(),
@@ -77,7 +77,7 @@ impl Goal {
     }
 }
 
-/// A bar to be drawn.
+/// A bar, ready to be drawn.
 #[derive(Debug, Clone)]
 struct Counted {
     label: &'static str,
@@ -94,7 +94,7 @@ pub struct Watch {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The stages under way; the second number grows when they change.
+    /// The stages in progress; the second number grows when they change.
     stages: Mutex<(Vec<Counted>, u64)>,
     /// Lines that stay, above the bars.
     lines: Mutex<Vec<String>>,
@@ -102,6 +102,7 @@ struct Shared {
 }
 
 impl Watch {
+    /// Starts the thread, if stderr is a terminal.
     #[must_use]
     pub fn start(audience: Audience) -> Watch {
         let shared = Arc::new(Shared::default());
@@ -116,7 +117,7 @@ impl Watch {
             theirs.look(&mut display);
             let _ = display.bars.clear();
         };
-        // Where no thread can be started nothing is drawn.
+        // Without a thread nothing is drawn.
         let thread = drawn.then(|| thread::Builder::new().spawn(draw).ok()).flatten();
         Watch { shared, thread }
     }
@@ -142,7 +143,7 @@ impl Watch {
             Stage::Study { done, runs, block, blocks, arm, left } => {
                 let block =
                     if block == 0 { "warm-up".to_string() } else { format!("block {block} of {blocks}") };
-                // What is longest stands last: it may be cut.
+                // The longest part comes last, because it may be cut.
                 let left = left.map_or(String::new(), |left| format!("at most {} left  ", rounded(left)));
                 vec![("study", Goal::Stated(done, runs, format!("{left}{block}  {}", visible(arm))))]
             }
@@ -152,7 +153,7 @@ impl Watch {
         });
     }
 
-    /// Says a line that stays: above the bars, where some are drawn.
+    /// Prints a line that stays, above the bars.
     pub fn line(&self, line: &str) {
         match &self.thread {
             Some(_) => locked(&self.shared.lines).push(line.to_string()),
@@ -186,7 +187,7 @@ impl Shared {
     fn look(&self, display: &mut Display) {
         let lines = std::mem::take(&mut *locked(&self.lines));
         for line in lines {
-            // A terminal that is gone shows nothing else either.
+            // A terminal that is gone shows nothing anyway.
             let _ = display.bars.println(visible(&line));
         }
         let stages = locked(&self.stages).clone();
@@ -194,7 +195,7 @@ impl Shared {
     }
 }
 
-/// Shows the stages of a run, and tells the interrupt what has to go.
+/// Shows the stages of a run, and registers temporary directories.
 #[derive(Debug)]
 pub struct ProgressObserver<'a> {
     pub watch: &'a Watch,
@@ -239,7 +240,7 @@ impl Display {
     fn draw(&mut self, stages: &[Counted], generation: u64) {
         if generation != self.generation {
             self.generation = generation;
-            // The runs of a study are one bar, which goes on.
+            // All runs of a study share one bar, which continues.
             if let ([Drawn { stage, ended: false, .. }], [next @ Counted { goal: Goal::Stated(..), .. }]) =
                 (&mut self.current[..], stages)
                 && matches!(stage.goal, Goal::Stated(..))
@@ -266,24 +267,23 @@ impl Display {
     }
 }
 
-/// A bar with what it shows.
+/// A bar, with its state.
 #[derive(Debug)]
 struct Drawn {
     stage: Counted,
     bar: ProgressBar,
-    /// The last look before anything moved: rates count from there.
+    /// Last sample before any progress: rates count from there.
     begin: Nanos,
     position: u64,
     ended: bool,
-    /// Waits for copies of log files so far, and whether there were any since the last look.
+    /// Waits for the archiver so far, and true if some came since the last sample.
     archiving: (u64, bool),
 }
 
-/// What a stage says while sessions wait for a copy of a log file: nothing is lost, and nothing
-/// goes on.
+/// Text of a stage while sessions wait for the archiver: nothing is lost, but nothing progresses.
 const ARCHIVING: &str = "  waits: log file switch (archiving needed)";
 
-/// How often sessions have waited for a copy of a log file, a tenth of a second each time.
+/// Returns the number of waits for the archiver, a tenth of a second each.
 fn waits_for_archiver(snapshot: &Snapshot) -> u64 {
     let event = Event::LogFileSwitchArchive as usize;
     snapshot.sessions.iter().map(|session| session.events[event].count).sum()
@@ -326,6 +326,7 @@ impl Drawn {
         }
     }
 
+    /// Ends the bar of a stage.
     fn end(&mut self, snapshot: Option<&Snapshot>) {
         self.update(snapshot);
         self.finish();
@@ -355,7 +356,7 @@ impl Drawn {
             self.bar.set_message(text);
             return;
         }
-        // One look is not enough for a rate.
+        // One sample is too few for a rate.
         if elapsed.0 * 2 > INTERVAL.as_nanos() as u64 {
             text.push_str(&format!("  {}/s", goal.shown(rate as u64)));
         }
@@ -372,7 +373,7 @@ impl Drawn {
     }
 }
 
-/// A time to wait for: seconds, or minutes from two on.
+/// Rounds a time to wait: seconds, or minutes from two on.
 fn rounded(time: Nanos) -> String {
     let seconds = time.seconds().round() as u64;
     match seconds {
@@ -382,18 +383,18 @@ fn rounded(time: Nanos) -> String {
     }
 }
 
-/// Columns of the terminal; none where standard error is none.
+/// Returns the columns of the terminal; none if standard error is none.
 fn columns() -> Option<usize> {
     console::Term::stderr().size_checked().map(|(_, columns)| usize::from(columns))
 }
 
-/// Columns behind the label and the bar of a stage with an end.
+/// Returns the columns after the label and the bar of a stage with an end.
 fn message_room() -> usize {
     let bar = if is_narrow() { BAR_NARROW } else { BAR };
     columns().map_or(usize::MAX, |columns| columns.saturating_sub(LABEL + bar + " [] ".len()))
 }
 
-/// A line that is cut where the terminal ends, and says so.
+/// Cuts a line at the terminal's edge, with an ellipsis.
 fn cut(text: &str, room: usize) -> String {
     console::truncate_str(text, room, "...").into_owned()
 }
@@ -403,15 +404,14 @@ const LABEL: usize = 14;
 const BAR: usize = 20;
 const BAR_NARROW: usize = 8;
 
-/// Whether figures leave no room for a bar of the usual length.
+/// True if the figures leave no room for a bar of the usual length.
 fn is_narrow() -> bool {
     columns().is_some_and(|columns| columns < 80)
 }
 
-/// A bar with an end, or a line without.
+/// Returns the style of a bar with an end, or of a line without.
 fn style(with_end: bool) -> ProgressStyle {
-    // What does not fit the line is cut: a line that goes on would be drawn anew ten times a
-    // second.
+    // Wide messages are cut, because a wrapped line would be drawn again ten times a second.
     let bar = if is_narrow() { BAR_NARROW } else { BAR };
     let template = match with_end {
         true => format!("{{prefix:{LABEL}}} [{{bar:{bar}}}] {{wide_msg}}"),
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(times, ["59 s", "119 s", "3 min", "2 h 1 min"]);
     }
 
-    /// It stands behind the figures as long as sessions wait, and no longer.
+    /// The text follows the figures only while sessions wait.
     #[test]
     fn a_bar_says_that_sessions_wait_for_the_archiver() {
         let recorder = Recorder::new();

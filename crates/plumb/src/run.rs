@@ -19,13 +19,13 @@ use plumb_workload::{Work, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Requests that a trace keeps at most: 160 MB of memory, taken as they come, and some 40 MB in the
-/// bundle.
+/// Most requests of a trace: 160 MB of memory, allocated as they come, and some
+/// 40 MB in the bundle.
 const TRACED: &str = "4M";
 /// Bytes of a slob.conf at most.
 const CONF_MOST: u64 = 16 << 20;
 
-/// Runs the workload.
+/// Runs the workload and reports it.
 ///
 /// # Errors
 /// When it cannot run to its end. A failed verification is no error but an outcome.
@@ -70,17 +70,17 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     Ok(outcome(&record))
 }
 
-/// The prefix of a default bundle name; none with --json, which writes a bundle only if one is
-/// named.
+/// Returns the prefix of a default bundle name; none with --json, which writes a bundle
+/// only if one is named.
 fn default_name(arguments: &Run) -> Option<&'static str> {
     (!arguments.json).then_some(arguments.work.workload.name)
 }
 
-/// By parameter: where a file gives it.
+/// Place in a file where each parameter is given.
 type Origins = BTreeMap<&'static str, String>;
 
-/// The workload with its parameters: those of a file first, then those of the command line. With it
-/// come the places of the file that count.
+/// Returns the workload with its parameters: those of a file, replaced by those of the command
+/// line. Also returns the file's places that still count.
 fn work(arguments: &Run) -> Result<(Work, Origins), Failure> {
     let workload = arguments.work.workload;
     let given = &arguments.work.given;
@@ -91,7 +91,7 @@ fn work(arguments: &Run) -> Result<(Work, Origins), Failure> {
     Ok((filled(workload, Some((path_shown(conf), read)), given)?, origins))
 }
 
-/// The error of a run with where the parameters that it is about were given, if that was in a file.
+/// Adds to an error the places of the parameters that it names, if a file gave them.
 fn with_origins(error: RunError, origins: &Origins) -> Failure {
     let sides = match &error {
         RunError::Engine(EngineError::Contradiction { first, second, .. }) => {
@@ -107,7 +107,8 @@ fn with_origins(error: RunError, origins: &Origins) -> Failure {
     Failure { message: failure.message + &shown, ..failure }
 }
 
-/// The workload with the parameters of a file, which is named, and those of the command line.
+/// Returns the workload with the parameters of a file, which messages name, and
+/// those of the command line.
 fn filled(
     workload: &'static Workload,
     conf: Option<(String, SlobConf)>,
@@ -128,7 +129,7 @@ fn filled(
         let what = format!("--{}: it has no effect, for {why}; or leave it out", parameter.name);
         return Err(Failure::usage(what));
     }
-    // A part of the table is a part of the one that there will be.
+    // The hot spot is a part of the table's final length.
     let size = read.and_then(|read| read.hotspot_size(work.value("scale")?));
     if let Some(size) = size.filter(|_| !given.iter().any(|(name, _)| *name == "hotspot-size")) {
         work.set("hotspot-size", &size).map_err(of_conf)?;
@@ -136,7 +137,7 @@ fn filled(
     Ok(work)
 }
 
-/// What a slob.conf gives; says what in it has no effect.
+/// Reads a slob.conf, and reports its lines without effect.
 fn of_file(conf: &Path, workload: &Workload) -> Result<SlobConf, Failure> {
     let name = path_shown(conf);
     if workload.name != SLOB.name {
@@ -152,7 +153,7 @@ fn of_file(conf: &Path, workload: &Workload) -> Result<SlobConf, Failure> {
     Ok(read)
 }
 
-/// A path as messages show it.
+/// Formats a path for messages.
 fn path_shown(path: &Path) -> String {
     visible(&path.display().to_string()).to_string()
 }
@@ -166,7 +167,7 @@ fn places(arguments: &Run) -> Places<'_> {
             ..Places::in_one(&arguments.path)
         };
     };
-    // The home is the log's place, so the others have to be told where they lie.
+    // The home is the log's place, so the others need places of their own.
     let rest = std::slice::from_ref(&arguments.path);
 
     Places {
@@ -193,7 +194,7 @@ fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Resul
     bundle::show(&shown, bundle, record, &document)
 }
 
-/// The exit code that follows from a report.
+/// Returns the outcome of a run's record.
 #[must_use]
 pub fn outcome(record: &Record) -> Outcome {
     match record.validity().state {

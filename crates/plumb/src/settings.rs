@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use plumb_engine::{Setting, Settings};
 
-/// Settings with these values set over the defaults.
+/// Parses settings, over the defaults.
 ///
 /// # Errors
 /// When one is not of the form `name=value`, there is no such setting, or the
@@ -21,7 +21,7 @@ pub fn parse(arguments: &[String]) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// Settings for a database that stays.
+/// Parses settings for a persistent database.
 ///
 /// # Errors
 /// As [`parse`], and when files in memory are asked for.

@@ -8,10 +8,10 @@ use plumb_study::targets::command::{CommandTarget, Commands};
 use plumb_study::targets::{Opening, Target};
 use plumb_study::vocabulary::{Kinds, TargetKind};
 
-/// What study files may name; the first is meant where one names none.
+/// Kinds that study files may name; the first is the default.
 pub const KINDS: &Kinds = &[&Engine, &Commands];
 
-/// Runners, one for each kind: they make a run in a process of its own.
+/// Runners, one for each kind, which make a run in a process of its own.
 pub const RUNNERS: &[&dyn Runner] = &[&Engine, &Commands];
 
 /// Opens the target of a study.

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use plumb_engine::storage::control::NAME_BYTES_MAX;
 use plumb_types::ColumnType;
 
-/// `NUMBER,DATE,VARCHAR2(60)` by place, or `price=NUMBER(38,2),day=DATE` by name.
+/// Parses `NUMBER,DATE,VARCHAR2(60)` by place, or `price=NUMBER(38,2),day=DATE` by name.
 ///
 /// # Errors
 /// When an entry is no type.
@@ -31,10 +31,10 @@ pub fn parse_types(text: &str) -> Result<Vec<(Option<String>, ColumnType)>, Fail
     Ok(types)
 }
 
-/// `store_id,prod_id desc`: names, each with whether it is descending.
+/// Parses `store_id,prod_id desc`: names, with true for descending ones.
 ///
 /// # Errors
-/// When an entry is empty, or something else than a direction is behind a quoted name.
+/// When an entry is empty, or a quoted name is followed by something other than a direction.
 pub fn parse_columns(text: &str) -> Result<Vec<(String, bool)>, Failure> {
     let mut columns = Vec::new();
     for Entry { name, rest } in entries("columns", text, Holds::Names)? {
@@ -70,10 +70,10 @@ pub fn parse_columns(text: &str) -> Result<Vec<(String, bool)>, Failure> {
     Ok(columns)
 }
 
-/// `id,"price, EUR"`: names.
+/// Parses `id,"price, EUR"`: names, possibly quoted.
 ///
 /// # Errors
-/// When one is empty, or something is behind a quoted one.
+/// When one is empty, or text follows a quoted one.
 pub fn parse_names(text: &str) -> Result<Vec<String>, Failure> {
     let name = |Entry { name, rest }: Entry| match (name, rest.trim()) {
         (Some(name), "") if !name.is_empty() => Ok(name),
@@ -85,10 +85,9 @@ pub fn parse_names(text: &str) -> Result<Vec<String>, Failure> {
     entries("--names", text, Holds::Names)?.into_iter().map(name).collect()
 }
 
-/// The name of an index that was given none: `SALES_STORE_ID_PROD_ID_IX`, and with a column that
-/// descends `SALES_STORE_ID_DESC_IX`. One that is longer than a name may be is cut, and has a hash
-/// of all of it before its end, so that two of one beginning differ:
-/// `SALES_A_VERY_..._1F2E3D4C_IX`.
+/// Returns the default name of an index: `SALES_STORE_ID_PROD_ID_IX`, and for a descending column
+/// `SALES_STORE_ID_DESC_IX`. A name that is too long is cut and gets a hash of the whole, so that
+/// names of one beginning differ: `SALES_A_VERY_..._1F2E3D4C_IX`.
 #[must_use]
 pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
     let words =
@@ -103,7 +102,7 @@ pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
     if name.len() <= NAME_BYTES_MAX {
         return name;
     }
-    // FNV-1a: the same of the same columns in every version.
+    // FNV-1a, because it gives the same hash in every version.
     let hash =
         name.bytes().fold(0x811C_9DC5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let end = format!("_{hash:08X}_IX");
@@ -113,7 +112,7 @@ pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
     format!("{}{end}", &name[..fits.last().unwrap_or(0)])
 }
 
-/// A part of a list of columns: a name in quotes, and what is behind it or stands without one.
+/// An entry of a list of columns: a quoted name, and the text after it.
 struct Entry {
     name: Option<String>,
     rest: String,
@@ -128,8 +127,8 @@ enum Holds {
     Names,
 }
 
-/// Splits a list at its commas. Quotes count at the start of an entry, doubled within the name;
-/// elsewhere they are letters of it.
+/// Splits a list at its commas. Quotes count at the start of an entry, doubled within the
+/// name; elsewhere they are letters.
 fn entries(what: &str, text: &str, holds: Holds) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     let mut left = text.trim_start();
@@ -155,7 +154,7 @@ fn entries(what: &str, text: &str, holds: Holds) -> Result<Vec<Entry>, Failure> 
     }
 }
 
-/// A name up to its closing quote, and what is behind that.
+/// Parses a name up to its closing quote; returns it with the text after.
 fn quoted_name(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut left = text;
@@ -177,7 +176,7 @@ fn end_of_entry(text: &str, holds: Holds) -> usize {
     let mut depth = 0_usize;
     for (place, letter) in text.char_indices() {
         match letter {
-            // A parenthesis of a name closes nothing that a type opens.
+            // A parenthesis in a name does not close one of a type.
             '=' => depth = 0,
             '(' if holds == Holds::Types => depth += 1,
             ')' if holds == Holds::Types => depth = depth.saturating_sub(1),

@@ -1,4 +1,4 @@
-//! What `plumb` prints without a command.
+//! Text that `plumb` prints without a command.
 
 pub const TEXT: &str = "\
 plumb finds out what a database's I/O path can do, which settings make it

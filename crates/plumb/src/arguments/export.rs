@@ -3,10 +3,9 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// `plumb export`
 #[derive(Debug, Args)]
 pub struct Export {
-    /// The table
+    /// Name of the table to write
     pub table: String,
     /// The index in whose order rows come, instead of the order in which they lie
     #[arg(long, value_name = "INDEX")]
@@ -28,12 +27,11 @@ pub struct Export {
     pub path: PathBuf,
 }
 
-/// What an export writes.
+/// Form of the rows that an export writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A header row and rows, with commas between fields
     Csv,
-    /// An Apache Parquet file
     #[cfg(feature = "parquet")]
     Parquet,
 }
@@ -54,12 +52,11 @@ impl Format {
     }
 }
 
-/// `plumb head`
 #[derive(Debug, Args)]
 pub struct Head {
-    /// The table
+    /// Name of the table to show
     pub table: String,
-    /// How many rows
+    /// Number of rows to show
     #[arg(default_value_t = 10, value_name = "N")]
     pub rows: u64,
     /// The index in whose order rows come, instead of the order in which they lie

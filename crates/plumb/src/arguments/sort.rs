@@ -4,7 +4,6 @@ use clap::Args;
 use plumb_run::workload::named_file::directory_of;
 use std::path::{Path, PathBuf};
 
-/// `plumb sort`
 #[derive(Debug, Args)]
 pub struct Sort {
     /// The file to sort, which is only read
@@ -13,17 +12,19 @@ pub struct Sort {
     /// The sorted file, which must be new: it appears when it is whole
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// The file has lines, compared byte by byte as sort(1) does with LC_ALL=C; so it is without --record
+    /// The file has lines, compared byte by byte as sort(1) does with
+    /// LC_ALL=C; the default without --record
     #[arg(long, conflicts_with = "record")]
     pub lines: bool,
-    /// The file has records of so many bytes each
+    /// The file has records of this many bytes each
     #[arg(long, value_name = "BYTES", requires = "key")]
     pub record: Option<usize>,
-    /// What is compared first: of lines a field N, counted from 1, and all behind it, or the fields N,N; of records the
-    /// bytes A..B, counted from 0 (repeat for several)
+    /// The part to compare first: of lines a field N, counted from 1, and all after it, or the
+    /// fields N,N; of records the bytes A..B, counted from 0 (repeat for several)
     #[arg(long, value_name = "N[,N]|A..B")]
     pub key: Vec<String>,
-    /// What stands between two fields of a line; without it a field begins with the blanks before it
+    /// The character between two fields of a line; without it a field begins
+    /// with the blanks before it
     #[arg(long, value_name = "CHARACTER", conflicts_with = "record")]
     pub delimiter: Option<String>,
     /// Compare the keys, or the lines, as numbers; what is none is 0
@@ -32,7 +33,8 @@ pub struct Sort {
     /// Lines of equal keys stay in the order of IN; otherwise their bytes decide
     #[arg(long, conflicts_with = "record")]
     pub stable: bool,
-    /// Where sort runs go, in a directory of their own [default: the directory of OUT]
+    /// Directory for the sort runs, which get a directory of their own in it
+    /// [default: the directory of OUT]
     #[arg(long, value_name = "DIR")]
     pub path: Option<PathBuf>,
     /// Set a setting (repeat for several); sort_area_size and parallel_degree decide the memory

@@ -1,9 +1,9 @@
-//! Options that a use of a command would not look at: each is an error that names it.
+//! Options that a use of a command would ignore: each is an error that names it.
 //!
 //! An option that is silently ignored lets a user believe in an experiment that was never made. So
-//! every option of every command stands in one of two tables: here with the uses that have no part
-//! for it, or in `USED` of the tests. What only the work itself can tell (a table that has no
-//! report, a command without `{path}`) is refused there.
+//! every option of every command is in one of two tables: here with the uses that ignore it, or in
+//! `USED` of the tests. Uses that only the work itself can detect (a table that has no report, a
+//! command without `{path}`) are rejected there.
 
 use super::WorkParameters;
 use crate::failure::Failure;
@@ -12,11 +12,11 @@ use clap::parser::ValueSource;
 use plumb_calibrate::Mode;
 use plumb_workload::{WORKLOADS, Workload};
 
-/// Options of a command with the uses in which they have no part.
+/// Options of a command, with the uses that ignore them.
 struct Rule {
     command: &'static str,
     options: Options,
-    /// Why none of them has a part; none where they have.
+    /// The reason for which they are ignored; none if they are used.
     idle: fn(&ArgMatches) -> Option<String>,
 }
 
@@ -97,7 +97,7 @@ const RULES: &[Rule] = &[
 /// Refuses an option that the command would ignore.
 ///
 /// # Errors
-/// Names the option and why it has no part.
+/// Names the option and the reason for which it is ignored.
 pub fn require_use(command: &clap::Command, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, matches)) = matches.subcommand() else { return Ok(()) };
     let given = |option: &&str| matches.value_source(option) == Some(ValueSource::CommandLine);
@@ -112,9 +112,10 @@ pub fn require_use(command: &clap::Command, matches: &ArgMatches) -> Result<(), 
     Ok(())
 }
 
-/// What `plumb study` is asked to study.
+/// Subject of a `plumb study` command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StudyOf {
+    /// The study of a bundle.
     Resumed,
     Command,
     /// A workload, by values of its settings.
@@ -143,7 +144,7 @@ impl StudyOf {
         }
     }
 
-    /// Why an option has no part that only these studies look at.
+    /// Returns why an option is ignored that only these studies use.
     fn only(self, what: &str, these: &[StudyOf]) -> Option<String> {
         (!these.contains(&self))
             .then(|| format!("it is an option of studies of {what}, and {}", self.shown()))
@@ -182,7 +183,7 @@ mod tests {
     use crate::arguments::{Arguments, WorkArguments, parse};
     use clap::CommandFactory;
 
-    /// Options that every use of their command looks at, or refuses when it meets what they are not for.
+    /// Options that every use of their command reads, or rejects if they do not apply.
     const USED: &[(&str, &[&str])] = &[
         (
             "run",

@@ -8,8 +8,8 @@
 //! BUNDLE/NAME_20261120_2104_*    iops, lat, mbps, ci and hist .csv, as ORION lays them out
 //! ```
 //!
-//! What can be refused is refused before anything is measured. The summary is printed before a
-//! file is written, so that a full disk does not lose it.
+//! Arguments are checked before anything is measured. The summary is printed before a file is
+//! written, so that a full disk does not lose it.
 
 mod progress_display;
 
@@ -40,11 +40,11 @@ const NAME: &str = "calibrate";
 /// The report that the command names first.
 const PAGE: &str = "report.html";
 
-/// Calibrates.
+/// Calibrates, prints the summary and writes the bundle.
 ///
 /// # Errors
-/// When the path will not do, an option is out of range, a request fails, or a
-/// result cannot be written.
+/// When the path is unusable, an option is out of range, a request fails, or
+/// a result cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let path = named_directory::require("--path", &arguments.path)?;
     let device = plumb_io::describe_device(&path)?;
@@ -151,8 +151,8 @@ fn failure(error: &CalibrateError, interrupt: &Interrupt) -> Failure {
     }
 }
 
-/// Stores it for later runs, unless it is advanced: that has only the points it
-/// names, and would take the place of one that has all main figures.
+/// Stores it for later runs, unless it is advanced: that one has only the points that it names, and
+/// would replace one with all main figures.
 fn store(arguments: &Calibrate, calibration: &Calibration, record: &str) -> Result<Option<PathBuf>, Failure> {
     if calibration.mode == Mode::Advanced {
         return Ok(None);

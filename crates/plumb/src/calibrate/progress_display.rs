@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-/// How often the time that is left is drawn.
+/// Interval at which the remaining time is drawn.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Observes a calibration for the user at the terminal.
@@ -25,7 +25,7 @@ pub struct ProgressDisplay<'a> {
     interrupt: &'a Interrupt,
     cancel: Cancel,
     line: Option<ProgressLine>,
-    /// Where the calibration makes its directory.
+    /// Directory in which the calibration makes its own.
     path: PathBuf,
     /// Directories of other calibrations there.
     others: Vec<PathBuf>,
@@ -52,7 +52,7 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Names the directory that must go when the calibration does not stop in time.
+    /// Names the directory to remove if the calibration does not stop in time.
     fn name_directory(&self) {
         let process = format!("-{}-", std::process::id());
         let ours = |found: &PathBuf| {
@@ -65,7 +65,7 @@ impl<'a> ProgressDisplay<'a> {
 
 impl ProgressObserver for ProgressDisplay<'_> {
     fn progress(&self, progress: &Progress) {
-        // It has been made by the time of the first call.
+        // The directory exists by the time of the first call.
         self.named.call_once(|| self.name_directory());
         if let Some(line) = &self.line {
             line.draw(progress);
@@ -75,7 +75,7 @@ impl ProgressObserver for ProgressDisplay<'_> {
     fn cancelled(&self) -> bool {
         let cancelled = self.cancel.check().is_err();
         if let Some(line) = self.line.as_ref().filter(|_| cancelled) {
-            // How it ended is printed in its place.
+            // The caller prints the end in its place.
             line.bar.finish_and_clear();
         }
         cancelled
@@ -88,7 +88,7 @@ impl fmt::Debug for ProgressDisplay<'_> {
     }
 }
 
-/// A line on the terminal; it goes when this is dropped.
+/// A line on the terminal, removed when this is dropped.
 struct ProgressLine {
     bar: ProgressBar,
     /// When the calibration ends at the latest.

@@ -1,4 +1,4 @@
-//! Studies of commands that are stated on the command line.
+//! Studies of commands given on the command line: the equivalent study file.
 //!
 //! Each value keeps the option that it comes from, so that a refusal names what was typed.
 
@@ -18,7 +18,7 @@ const SECTION: &str = "command";
 /// The measure of a figure that has no name of its own.
 const FIGURE: &str = "figure";
 
-/// Returns the study that the options state. Without `--command` each argument is a whole command.
+/// The text of a study file, with the option behind each of its lines.
 ///
 /// # Errors
 /// When an argument is not of its form, or the study cannot be run.
@@ -99,7 +99,7 @@ fn receipt(text: &str) -> Result<Vec<(&'static str, DraftValue<'_>)>, Failure> {
             let (path, flag) = what.rsplit_once(' ').ok_or_else(|| refused("a path and a flag"))?;
             row.extend([("path", path.into()), ("flag", flag.into())]);
         }
-        // The reader of the study says which other kinds there are.
+        // The reader of the study lists the other kinds.
         _ => {
             let number = what.parse::<f64>().ok().map(|_| DraftValue::Number(what));
             row.push(("at_least", number.ok_or_else(|| refused("the least number that must be seen"))?));
@@ -144,7 +144,8 @@ fn require_unadorned(measure: &str, around: &AroundCommand) -> Result<(), Failur
     }
 }
 
-/// The last name of a JSON pointer, unless that is a place in a list or a measure that every command has.
+/// Returns the last name of a JSON pointer, unless it is an index of a list or a
+/// measure that every command has.
 fn named_by(pointer: &str) -> &str {
     let last = pointer.rsplit('/').next().unwrap_or_default();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
@@ -198,8 +199,8 @@ impl Factor {
         Factor { name: "command".to_string(), origin: "COMMAND".to_string(), levels }
     }
 
-    /// Returns the name of the claim about a level, which has its number: a command is named as far as
-    /// a name can have its letters.
+    /// Returns the name of the claim about a level, which has the level's number, or the command's
+    /// text as far as a name allows.
     fn claim(&self, number: usize, label: &str) -> String {
         let name = plain(label);
         let fits = name.len() <= LABEL_BYTES && name.starts_with(|first: char| first.is_ascii_alphanumeric());
@@ -210,7 +211,7 @@ impl Factor {
         }
     }
 
-    /// States the factor, and a claim for each level against the first.
+    /// Appends the factor, and a claim for each level except the first.
     fn state(&self, draft: &mut Draft<'_>, same: bool) {
         let level = |(label, value): &(String, String)| {
             let set = DraftValue::Table(vec![(self.name.clone(), value.as_str().into())]);

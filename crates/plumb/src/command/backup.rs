@@ -10,7 +10,7 @@ use plumb_engine::backup::{self, Copied, Verification};
 use plumb_events::{Recorder, Role};
 use plumb_units::RowCount;
 
-/// Copies the database. A copy that is not whole does not stay.
+/// Copies the database. An incomplete copy is removed.
 ///
 /// # Errors
 /// When there is none, or its files cannot be copied.
@@ -19,7 +19,7 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;
     backup::require_apart(&instance, &arguments.to)?;
     let session = instance.recorder.session(Role::User);
-    // A log is opened where there is one, and not made for this.
+    // Opens a log that exists, but makes none for this.
     let has_log = backup::has_log(&instance);
     let transactions = has_log.then(|| database::open_transactions(&instance, &session)).transpose()?;
     let verification = match arguments.no_verify_checksums {
@@ -31,16 +31,16 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     said("copied to", &arguments.to.display().to_string(), &copied)
 }
 
-/// Makes the database of a backup; none that is not whole stays.
+/// Makes the database of a backup. An incomplete one is removed.
 ///
 /// # Errors
-/// When the backup is damaged, or a database stands there.
+/// When the backup is damaged, or a database exists there.
 pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let home = database::home_in(&arguments.path)?;
     let session = Recorder::new().session(Role::User);
     let cancel = interrupt.cancel();
-    // A message names files of it by paths that hold wherever they are read.
+    // Messages name its files by paths that hold in any directory.
     let from = arguments.from.canonicalize().unwrap_or_else(|_| arguments.from.clone());
     let restore = || backup::restore(&session, &cancel, &from, &home);
     let copied = interrupt.whole_or_nothing(&home, restore)?;

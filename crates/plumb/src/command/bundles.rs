@@ -1,7 +1,7 @@
 //! `plumb list bundles`: what runs, studies and calibrations have kept.
 //!
-//! A bundle is told by its record, and says of itself what its report says: the line under the
-//! title. What ended early has no bundle, and a row all the same (`history`).
+//! The record of a bundle shows its kind. Its row repeats the line under the report's title. A
+//! command that ended early has no bundle, but a row all the same (`history`).
 
 use crate::failure::Failure;
 use crate::history;
@@ -20,10 +20,11 @@ use std::time::UNIX_EPOCH;
 
 /// A bundle, or a command that left none.
 pub struct Found {
-    /// Its directory; none where it ended early.
+    /// Directory of the bundle; none if the command ended early.
     pub path: Option<PathBuf>,
+    /// Kind: `run`, `study` or `calibration`.
     pub kind: String,
-    /// When it was last written, `2026-02-01 10:00:00`.
+    /// Time of the last write, `2026-02-01 10:00:00`.
     pub date: String,
     /// The time that a run took.
     pub elapsed: Option<Nanos>,
@@ -31,6 +32,7 @@ pub struct Found {
     pub asked: String,
     /// The line under the report's title.
     pub headline: String,
+    /// Bytes of all its files.
     pub bytes: Option<Bytes>,
 }
 
@@ -67,7 +69,7 @@ fn bundle(path: PathBuf) -> Option<Found> {
     let since = written.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     // A study that has not ended has no report.
     let headline = headline(&outside::text(&path.join(text)).unwrap_or_default());
-    // What cannot be read says so when it is opened.
+    // A record that cannot be read reports that when it is opened.
     let record = (kind == "run").then(|| run_record(&path).ok()).flatten().map(|(_, record)| record);
     let asked = match (&record, kind) {
         (Some(record), _) => beside_defaults(record),

@@ -1,8 +1,9 @@
 //! `plumb check`: tables and indexes against each other.
 //!
-//! The database is opened to be read: nothing in it is written. The check goes on past what is wrong; it prints what is
-//! right and what is not, table by table, and ends with one line that says how much that is. For tables that transactions
-//! change it is then opened anew to be written: their log may have to be recovered first, which is said.
+//! The database is opened read-only, and the check continues after damage. It prints the
+//! good and the bad, table by table, and ends with one line that counts the damage. For
+//! tables that transactions change, it then opens the database to write: their log may
+//! need recovery, which is reported.
 
 use super::live;
 use crate::arguments::Check;
@@ -24,8 +25,8 @@ use serde_json::json;
 /// Checks one table or all of them.
 ///
 /// # Errors
-/// When something is wrong; its exit code is that of a failed verification
-/// when it is in the data, and 1 when the data cannot be reached.
+/// When something is wrong: the exit code of a failed verification for damaged data, 1 for
+/// data that cannot be reached.
 pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let interrupt = Interrupt::install()?;
@@ -78,14 +79,14 @@ fn tables(instance: &Instance, table: Option<&str>) -> Result<(Vec<String>, Vec<
     }
 }
 
-/// What a check says: as it goes, or at its end as JSON.
+/// Report of a check: printed as it goes, or at its end as JSON.
 pub(super) struct Report {
     json: bool,
     tables: Vec<serde_json::Value>,
 }
 
 impl Report {
-    /// A data file that cannot be used.
+    /// Reports a data file that cannot be used.
     fn file(&mut self, error: &EngineError) -> Result<(), Failure> {
         let word = if error.is_damage() { "DAMAGED" } else { "UNREACHED" };
         if self.json {
@@ -96,7 +97,7 @@ impl Report {
         output::print(&format!("{word} {error}\n"))
     }
 
-    /// A table that was loaded.
+    /// Reports a table that was loaded.
     fn table(&mut self, table: &str, found: &TableCheck) -> Result<(), Failure> {
         if !self.json {
             return output::print(&shown(table, found));
@@ -112,7 +113,7 @@ impl Report {
         Ok(())
     }
 
-    /// A table that transactions change: what was found, as text, and the figures.
+    /// Reports a table that transactions change: as text, and its figures.
     pub(super) fn live_table(
         &mut self,
         table: &str,
@@ -142,7 +143,7 @@ impl Report {
         Ok(())
     }
 
-    /// Says in one line that nothing was found.
+    /// Prints in one line that nothing is wrong.
     fn passed(&self, tables: usize) -> Result<(), Failure> {
         match tables {
             _ if self.json => Ok(()),
@@ -161,7 +162,7 @@ impl Report {
     }
 }
 
-/// What is right with a table and its indexes, then what is not.
+/// Formats the good checks of a table and its indexes, then the damage.
 fn shown(table: &str, found: &TableCheck) -> String {
     let right = found.lines.iter().map(|line| {
         vec![format!("  {}", line.name), format!("{:.2} s", line.elapsed.seconds()), line.detail.clone()]
@@ -172,7 +173,7 @@ fn shown(table: &str, found: &TableCheck) -> String {
     text
 }
 
-/// What is wrong with a segment.
+/// Formats the damage of a segment.
 pub(super) fn damaged(damage: &SegmentDamage) -> String {
     let counts = damage.counts.iter().map(|(kind, count)| format!("{kind} {}", RowCount(*count)));
     let counts = counts.collect::<Vec<_>>().join(", ");
@@ -193,10 +194,10 @@ fn blocks(count: u64) -> String {
     if count == 1 { "1 block".to_string() } else { format!("{} blocks", RowCount(count)) }
 }
 
-/// What was found wrong in all.
+/// Total damage of a check.
 #[derive(Default)]
 pub(super) struct Wrong {
-    /// The first that is in the data, and the first that could not be reached.
+    /// First damage of the data, and first data that could not be reached.
     damage: Option<String>,
     unreached: Option<String>,
     blocks: u64,

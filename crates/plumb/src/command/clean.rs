@@ -1,4 +1,5 @@
-//! `plumb clean`: lists what killed processes left, and removes it, or puts back what they wrote over.
+//! `plumb clean`: lists files that killed processes left, and removes
+//! them or restores the originals.
 
 use crate::arguments::Clean;
 use crate::failure::Failure;
@@ -10,7 +11,7 @@ use plumb_run::orphans::{self, End, Orphan};
 use plumb_units::Bytes;
 use std::path::Path;
 
-/// Lists it, and removes it.
+/// Lists the leftovers, and removes them.
 ///
 /// # Errors
 /// When there is no such directory, or something cannot be removed.
@@ -56,7 +57,7 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
     Ok(Outcome::Fine)
 }
 
-/// Names what is there in one line before another command begins.
+/// Names leftovers in one line before another command starts.
 pub fn remark(path: &Path) {
     let found = orphans::find(path);
     let Some(first) = found.first() else { return };

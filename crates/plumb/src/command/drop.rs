@@ -8,7 +8,7 @@ use crate::{database, output};
 use plumb_engine::Settings;
 use plumb_engine::drop::drop_named;
 
-/// Removes it.
+/// Removes a table or an index by name.
 ///
 /// # Errors
 /// When there is no table and no index of that name.

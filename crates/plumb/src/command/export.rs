@@ -1,8 +1,8 @@
-//! `plumb export` and `plumb head`: rows of a table, for somebody else to look at.
+//! `plumb export` and `plumb head`: rows of a table, for other programs and for people.
 //!
-//! Rows come as they lie in the table, or in the order of an index: then each entry's row is fetched by its id, some
-//! thousand at a time. Values are written so that `plumb load` reads them again: numbers and dates
-//! as the file had them that was loaded, else in their shortest form, NULL as an empty field.
+//! Rows come in the table's order, or in that of an index: then each entry's row is fetched by its
+//! id, some thousand at a time. Values are written so that `plumb load` reads them again: numbers
+//! and dates as in the loaded file, otherwise in their shortest form, NULL as an empty field.
 
 use crate::arguments::{Export, Format, Head};
 use crate::failure::Failure;
@@ -51,7 +51,7 @@ impl Format {
     }
 }
 
-/// Writes the rows.
+/// Writes the rows to standard output or to a new file.
 ///
 /// # Errors
 /// When there is no such table, column or index, or rows cannot be read or written.
@@ -64,7 +64,7 @@ pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
         limit: arguments.limit.unwrap_or(u64::MAX),
     };
     let ended = match &arguments.output {
-        // Not among the rows, which may go into a pipe.
+        // To standard error, because the rows may go into a pipe.
         None => arguments
             .format
             .write(&rows, &arguments.path, &interrupt, io::stdout())
@@ -91,7 +91,7 @@ fn cannot_go_on(failure: Failure, interrupt: &Interrupt) -> Failure {
 /// Shows the first rows in columns.
 ///
 /// # Errors
-/// As [`export`].
+/// The errors that [`export`] returns.
 pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let rows = Rows {
@@ -118,7 +118,7 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
     output::print(&aligned_under_head(&shown)).map(|()| Outcome::Fine)
 }
 
-/// Writes lines; returns how many rows.
+/// Writes CSV lines; returns the number of rows.
 fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> Result<u64, Failure> {
     let count = Cell::new(0);
     let to = RefCell::new(BufWriter::with_capacity(WRITE_BYTES, to));
@@ -148,7 +148,7 @@ fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> R
     }
 }
 
-/// Writes a Parquet file; returns how many rows.
+/// Writes a Parquet file; returns the number of rows.
 #[cfg(feature = "parquet")]
 fn parquet(
     rows: &Rows<'_>,
@@ -177,7 +177,7 @@ fn parquet(
 /// A reader that has gone away (`plumb export T | head`) is no error.
 const READER_GONE: &str = "the reader has gone";
 
-/// Why rows cannot be handed on.
+/// Error of a writer of rows.
 struct Written(Failure);
 
 impl From<io::Error> for Written {
@@ -195,6 +195,7 @@ impl From<Written> for Failure {
     }
 }
 
+/// Rows to export, and their order.
 struct Rows<'a> {
     table: &'a str,
     order_by: Option<&'a str>,
@@ -203,7 +204,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Shows the names of the columns, then each row, by its columns; gives the names back.
+    /// Passes the columns' names, then each row by its columns; returns the names.
     fn visit(
         &self,
         path: &Path,
@@ -227,7 +228,7 @@ impl Rows<'_> {
         begin(&names)?;
         let mut left = self.limit;
         let mut failed = None;
-        // What ends the rows early is no failure of the engine.
+        // An early end of the rows is no failure of the engine.
         let mut take = |values: &[Value]| -> Result<(), EngineError> {
             if left == 0 {
                 return Err(EngineError::Stopped);
@@ -254,7 +255,7 @@ impl Rows<'_> {
         }
     }
 
-    /// The columns that are asked for.
+    /// Returns the schema of the requested columns.
     #[cfg(feature = "parquet")]
     fn schema(&self, path: &Path, interrupt: &Interrupt) -> Result<Schema, Failure> {
         let instance = database::open_to_read(path, Settings::default(), interrupt)?;
@@ -268,7 +269,7 @@ impl Rows<'_> {
         Ok(Schema { columns: places.into_iter().map(|place| schema.columns[place].clone()).collect() })
     }
 
-    /// The places of the columns that are asked for.
+    /// Returns the positions of the requested columns.
     fn places(&self, schema: &Schema) -> Result<Vec<usize>, Failure> {
         let Some(columns) = self.columns else { return Ok((0..schema.columns.len()).collect()) };
         let place = |(name, _): (String, bool)| {
@@ -303,7 +304,7 @@ impl Rows<'_> {
         let mut entries = tree.range(Bound::Unbounded, Bound::Unbounded)?;
         let mut fetcher = RowFetcher::new(instance, &session, &table)?;
         let done = Cell::new(false);
-        // No more rows are fetched than are wanted.
+        // Fetches no more rows than are needed.
         let at_a_time = FETCHED_ROWS.min(usize::try_from(self.limit).unwrap_or(usize::MAX).max(1));
         while !done.get() {
             instance.cancel.check().map_err(EngineError::from)?;
@@ -332,7 +333,7 @@ impl Rows<'_> {
         })
     }
 
-    /// A table that transactions change: what was committed, after what a crash left has been recovered.
+    /// Reads committed rows of a table that transactions change, after recovery from a crash.
     fn of_transactions(
         &self,
         path: &Path,
@@ -356,13 +357,13 @@ impl Rows<'_> {
     }
 }
 
-/// A file that appears when it is whole.
+/// A file that gets its name when it is complete.
 struct NewFile {
     file: File,
     path: PathBuf,
     unfinished: PathBuf,
     finished: bool,
-    /// Tells the file of a killed export from this one.
+    /// Distinguishes the file of a killed export from this one.
     _owner: Owner,
 }
 
@@ -394,7 +395,7 @@ impl NewFile {
             let cure = plumb_io::cure(&error, &self.path, "name a file in a directory that may be written");
             Failure::run(format!("cannot finish {}: {error}{cure}", self.path.display()))
         })?;
-        // A name is durable with its directory.
+        // A name is durable once its directory is synced.
         let around = self.path.parent().unwrap_or(Path::new(""));
         Ok(Disk::Kernel.sync_directory(around).map_err(EngineError::from)?)
     }
@@ -416,7 +417,7 @@ impl Write for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.finished {
-            // The error to report is the one that led here.
+            // The first error is the one to report.
             let _ = fs::remove_file(&self.unfinished);
         }
     }

@@ -1,4 +1,5 @@
-//! The file systems that a study asks for by `"@ext4"` or `"@xfs"`: made for it below its path, and gone with it.
+//! The file systems that a study requests by `"@ext4"` or `"@xfs"`: made below its
+//! path, and removed with it.
 
 use crate::arguments::Study;
 use crate::failure::Failure;
@@ -18,14 +19,15 @@ pub fn asked(draft: &Draft<'_>) -> Vec<FileSystem> {
     FILE_SYSTEMS.into_iter().filter(|kind| draft.has(&format!("@{}", kind.name))).collect()
 }
 
-/// Those of a study, not made yet.
+/// File systems of a study, not made yet.
 #[derive(Debug)]
 pub struct Required {
     path: PathBuf,
     kinds: Vec<FileSystem>,
 }
 
-/// The file systems of the study that is asked for; refuses where they cannot be made. `resumed` is the bundle to go on with.
+/// Finds the file systems of the requested study, and fails if they cannot be made. `resumed`
+/// is the bundle to continue.
 ///
 /// # Errors
 /// When the user is not root or a tool is missing, or such a study is to be resumed.
@@ -39,7 +41,7 @@ pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Fa
     }
     let name = arguments.study.as_deref().unwrap_or_default();
     let text = match catalog::text(name) {
-        // Then it is a workload.
+        // The name then is that of a workload.
         _ if !arguments.factor.is_empty() => String::new(),
         Some((_, text)) => text.to_string(),
         None => outside::text(Path::new(name)).unwrap_or_default(),
@@ -55,16 +57,16 @@ pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Fa
     Ok(Required { path, kinds })
 }
 
-/// Whether the study of a bundle had file systems of its own: a bundle has the places that they were mounted at.
+/// True if the study of a bundle had file systems of its own: the bundle has their mount points.
 fn had_own(bundle: &Path) -> bool {
     outside::text(&bundle.join(STUDY)).is_ok_and(|text| text.contains(&format!("/{}", loops::PREFIX)))
 }
 
 impl Required {
-    /// Makes and mounts them; they go with what is given.
+    /// Makes and mounts them; dropping the result removes them.
     ///
     /// # Errors
-    /// When one cannot be made, or it is to stop; then none remains.
+    /// When one cannot be made, or an interruption is requested; then none remains.
     pub fn make(&self, interrupt: &Interrupt) -> Result<Vec<LoopMount>, Failure> {
         if self.kinds.is_empty() {
             return Ok(Vec::new());
@@ -82,8 +84,7 @@ impl Required {
         }
     }
 
-    /// Returns an error of the study, which advises to go on only where there is something to go on
-    /// with.
+    /// Removes the advice to continue from an error if the study cannot continue.
     pub fn without_resume(&self, mut error: StudyError) -> StudyError {
         if let StudyError::BudgetSpent { resumable, .. } = &mut error {
             *resumable = !self.are_made();
@@ -91,12 +92,13 @@ impl Required {
         error
     }
 
-    /// True if there are some, without which an interrupted study cannot go on.
+    /// True if there are file systems, without which an interrupted study cannot continue.
     pub fn are_made(&self) -> bool {
         !self.kinds.is_empty()
     }
 
-    /// What an interrupted study of this bundle says: without its file systems it cannot go on.
+    /// Returns the message of an interrupted study of this bundle: without its
+    /// file systems it cannot continue.
     pub fn interrupted(&self, bundle: &str) -> String {
         match self.are_made() {
             false => format!("interrupted; `plumb study --resume {bundle}` goes on"),

@@ -18,7 +18,7 @@ use plumb_run::evidence::{Asked, Evidence};
 use plumb_run::{assemble, device_probe, stored, workload};
 use plumb_study::Stage;
 
-/// Builds the index.
+/// Builds the index, as a measured run.
 ///
 /// # Errors
 /// When there is no such table or column, or the build fails.
@@ -72,13 +72,13 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     Ok(run::outcome(&record))
 }
 
-/// The state of the run, and how to get it verified.
+/// Returns the state of the run, and the command that verifies it.
 fn verdict(index: &str, table: &str, record: &Record) -> String {
     let state = record.validity().words();
     format!("index {index}: {state}; run `plumb check {table}` to verify it\n")
 }
 
-/// The devices that hold files of tables.
+/// Returns the devices that hold files of tables.
 pub fn under_tables<'a>(instance: &Instance, devices: &'a [DeviceDescription]) -> Vec<&'a DeviceDescription> {
     let files = &instance.tablespace(Purpose::Users).files;
     let has_one = |device: &&DeviceDescription| {
@@ -93,7 +93,7 @@ pub fn under_tables<'a>(instance: &Instance, devices: &'a [DeviceDescription]) -
     devices.iter().filter(has_one).collect()
 }
 
-/// What lies under the data files.
+/// Returns the devices under the data files.
 pub fn devices(instance: &Instance) -> Result<Vec<DeviceDescription>, Failure> {
     let mut described: Vec<DeviceDescription> = Vec::new();
     for file in instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files) {

@@ -9,12 +9,13 @@ use plumb_pages::info::{HEAD, line};
 use plumb_study::bundle::{CALIBRATION, Contents, RUNS, run_record};
 use std::path::Path;
 
-/// Prints them: a bundle of a run has one line, that of a study one for each run that ended. A
-/// calibration has none, which is said. A bundle that cannot be read keeps none of the others back.
+/// Prints a line for a bundle of a run, and one for each finished run of a study's
+/// bundle. A calibration has none, which a remark reports. A bundle that cannot be read
+/// does not hide the others.
 ///
 /// # Errors
-/// When a bundle has no record that this program can read: that of the first such one, behind the
-/// lines of all others.
+/// When a bundle has no record that this program can read: the error of the first such bundle,
+/// after the lines of all others.
 pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
     let mut text = format!("{HEAD}\n");
     let mut failed = None;

@@ -1,4 +1,4 @@
-//! `plumb list`: what there is.
+//! `plumb list`: workloads, studies, settings, events, statistics, tables and bundles.
 
 use crate::arguments::{List, Listing};
 use crate::failure::Failure;
@@ -26,7 +26,7 @@ struct Field {
 impl<T: Into<String>> From<T> for Field {
     fn from(text: T) -> Field {
         let shown = text.into();
-        // A list of indexes is set in a little.
+        // Indexes are indented in a list.
         let value = if shown.is_empty() { Value::Null } else { shown.trim().into() };
         Field { shown, value }
     }
@@ -50,7 +50,7 @@ impl Field {
         self.shown.to_lowercase().contains(&text.to_lowercase())
     }
 
-    /// What does not apply, or nobody knows.
+    /// Returns a field that does not apply or is unknown.
     fn none(shown: &str) -> Field {
         Field { shown: shown.to_string(), value: Value::Null }
     }
@@ -59,10 +59,10 @@ impl Field {
 /// The names of the fields, and the rows.
 type Rows = (Vec<String>, Vec<Vec<Field>>);
 
-/// Prints the list.
+/// Prints the list as columns or JSON.
 ///
 /// # Errors
-/// When the tables are asked for and there is no database.
+/// When tables are requested and there is no database.
 pub fn run(arguments: &List) -> Result<Outcome, Failure> {
     let (head, mut rows) = match arguments.what {
         Listing::Workloads => workloads(),
@@ -189,7 +189,7 @@ fn tables(catalog: &Catalog) -> Rows {
     };
     for table in &catalog.live_tables {
         let names = names(&table.schema);
-        // How many rows there are, how long, and in how many pieces, nobody counts here: `plumb check` does.
+        // Rows, their lengths and pieces are not counted here: `plumb check` counts them.
         let row = |name: String,
                    (kind, tablespace): (&str, Purpose),
                    extents: &[SegmentExtent],

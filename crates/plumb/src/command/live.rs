@@ -1,4 +1,5 @@
-//! Tables that transactions change: what `plumb load --conventional`, `plumb index` and `plumb check` do with them.
+//! Tables that transactions change: their part of `plumb load --conventional`,
+//! `plumb index` and `plumb check`.
 
 use super::check::{Report, Wrong, damaged};
 use super::index::{devices, under_tables};
@@ -32,10 +33,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes of an array insert.
 const ARRAY_BYTES: usize = 64 * Bytes::K as usize;
-/// Rows of a transaction, if nothing else is said.
+/// Rows of a transaction by default.
 const COMMIT_EVERY: u64 = 1000;
 
-/// Refuses more sessions than the log takes, before a large file is read.
+/// Fails on more sessions than the log takes, before a large file is read.
 ///
 /// # Errors
 /// As `plumb run redo` does.
@@ -48,10 +49,10 @@ fn sessions(arguments: &Load) -> u64 {
     arguments.sessions.unwrap_or(1)
 }
 
-/// Inserts the rows of a file into a new table, and verifies them. What was committed stays, whatever happens.
+/// Inserts the rows of a file into a new table, and verifies them. Committed rows stay in any case.
 ///
 /// # Errors
-/// When the database or the table cannot be made, or the import ends before its end.
+/// When the database or the table cannot be made, or the import fails.
 pub fn import(
     arguments: &Load,
     target: &mut Target<'_>,
@@ -116,7 +117,7 @@ pub fn import(
     Ok(run::outcome(&record))
 }
 
-/// The import between two readings; with an error comes what was committed.
+/// Measures the import; with an error also returns the committed rows.
 fn measured(
     transactions: &Transactions<'_>,
     (session, source, spec): (&Session, &CsvFile, &ImportSpec<'_>),
@@ -150,7 +151,8 @@ fn done(table: &str, home: &Path, imported: &Imported, elapsed: Nanos) -> String
     )
 }
 
-/// The message where the engine does not stop in time, as while it waits for the archiver: what was committed until then is known.
+/// Returns the message for an engine that does not stop in time, as while it waits for the
+/// archiver. It counts the rows committed so far.
 fn interrupted(
     arguments: &Load,
     home: &Path,
@@ -165,7 +167,7 @@ fn interrupted(
     }
 }
 
-/// The error of an import with what it has left.
+/// Returns the error of an import, with the rows that it left.
 fn ended_early(error: &EngineError, imported: &Imported, table: &str) -> Failure {
     let why = match error {
         EngineError::Interrupted => "interrupted:".to_string(),
@@ -218,7 +220,7 @@ pub fn index(
     Ok(Outcome::Fine)
 }
 
-/// Checks tables after what a crash may have left of them has been recovered, and notes what is wrong.
+/// Checks tables after recovery from a crash, and notes damage.
 ///
 /// # Errors
 /// When the database cannot be opened.

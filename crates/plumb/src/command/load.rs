@@ -29,7 +29,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Loads the file.
+/// Loads the file into a new table.
 ///
 /// # Errors
 /// When the file cannot be read, breaks its format, or the table cannot be made.
@@ -38,7 +38,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     require_name(&arguments.table)?;
     let interrupt = Interrupt::install()?;
     let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
-    // The database refuses what it can before a large file is read.
+    // Checks the database before a large file is read.
     let mut target = Target::find(&arguments.path, settings, &interrupt)?;
     target.require_free(&arguments.table)?;
     live::require_sessions(arguments, &target)?;
@@ -94,17 +94,18 @@ pub fn tablespace(instance: &Instance, block_size: Option<BlockSize>) -> Result<
     block_size.map_or(Ok(Purpose::Users), |size| instance.tablespace_of(&session, size, Bytes(0)))
 }
 
-/// Who is told how far a load has come.
+/// Returns the audience of a load's progress.
 pub fn audience(arguments: &Load) -> Audience {
     if arguments.json { Audience::Nobody } else { Audience::Terminal }
 }
 
-/// Bytes of the file as it lies there, compressed or not.
+/// Returns the bytes of the file on disk, compressed or not.
 fn file_bytes(arguments: &Load, kept: Option<&Kept>) -> u64 {
     kept.map_or_else(|| fs::metadata(&arguments.file).map_or(0, |found| found.len()), |kept| kept.bytes)
 }
 
-/// What was found and loaded, for a program; `of_its_way` is what only the direct path or transactions have.
+/// Formats findings and results as JSON; `of_its_way` has the fields of the
+/// direct path or of transactions.
 pub fn as_json(
     arguments: &Load,
     home: &Path,
@@ -137,7 +138,7 @@ pub fn as_json(
     format!("{report:#}\n")
 }
 
-/// Empty lines are no rows: said, so that the counts of lines and rows can be compared.
+/// Reports empty lines, which are no rows, so that the counts of lines and rows can be compared.
 pub fn skipped(lines: u64) -> String {
     match lines {
         0 => String::new(),
@@ -149,7 +150,8 @@ pub fn skipped(lines: u64) -> String {
 /// In place of a file's name: standard input.
 const STDIN: &str = "-";
 
-/// Standard input, kept in a file without a name, for a file is read twice. It goes with this process, whatever ends it.
+/// Standard input, copied to a file without a name, because a file is read twice. The kernel frees
+/// it when this process ends.
 struct Kept {
     file: File,
     bytes: u64,
@@ -172,7 +174,7 @@ impl Kept {
         Ok(Kept { file, bytes })
     }
 
-    /// Where it can be opened again.
+    /// Returns a path that opens the file again.
     fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
@@ -200,7 +202,7 @@ fn header(arguments: &Load) -> Result<Header, Failure> {
     }
 }
 
-/// Rows with a field of several lines, which a quote that is text makes of what follows it.
+/// Reports rows with a field of several lines, which a quote that is meant as text causes.
 fn several_lines(found: SeveralLines) -> String {
     let SeveralLines { rows, first, lines } = found;
     let who = match rows {
@@ -214,7 +216,7 @@ fn several_lines(found: SeveralLines) -> String {
     )
 }
 
-/// Names go into messages, listings and other commands' arguments.
+/// Names go into messages, lists and other commands' arguments.
 fn require_name(table: &str) -> Result<(), Failure> {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$' | '#');
     if !table.is_empty() && table.len() <= NAME_BYTES_MAX && table.chars().all(plain) {
@@ -226,7 +228,7 @@ fn require_name(table: &str) -> Result<(), Failure> {
     )))
 }
 
-/// The columns and why each has its type.
+/// Formats the columns with the reason of each type.
 fn found(source: &CsvFile) -> String {
     let columns = source.schema().columns.iter().zip(source.findings());
     let head = ["COLUMN", "TYPE", "NULLS", "BECAUSE"].map(String::from).to_vec();
@@ -258,18 +260,19 @@ fn because(finding: &ColumnFinding) -> String {
     }
 }
 
-/// How dates are written, where that is not ISO's way.
+/// Formats the reason of a column of dates: its form unless ISO, and its zone.
 fn dates(style: &DateStyle) -> String {
     let form = if style.form == DateForm::ISO { String::new() } else { format!(" written {}", style.form) };
     let zone = style.zone.map(|zone| format!(" in the zone {}, which is left out", zone_name(zone)));
     format!("all values are dates{form}{}", zone.unwrap_or_default())
 }
 
-/// What other programs write where there is no value.
+/// Words that other programs write for a missing value.
 const NULL_WORDS: [&str; 13] =
     ["NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "none", "NaN", "nan", "\\N", "-", "?"];
 
-/// The option that helps, where a word for NULL or another way to write dates made a column text.
+/// Returns the option that helps if a word for NULL or another spelling of
+/// dates made a column text.
 fn hint(reason: &TextReason) -> String {
     if reason.cause == TextCause::OtherSpelling {
         return "; --types makes it a DATE all the same".to_string();

@@ -1,4 +1,4 @@
-//! Studies of a workload that are stated on the command line: `plumb study slob --factor SETTING=A,B`.
+//! Studies of a workload given on the command line: `plumb study slob --factor SETTING=A,B`.
 
 use super::ad_hoc::with_options;
 use super::{ad_hoc, places};
@@ -45,7 +45,7 @@ fn stated(origin: &str, name: &str, value: String) -> Given {
     Given { origin: origin.to_string(), name: name.to_string(), value }
 }
 
-/// Refuses a name that is none of a workload, with what it is instead.
+/// Fails on the name of a study or a file, with the way to use that.
 fn require_workload(name: &str) -> Result<(), Failure> {
     let known = WORKLOADS.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
     let is = match name {
@@ -56,7 +56,7 @@ fn require_workload(name: &str) -> Result<(), Failure> {
         _ if catalog::text(name).is_some() || catalog::suite(name).is_some() => {
             format!("the study {name} has its own factors; name a workload instead ({known})")
         }
-        // The reader of the study says which there are.
+        // The reader of the study lists the known names.
         _ => return Ok(()),
     };
     Err(Failure::usage(format!("--factor: {is}, or leave it out")))
@@ -75,7 +75,7 @@ fn varied(text: &str) -> Result<Varied, Failure> {
     Ok(Varied { origin: format!("--factor {text}"), setting, values, expect: "differs".to_string() })
 }
 
-/// Two places or more are a factor of their own.
+/// Two places or more make a factor of their own.
 fn of_places(arguments: &Study) -> Result<Option<Varied>, Failure> {
     let paths = &arguments.conduct.path;
     if paths.len() < 2 {
@@ -90,7 +90,7 @@ fn of_places(arguments: &Study) -> Result<Option<Varied>, Failure> {
     }))
 }
 
-/// Refuses a parameter, given or varied, that has no effect in any arm.
+/// Fails on a parameter, given or varied, without effect in any arm.
 fn require_effect(asked: &Inline, study: &definition::Study) -> Result<(), Failure> {
     let Some(work) = &study.work else { return Ok(()) };
     let given = asked.parameters.iter().map(|stated| ("--", stated.name.clone()));

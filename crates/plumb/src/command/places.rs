@@ -1,8 +1,8 @@
 //! The places that `--path` names, in a study.
 //!
-//! A study that compares places has `"@1"`, `"@2"` and so on where the first, the second `--path` is meant, or `"@ext4"` for a
-//! file system that is made for it (`file_systems`). Into any other study two places or more bring a factor of their own, and a claim
-//! for each against the first.
+//! A study that compares places has `"@1"`, `"@2"` and so on for the first and the second `--path`,
+//! or `"@ext4"` for a file system made for it (`file_systems`). Any other study with two or more
+//! places gets a factor of them, and a claim for each against the first.
 
 use super::file_systems;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use plumb_study::definition::{Draft, DraftValue};
 use plumb_units::path_text;
 use std::path::{Path, PathBuf};
 
-/// What is expected of each place against the first.
+/// Expectation for each place against the first.
 pub const AS_GOOD: &str = "equal within 10%";
 /// The option that names places.
 const OPTION: &str = "--path";
@@ -56,9 +56,9 @@ pub fn different(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     paths.iter().map(|path| plain(path)).collect()
 }
 
-/// Refuses one place that is named twice, in whatever words: a comparison with itself.
+/// Fails on a place that is named twice, in any spelling: a comparison with itself.
 fn require_different(paths: &[PathBuf]) -> Result<(), Failure> {
-    // What is not there is refused where it is needed.
+    // A missing place fails where it is needed.
     let there = |path: &PathBuf| path.canonicalize().ok();
     for (number, path) in paths.iter().enumerate().skip(1) {
         let same = paths[..number].iter().find(|other| there(other).is_some() && there(other) == there(path));

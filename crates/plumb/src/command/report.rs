@@ -9,7 +9,7 @@ use plumb_pages::rendered;
 use plumb_study::bundle::{run_period, run_record};
 use std::path::Path;
 
-/// Renders them.
+/// Renders the reports of a bundle again, and prints the summary.
 ///
 /// # Errors
 /// When the bundle has no record that this program can read, or a report cannot be written.
@@ -42,7 +42,7 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     Ok(run::outcome(&record))
 }
 
-/// The whole report of a period, printed, and kept beside that of the run under names of its own.
+/// Prints the whole report of a period, and writes it next to the run's under a name of its own.
 fn of_period(bundle: &Path, (first, last): (usize, usize)) -> Result<Outcome, Failure> {
     let (directory, record) = run_period(bundle, (first, last))?;
     let document = plumb_pages::run::document(&record);

@@ -18,11 +18,11 @@ use std::path::Path;
 /// Most bytes of a record: with its key it fits a block.
 const RECORD_BYTES_MAX: usize = 16_000;
 
-/// Sorts the file.
+/// Sorts the file, checks it and reports the run.
 ///
 /// # Errors
-/// When it cannot be sorted; then there is no output. An output that turns out wrong is removed, and the outcome is
-/// INVALID.
+/// When it cannot be sorted; then there is no output. A wrong output is removed,
+/// and the outcome is INVALID.
 pub fn run(arguments: &Sort) -> Result<Outcome, Failure> {
     require_files(arguments)?;
     let spec = spec(arguments)?;
@@ -123,6 +123,7 @@ fn order_of_lines(arguments: &Sort) -> Result<SortOrder, Failure> {
     Ok(SortOrder { keys, ties })
 }
 
+/// Parses one byte between fields.
 fn delimiter(text: &str) -> Result<u8, Failure> {
     match (text, text.as_bytes()) {
         ("tab" | "\\t", _) => Ok(b'\t'),
@@ -131,7 +132,7 @@ fn delimiter(text: &str) -> Result<u8, Failure> {
     }
 }
 
-/// A dash stands for no file: it is standard input or output elsewhere, and neither has places.
+/// Fails on a dash: elsewhere it is standard input or output, but a pipe has no positions.
 fn require_files(arguments: &Sort) -> Result<(), Failure> {
     let named = [("IN", "is read", &arguments.input), ("OUT", "is written", &arguments.output)];
     match named.into_iter().find(|(.., path)| *path == Path::new("-")) {
@@ -143,19 +144,19 @@ fn require_files(arguments: &Sort) -> Result<(), Failure> {
     }
 }
 
-/// A pipe cannot be read at several places at once.
+/// Fails on a pipe, which cannot be read at several places at once.
 fn require_plain(input: &Path) -> Result<(), Failure> {
     match fs::metadata(input) {
         Ok(found) if !found.is_file() => Err(Failure::run(format!(
             "{} is no plain file, and is read at several places at once: write what is in it to a file first",
             input.display()
         ))),
-        // What is missing is said when it is opened.
+        // Opening a missing file reports it.
         _ => Ok(()),
     }
 }
 
-/// Known before anything is made.
+/// Checked before anything is made.
 fn require_new(output: &Path) -> Result<(), Failure> {
     if fs::symlink_metadata(output).is_ok() {
         return Err(Failure::from(EngineError::FileExists { path: output.to_path_buf() }));
@@ -163,12 +164,12 @@ fn require_new(output: &Path) -> Result<(), Failure> {
     named_directory::require("OUT", directory_of(output)).map(|_| ()).map_err(Failure::from)
 }
 
-/// What lies under the temporary database, the input and the output.
+/// Returns the devices under the temporary database, the input and the output.
 fn devices(places: &Places<'_>, spec: &LineSortSpec) -> Result<Vec<DeviceDescription>, Failure> {
     let mut devices = places.describe()?;
     for file in [&spec.input, &spec.output] {
         let directory = directory_of(file);
-        // An input that is missing is said when it is opened.
+        // Opening a missing input reports it.
         let Ok(directory) = directory.canonicalize() else { continue };
         if devices.iter().all(|known| known.path != directory) {
             devices.push(plumb_io::describe_device(&directory)?);

@@ -25,10 +25,10 @@ use plumb_units::{Nanos, nearest, path_of_text};
 use plumb_workload::Workload;
 use std::path::{Path, PathBuf};
 
-/// Runs a study, goes on with one, or runs those of a suite.
+/// Runs a study, resumes one, or runs those of a suite.
 ///
 /// # Errors
-/// When it cannot begin or a file cannot be written. A verdict of any kind is an outcome.
+/// When it cannot start or a file cannot be written. A verdict of any kind is an outcome.
 pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     match arguments.study.as_deref().and_then(catalog::suite) {
@@ -41,17 +41,17 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     }
 }
 
-/// Runs a study, or goes on with one; gives what came of it and where that is kept.
+/// Runs or resumes a study; returns its analysis and the directory of its bundle.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors that [`run`] returns.
 pub(super) fn one(
     arguments: &Study,
     bundle: Option<&Path>,
     interrupt: &Interrupt,
 ) -> Result<(Analysis, PathBuf), Failure> {
-    // Its lock comes first: what another process writes is not touched, and neither is what is
-    // refused below.
+    // Takes the bundle's lock first, so that neither another process's writes nor
+    // a refusal below touch it.
     let resumed = resumed(arguments)?.map(|directory| Bundle::open(&directory, KINDS)).transpose()?;
     let file_systems = file_systems::require(arguments, resumed.as_ref().map(Bundle::directory))?;
     let plan = match &resumed {
@@ -109,7 +109,7 @@ pub(super) fn one(
     }
 }
 
-/// Refuses a directory for a command that has no word for it.
+/// Fails on a directory for a command that has no word for it.
 fn require_place(arguments: &Study, study: &definition::Study) -> Result<(), Failure> {
     let settings: Vec<_> = study.all_settings().collect();
     if arguments.conduct.path.is_empty() || study.vocabulary.has_place(&settings) {
@@ -121,11 +121,11 @@ fn require_place(arguments: &Study, study: &definition::Study) -> Result<(), Fai
     ))
 }
 
-/// The error that ended a study; a new bundle without a run goes. What can be done with another is
-/// said when it was interrupted between two runs.
+/// Returns the error that ended a study, and discards a new bundle without a run. An interruption
+/// between two runs has its own message.
 fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
     if bundle.contents().runs.is_empty() {
-        // One that was there before stays as it was.
+        // A bundle that existed before stays unchanged.
         bundle.discard();
         return error;
     }
@@ -135,7 +135,7 @@ fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
     }
 }
 
-/// Runs what is left of a study.
+/// Runs the remaining runs of a study.
 fn to_its_end(
     bundle: &mut Bundle,
     target: &mut dyn Target,
@@ -152,8 +152,8 @@ fn to_its_end(
         .map_err(|error| file_systems.without_resume(error).into())
 }
 
-/// The plan with the blocks that a pilot of its reference says, and what is left of the budget; what
-/// that means in time is said before the study begins.
+/// Returns the plan with the blocks that a pilot of its reference suggests, and the remaining
+/// budget. Reports their time before the study starts.
 fn sized(
     target: &mut dyn Target,
     plan: Plan,
@@ -172,7 +172,7 @@ fn sized(
     Ok((plan, left))
 }
 
-/// The bundle to go on with.
+/// Replaces the cure of a study file by the option of the command line.
 fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
     match (&arguments.resume, &arguments.conduct.bundle) {
         (None, _) => Ok(None),
@@ -185,7 +185,7 @@ fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// The study that a name or a file means.
+/// Finds the study of a name or a file.
 fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
@@ -220,7 +220,7 @@ fn in_places(file: &str, text: &str, paths: &[PathBuf]) -> Result<definition::St
     Ok(draft.check(KINDS).map_err(StudyError::from)?)
 }
 
-/// The plan that the arguments ask for; what they leave open is that of an earlier one.
+/// Returns the plan of the arguments; an earlier plan fills the rest.
 fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
     let study = match &arguments.command {
         Some(_) if arguments.conduct.path.len() > 1 => {
@@ -240,19 +240,19 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
         Some(arguments::Until::Decided) => Until::Decided,
         None => earlier.map_or(Until::Blocks, |plan| plan.until),
     };
-    // A seed that can be typed again.
+    // Nine digits at most, so that a user can type it.
     let from_clock = || clock::wall().as_nanos() as u64 % 1_000_000_000;
     let seed = arguments.conduct.seed.or(earlier.map(|plan| plan.schedule.seed)).unwrap_or_else(from_clock);
     Ok(Plan::new(study, options, until, seed)?)
 }
 
-/// How many rows a study was told to have instead of what its file says; none where it says the same, or has no such parameter.
+/// Returns the rows of a study if they differ from its file's; none if it has no such parameter.
 fn other_rows(kept: &definition::Study, file: &definition::Study) -> Option<u64> {
     let rows = kept.work.as_ref()?.value("rows")?;
     (kept.rows() != file.rows()).then_some(rows)
 }
 
-/// The plan of a bundle; refuses arguments that ask for another.
+/// Returns the plan of a bundle; fails if the arguments ask for another.
 fn the_same(arguments: &Study, bundle: &Bundle) -> Result<Plan, Failure> {
     let mut kept = bundle.contents().plan.clone();
     let refuse =
@@ -262,7 +262,7 @@ fn the_same(arguments: &Study, bundle: &Bundle) -> Result<Plan, Failure> {
         if asked.study.hash() != kept.study.hash() {
             return Err(refuse(format!("its study {} is not the one that is asked for", kept.study.name)));
         }
-        // The file has the values of secrets, and a bundle has not.
+        // A study file has the values of secrets, but a bundle has not.
         kept.study.vocabulary = asked.study.vocabulary;
     }
     let changed = [
@@ -282,7 +282,7 @@ fn the_same(arguments: &Study, bundle: &Bundle) -> Result<Plan, Failure> {
     }
 }
 
-/// Where the databases go: a study that is resumed has its place.
+/// Returns the directory of the databases; a resumed study has one.
 fn path(arguments: &Study, resumed: Option<&Bundle>) -> PathBuf {
     if let Some(path) = arguments.conduct.path.first() {
         return path.clone();
@@ -291,12 +291,12 @@ fn path(arguments: &Study, resumed: Option<&Bundle>) -> PathBuf {
     device.map_or_else(|| PathBuf::from("."), |device| path_of_text(&device.path))
 }
 
-/// Where the records of a study go.
+/// Place of a study's records.
 #[expect(clippy::large_enum_variant, reason = "there is one")]
 enum Place {
-    /// A directory that was reserved for a new bundle.
+    /// A directory reserved for a new bundle.
     Reserved(Reservation),
-    /// A bundle to go on with, as it was found.
+    /// A bundle to continue, unchanged so far.
     Held(Bundle),
 }
 
@@ -307,7 +307,7 @@ impl Place {
         reserved.map(Place::Reserved).ok_or_else(|| Failure::run("no directory for the bundle"))
     }
 
-    /// A new bundle, or the one to go on with, if nothing that matters has changed.
+    /// Creates the new bundle, or continues the old one if nothing relevant has changed.
     fn begin(self, plan: &Plan, environment: Environment) -> Result<Bundle, Failure> {
         match self {
             Place::Reserved(reserved) => Ok(Bundle::create(reserved, plan, environment)?),
@@ -316,7 +316,7 @@ impl Place {
     }
 }
 
-/// Goes on with a bundle, unless something that matters has changed: then nothing in it is touched.
+/// Continues a bundle, unless something relevant has changed: then nothing in it is touched.
 fn go_on(mut bundle: Bundle, environment: &Environment) -> Result<Bundle, Failure> {
     let path = bundle.directory().to_path_buf();
     if let Some(why) = bundle.contents().environment.differences(environment).first() {
@@ -338,7 +338,7 @@ fn go_on(mut bundle: Bundle, environment: &Environment) -> Result<Bundle, Failur
     Ok(bundle)
 }
 
-/// Where the study runs, with the settings of its plan.
+/// Returns the environment of the study, with the settings of its plan.
 fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, StudyError> {
     Ok(Environment { settings: plan.setting_facts(), ..target.environment()? })
 }
@@ -364,10 +364,10 @@ fn draw(document: &Document, file: &Path) -> Result<(), Failure> {
     Ok(write_new(file, &svg)?)
 }
 
-/// What becomes of a study that has not ended.
+/// Treatment of a study that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It may go on, and its figures are shown to nobody.
+    /// It may continue, so its figures stay hidden.
     Kept,
     /// It ends where it is.
     Here,
@@ -389,6 +389,6 @@ pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outco
         draw(&document, file)?;
     }
     output::print(&(output::summary(&document) + &paths(directory)))?;
-    // How the study stands is printed; that it could be written is what was asked.
+    // The standing is printed; the outcome only says that the reports were written.
     Ok(Outcome::Fine)
 }

@@ -1,7 +1,8 @@
-//! A suite: several studies that ask one question, one after the other, and a table of all their claims.
+//! A suite: several studies of one question in sequence, and a table of all their claims.
 //!
-//! Each is a study of its own with a bundle of its own below that of the suite, so that each can be verified and reported
-//! alone. The error of 5% is each study's: of three studies 15% at most would say something false.
+//! Each is a study with a bundle of its own below that of the suite, so that each can be
+//! verified and reported separately. The error of 5% is each study's: of three studies at most
+//! 15% would make a false statement.
 
 use super::study::{one, show};
 use crate::arguments::Study;
@@ -18,10 +19,10 @@ use std::path::PathBuf;
 /// The table's file in the suite's directory.
 const TABLE: &str = "claims.txt";
 
-/// Runs them.
+/// Runs the studies of a suite in sequence.
 ///
 /// # Errors
-/// As one of them fails; those before it are kept.
+/// The errors of its studies; earlier bundles are kept.
 pub fn run(arguments: &Study, suite: &Suite, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     if arguments.resume.is_some() {
         return Err(Failure::usage(format!(

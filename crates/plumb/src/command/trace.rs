@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::{cure, output};
 use plumb_record::trace::{self, Options};
 
-/// Prints them.
+/// Prints the requests of a run's trace.
 ///
 /// # Errors
 /// When the bundle has no trace, it is damaged, or no session has that name.

@@ -1,4 +1,4 @@
-//! `plumb verify`: does a bundle say what its raw records say?
+//! `plumb verify`: compares a bundle with its raw records.
 
 use crate::arguments::Verify;
 use crate::failure::Failure;
@@ -8,10 +8,10 @@ use crate::targets::KINDS;
 use plumb_pages::study;
 use plumb_study::verify;
 
-/// Verifies a study's bundle.
+/// Verifies a study's bundle against its raw records.
 ///
 /// # Errors
-/// The first file that is not as it was written, or does not follow from the raw records: exit code 5.
+/// The first file that was changed, or does not follow from the raw records: exit code 5.
 pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
     let verified = match &arguments.expect {
         Some(hash) => verify::verify_published(&arguments.bundle, KINDS, study::rendered, hash)?,

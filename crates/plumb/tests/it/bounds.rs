@@ -1,4 +1,5 @@
-//! Files and names from outside: what is no regular file is refused at once, and what is long is cut or refused.
+//! Files and names from outside: irregular files are rejected at once, and long
+//! names are cut or rejected.
 
 use crate::program::{fine, refused};
 use std::fs;
@@ -10,7 +11,7 @@ fn pipe(path: &Path) {
     assert!(made.success());
 }
 
-/// The open of a pipe waits for its other end: a bundle from elsewhere hung every command that reads it.
+/// Opening a pipe waits for its other end: a foreign bundle hung every command that read it.
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_an_error_and_no_wait() {
     let directory = tempfile::tempdir().expect("a temporary directory");

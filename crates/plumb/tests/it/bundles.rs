@@ -1,5 +1,5 @@
-//! Bundles are never written over: not by name, not by a second run at the same time, not inside a study's;
-//! and what was reserved for one and came to nothing goes again.
+//! Bundles are never overwritten: not by name, not by a second run at the same time, not inside a
+//! study's. An unused reservation is removed.
 
 use crate::faults::end_of;
 use crate::program::{command, fine, names, plumb, refused};
@@ -72,7 +72,7 @@ fn nothing_is_written_into_the_bundle_of_a_study() {
         assert_eq!(code, 1);
         assert!(line.starts_with(&format!("{bundle} lies in the bundle of a study, ")), "{line}");
     }
-    // Where nobody said, it would go below the present directory.
+    // Without --bundle it would go below the current directory.
     let (_, line) = refused(&study, SMALL);
     assert!(line.contains("lies in the bundle of a study"), "{line}");
     assert_eq!(names(&study), before);
@@ -133,7 +133,6 @@ fn a_directory_of_bundles_is_none_and_those_below_it_are_the_cure() {
     }
 }
 
-/// Sends a signal.
 pub fn signal(name: &str, process: u32) {
     let sent = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
     assert!(sent.expect("kill is there").success());

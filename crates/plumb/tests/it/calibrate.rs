@@ -9,7 +9,8 @@ use std::thread::sleep;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A directory beside the test program: the system's own may be in memory, which has no storage to measure.
+/// A directory next to the test program, because the system's temporary directory may be in memory,
+/// which has no storage to measure.
 fn place() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory")
 }
@@ -21,8 +22,8 @@ fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SHORT.iter().chain(more).copied().collect()
 }
 
-/// Runs a calibration, or its report again, and holds its exit code to its own word; gives what it
-/// printed.
+/// Runs a calibration, or its report again, compares its exit code with its own
+/// word, and returns the output.
 fn calibrated<'a>(directory: &Path, arguments: impl IntoIterator<Item = &'a str>) -> String {
     let ended = plumb(directory, arguments);
     let in_doubt = match serde_json::from_str::<serde_json::Value>(&ended.stdout) {

@@ -1,4 +1,4 @@
-//! Commands as targets: what is measured and seen of them, what is put back and ended, and what is refused.
+//! Commands as targets: measures, receipts, restored files, ended processes and rejections.
 
 use crate::program::{command, fine, names, plumb, refused};
 use plumb_study::bundle::{MANIFEST, Manifest};
@@ -181,7 +181,8 @@ fn what_a_failed_command_said_is_kept_and_its_last_line_shown_once() {
 #[test]
 fn two_arms_are_compared_by_what_their_study_measures_and_with_its_p() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    // Digits of the number of the run: few figures are the same, none is left to chance, and the effect is far above them.
+    // Digits of the run's number make few figures equal; none depends on chance, and the
+    // effect is far above them.
     let runs = directory.path().join("runs").display().to_string();
     let sections = format!(
         "[command]\nrun = \"sh -c 'echo >> {runs}; n=$(wc -l < {runs}); echo tps = {{x}}$((10 + n * 37 % 90))'\"\n\

@@ -38,7 +38,8 @@ to = "TRUE"
 expect = "faster"
 "#;
 
-/// A study of two arms: the second takes 80% of the first's time, give or take a wobble; block 3 failed.
+/// A study of two arms: the second takes about 80% of the first's time, with
+/// a wobble; block 3 failed.
 fn study(directory: &Path, bundle: &str, record: &Value, workload: &str) {
     let study = parse("made-up.toml", STUDY, &[&Engine]).expect("well formed");
     let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");

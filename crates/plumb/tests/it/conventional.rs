@@ -1,4 +1,5 @@
-//! Load of the user's own files by transactions: the table among others, what is refused, and a load that is killed.
+//! Load of the user's own files by transactions: one table among others,
+//! rejections, and a killed load.
 
 use crate::bundles::{signal, wait_for};
 use crate::faults::end_of;
@@ -25,7 +26,8 @@ fn towns(directory: &Path, rows: usize) {
     fs::write(directory.join("towns.csv"), text).expect("a file");
 }
 
-/// A load whose copies have nowhere to go as soon as it has begun, and what it says on standard error behind the line that tells so.
+/// Starts a load whose archive directory vanishes once it has begun; returns its stderr after
+/// the line that reports this.
 fn waiting_load(path: &Path, copies: &Path) -> (Child, BufReader<ChildStderr>) {
     towns(path, 40_000);
     fs::create_dir(copies).expect("a directory");
@@ -45,13 +47,14 @@ fn waiting_load(path: &Path, copies: &Path) -> (Child, BufReader<ChildStderr>) {
     (child, errors)
 }
 
-/// Off a terminal, too, it is said once why nothing goes on; and it goes on when the directory is there.
+/// Off a terminal, too, the cause of the wait is reported once; the load
+/// continues when the directory exists.
 #[test]
 fn why_sessions_wait_for_the_archiver_is_said_once() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let copies = directory.path().join("copies");
     let (mut child, mut errors) = waiting_load(directory.path(), &copies);
-    // Two more looks.
+    // Two more samples.
     sleep(Duration::from_millis(1200));
     fs::create_dir(&copies).expect("a directory");
     let mut rest = String::new();
@@ -314,7 +317,8 @@ fn sessions_that_run_redo_refuses_are_refused_before_anything_is_made() {
         assert_eq!((loads.0, runs.0), (2, 2));
     }
     assert_eq!(names(path), ["towns.csv"]);
-    // Larger blocks in a tablespace of their own make room for more: then it is their cache that is missing.
+    // Larger blocks in a tablespace of their own have room for more sessions;
+    // then their cache is missing.
     let larger = ["--sessions", "2133", "--block-size", "16K"];
     let (_, says) = refused(path, LOAD.into_iter().chain(larger));
     assert!(says.contains("db_16k_cache_size"), "{says}");

@@ -1,5 +1,5 @@
-//! `plumb export` and `plumb head`: what was loaded comes out again, in the order that is asked for; and the ways in that a
-//! first day needs: a pipe, other delimiters and dates, hints.
+//! `plumb export` and `plumb head`: loaded rows come out again, in the requested order. Also the
+//! inputs of a first day: a pipe, other delimiters and dates, hints.
 
 use crate::program::{command, fine, names, refused};
 use std::fmt::Write as _;

@@ -67,7 +67,7 @@ fn a_data_file_cut_short_is_named() {
     let (code, line) = refused(directory.path(), ["check", "t"]);
     assert_eq!(code, 5);
     assert!(line.contains("was cut short: it ends at byte 100000"), "{line}");
-    // What is damaged can be dropped, and is then made anew.
+    // A damaged table can be dropped and made again.
     fine(directory.path(), ["drop", "t"]);
     fine(directory.path(), ["load", "t.csv", "--table", "t"]);
     fine(directory.path(), ["check"]);

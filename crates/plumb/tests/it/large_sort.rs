@@ -122,7 +122,7 @@ fn counted_ns(session: &Value) -> i64 {
     ["cpu_ns", "wait_ns", "idle_ns", "run_queue_ns"].map(of).iter().sum()
 }
 
-/// Whether at least half of each session's time is.
+/// True if at least half of each session's time is counted.
 fn is_counted(record: &Value) -> bool {
     let sessions = record["sessions"].as_array().expect("a list");
     sessions
@@ -138,7 +138,8 @@ fn the_time_of_every_session_adds_up() {
         (&["filesystemio_options=setall", "sort_direct_writes=false", SMALL_AREA], false),
         (&["parallel_degree=1", SMALL_AREA], false),
     ] {
-        // What the hypervisor takes no thread can see: now and then it is more than half. Time that is not counted is missing every time.
+        // No thread can see the time that the hypervisor takes, which is sometimes more than half.
+        // Time that is never counted is missing in every run.
         let mut runs = std::iter::repeat_with(|| run("400000", settings)).take(5);
         let record = runs.find(is_counted).expect("at least half of each session's time is counted");
         let (mut db_cpu, mut db_time, mut inside) = (0, 0, 0);

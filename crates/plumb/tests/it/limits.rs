@@ -1,5 +1,5 @@
-//! Less than was asked for: threads, rings, memory. A default is replaced and the report says so; what was asked
-//! for by name is refused in one line. Nothing hangs, nothing is left.
+//! Less than was asked for: threads, rings, memory. A default is replaced and the report says so; a
+//! method asked for by name is rejected in one line. Nothing hangs, nothing is left.
 
 use crate::program::{fine, names, refused};
 use serde_json::Value;

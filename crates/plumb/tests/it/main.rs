@@ -2,11 +2,11 @@
 //!
 //! - `large_sort`: the workload under many settings: verified, receipts held.
 //! - `record_sort`: files of records, the same.
-//! - `sort`: files of lines and records, beside sort(1).
+//! - `sort`: files of lines and records, compared with sort(1).
 //! - `own_data`: load, index, check, drop of CSV files.
 //! - `export`: what was loaded comes out again; pipes, other delimiters and dates, hints.
 //! - `redo`: the import workload, alone and in a study.
-//! - `periods`: snapshots within a run, what was seen beside it, and a line a run.
+//! - `periods`: snapshots within a run, samples during it, and a line a run.
 //! - `places`: where the files of a study's runs lie.
 //! - `slob`: random reads and updates, by arguments, by a slob.conf and in a study.
 //! - `conventional`: loads by transactions, also killed ones.
@@ -17,7 +17,7 @@
 //! - `tour`: docs/tour.md from its first command to its last.
 //! - `commands`: commands as targets: figures, receipts, files put back, nothing left running.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
-//! - `bundles`: nothing is written over, and what came to nothing goes again.
+//! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `orphans`: what killed processes left, and the ways to end one.
 //! - `foreign_text`: names a terminal would obey, paths that are no text.
 //! - `trace`: every request of a run, printed from its bundle.

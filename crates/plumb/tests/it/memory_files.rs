@@ -29,8 +29,7 @@ impl Drop for Overlay {
     }
 }
 
-/// Arguments as small as a test may have them, where the example has them or the workload takes
-/// them.
+/// Arguments as small as a test allows, if the example has them or the workload takes them.
 const SMALL: [(&str, &str, &[&str]); 5] = [
     ("--rows", "20K", &["large-sort", "redo", "ctas"]),
     ("--size", "16M", &["record-sort"]),
@@ -46,7 +45,7 @@ fn examples() -> Vec<Vec<String>> {
     let shown = tour
         .lines()
         .filter_map(|line| line.strip_prefix("    plumb ").filter(|rest| rest.starts_with("run ")));
-    // What is said of a command is behind blanks.
+    // Blanks precede the remark after a command.
     let shown = shown.filter_map(|line| line.split("  ").next()).filter(|line| !line.contains("..."));
     let small = |line: &str| {
         let mut arguments: Vec<String> = line.split_whitespace().map(String::from).collect();

@@ -1,5 +1,6 @@
-//! What killed processes leave is named by the next command and removed by `plumb clean`, and nothing else is;
-//! and how a process ends that is told to: by the terminal's end, by a second Ctrl-C, by a limit.
+//! Leftovers of killed processes: the next command names them, `plumb clean` removes them,
+//! and nothing else is removed. Also the ends of a process: by the terminal's end, by a
+//! second Ctrl-C, by a limit.
 
 use crate::bundles::{signal, wait_for};
 use crate::faults::end_of;
@@ -77,8 +78,7 @@ fn a_killed_run_with_a_log_is_removed_with_it() {
     assert_eq!(names(directory.path()), Vec::<String>::new());
 }
 
-/// A killed backup or restore leaves files of the engine's and its mark, in a directory of any
-/// name.
+/// A killed backup or restore leaves files of the engine and its mark, in a directory of any name.
 #[test]
 fn what_a_killed_backup_or_restore_left_goes_and_a_whole_one_stays() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -187,7 +187,7 @@ fn log_files_of_a_run_that_lie_elsewhere_go_with_it() {
     assert_eq!(names(&log), Vec::<String>::new());
 }
 
-/// What a killed run of ctas with a log in two members, copies of it, and a backup leaves.
+/// Leftovers of a killed ctas run with a log in two members, copies of it, and a backup.
 #[test]
 fn a_killed_run_goes_with_its_other_block_sizes_its_copies_of_the_log_and_its_backup() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -450,7 +450,7 @@ fn a_file_that_was_removed_while_it_was_open_is_no_stray() {
     assert_eq!(names(here), Vec::<String>::new());
 }
 
-/// In a directory such as `/tmp` anybody may lay a journal or a mark beside a file of root's.
+/// In a directory such as `/tmp` any user may put a journal or a mark next to a file of root's.
 #[test]
 fn what_another_user_says_of_a_file_is_not_acted_on() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -54,7 +54,8 @@ fn a_csv_file_is_loaded_indexed_and_checked() {
     assert_eq!(names(directory.path()), ["plumb.db", "shops.csv"]);
 }
 
-/// Packed, an area has several times the bytes of its memory: its receipts must not take that for another area.
+/// A packed area has several times the bytes of its memory; receipts must not
+/// report that as another area.
 #[test]
 fn texts_that_share_most_of_their_bytes_leave_receipts_that_hold() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -41,7 +41,7 @@ fn pages() -> Vec<(String, String)> {
     std::iter::once("README.md".to_string()).chain(docs).map(read).collect()
 }
 
-/// The commands of a page, without what is said of them behind blanks.
+/// Returns the commands of a page, without the remarks after them.
 fn commands(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let (mut fenced, mut lines) = (false, page.lines());
@@ -99,7 +99,7 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Where the commands of a page run: the names that stand for those in capitals.
+/// Directory in which the commands of a page run: names for the words in capitals.
 struct Place {
     directory: tempfile::TempDir,
     on_disk: tempfile::TempDir,
@@ -107,7 +107,7 @@ struct Place {
 
 impl Place {
     fn new() -> Place {
-        // In memory where there is a file system for that: no device is measured beside each run.
+        // In memory if possible, so that no device is measured next to each run.
         let memory = Path::new("/dev/shm");
         let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
         let directory = directory.expect("a temporary directory");
@@ -220,7 +220,8 @@ impl Place {
         let ended = run.output().expect("it starts");
         let _ = fs::remove_dir_all(here.join("archive")).and_then(|()| fs::create_dir(here.join("archive")));
         let said = String::from_utf8_lossy(&ended.stderr);
-        // On a busy machine a receipt of times may contradict its setting, so that a run is INVALID.
+        // On a busy machine a receipt of times may contradict its setting,
+        // which makes a run INVALID.
         // A short calibration is IN DOUBT.
         let is_doubted =
             matches!((verb.as_str(), ended.status.code()), ("run", Some(5)) | ("calibrate", Some(4)));

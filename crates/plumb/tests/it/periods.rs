@@ -1,4 +1,4 @@
-//! Snapshots within a run: reports and comparisons of periods, a line a run, what was seen beside it.
+//! Snapshots within a run: reports and comparisons of periods, a line a run, samples during it.
 
 use crate::program::{fine, names, plumb, refused};
 use serde_json::Value;
@@ -66,7 +66,8 @@ fn what_happened_between_snapshots_adds_up_to_the_run_and_any_two_of_them_make_a
     }
 }
 
-/// Three seconds of SLOB: its response times, its trace, its log and its session belong to all of them.
+/// A run of SLOB of three seconds, because its response times, trace, log and session
+/// are of the whole run.
 #[test]
 fn a_period_leaves_out_what_is_known_of_the_whole_run_alone_and_says_so() {
     let directory = tempfile::tempdir().expect("a temporary directory");

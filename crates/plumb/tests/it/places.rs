@@ -1,4 +1,5 @@
-//! Places as factors: two directories compared, each file where it was asked to be, and nothing left in either.
+//! Places as factors: two directories compared, each file where it was
+//! requested, nothing left in either.
 
 use crate::program::{fine, names, plumb, refused};
 use serde_json::Value;

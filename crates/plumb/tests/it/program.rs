@@ -4,14 +4,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What the program did.
+/// Result of a run of the program.
 #[derive(Debug)]
 pub struct Ended {
     /// The exit code; none when a signal killed it.
     pub code: Option<i32>,
-    /// Its standard output.
     pub stdout: String,
-    /// Its standard error.
     pub stderr: String,
 }
 
@@ -61,10 +59,12 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Runs it as a user who may write nowhere; `None`, and said so, where that cannot be arranged.
+/// Runs it as a user without write permission anywhere; `None`, with a message,
+/// where that cannot be arranged.
 pub fn as_nobody(directory: &Path, arguments: &[&str]) -> Option<Ended> {
     let program = env!("CARGO_BIN_EXE_plumb");
-    // A test that is nobody already needs no help; and nobody must be able to start the program.
+    // A test without rights already needs no help; and the user without rights must be
+    // able to start the program.
     let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     let may = |what: &[&str]| {
         let tried = Command::new("setpriv").args(nobody).args(what).stdin(Stdio::null()).output();

@@ -1,4 +1,5 @@
-//! The import workload: small and large commits, one session and several, alone and varied in a study; nothing is left behind.
+//! The import workload: small and large commits, one session and several, single and in
+//! a study; nothing is left.
 
 use crate::program::{fine, names, refused};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! The SLOB workload: by arguments and by a slob.conf, under several settings, in a study; what is refused, and that nothing is left behind.
+//! The SLOB workload by arguments and by a slob.conf, under several settings, in a
+//! study; rejections; nothing is left.
 
 use crate::program::{fine, names, plumb, refused};
 use serde_json::Value;
@@ -270,7 +271,7 @@ expect = "slower"
     assert!(matches!(ended.code, Some(0 | 3..=8)), "{ended:?}");
     let report = fs::read_to_string(directory.path().join("out/report.txt")).expect("a report");
     assert!(!report.contains("INVALID"), "{report}");
-    // How many rows it has follows from its schemas, and nobody says it twice.
+    // The number of rows follows from the schemas and is not given twice.
     let again = plumb(directory.path(), ["study", "updates.toml", "--resume", "out"]);
     assert_eq!(again.code, ended.code, "{}", again.stderr);
 }

@@ -1,5 +1,5 @@
-//! `plumb sort`: what sort(1) gives, larger than memory or not, with receipts that hold; the input stays as it is and the
-//! output is whole or not there.
+//! `plumb sort`: the output of sort(1), larger than memory or not, with receipts that hold. The
+//! input stays unchanged, and the output is whole or missing.
 
 use crate::program::{fine, names, plumb, refused};
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn lines(count: u64) -> String {
     text
 }
 
-/// What sort(1) makes of a file.
+/// Returns the output of sort(1) for a file.
 fn by_coreutils(directory: &Path, arguments: &[&str]) -> Vec<u8> {
     let mut sort = Command::new("sort");
     sort.current_dir(directory).env("LC_ALL", "C").args(arguments).arg("in.txt");

@@ -1,7 +1,7 @@
 //! Studies of small tables on the real engine: their bundles, their end by force, and treatments
 //! that do nothing, none of which may be PROVED; a delay of known size, which must be.
 //!
-//! They lie in memory where there is a file system for that: no device has to come to rest between two runs.
+//! They are in memory if possible, so that no device has to settle between two runs.
 
 use crate::program::{command, fine, names, plumb, refused};
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn place() -> TempDir {
     made.expect("a temporary directory")
 }
 
-/// Whether direct I/O is refused there.
+/// True if direct I/O is refused there.
 fn in_memory(directory: &Path) -> bool {
     let record = fine(directory, ["run", "large-sort", "--rows", "1000", "--json"]);
     let record: Value = serde_json::from_str(&record).expect("a record");
@@ -362,7 +362,8 @@ fn an_injected_delay_is_proved_and_every_record_of_its_runs_says_so() {
     let here = directory.path();
     let fixed = format!("{SPILLS}\nfilesystemio_options = \"none\"");
     write_study(here, &fixed, "debug_request_delay", ["0", DELAY]);
-    // A neighbour of the machine can make one UNSTABLE or hide the delay: three in a row are no chance.
+    // A neighbour on the machine can make one UNSTABLE or hide the delay; three in
+    // a row are no chance.
     let (code, analysis) = ["5", "6", "7"]
         .into_iter()
         .map(|seed| {

@@ -1,4 +1,4 @@
-//! What the program says: help, lists and errors, as snapshots.
+//! Output of the program: help, lists and errors, as snapshots.
 
 use crate::program::{command, fine, plumb};
 use std::fs;
