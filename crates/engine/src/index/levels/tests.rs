@@ -1,4 +1,4 @@
-//! Each invariant of the levels, broken by hand.
+//! Breaks each invariant of the levels by hand.
 
 use super::*;
 use crate::sort::codec::BytesCodec;
@@ -13,7 +13,7 @@ fn with_codec(body: impl FnOnce(&BytesCodec)) {
     body(&BytesCodec(KeyBuilder::new(&[], &schema)));
 }
 
-/// A record with a key of one byte.
+/// Returns a record with a key of one byte.
 fn record(key: u8) -> [u8; 11] {
     [1, 0, 9, 0, 0, 0, 0, 0, 0, 0, key]
 }
