@@ -1,8 +1,8 @@
 //! Backups: a copy of all files of a database while sessions change it, and its restore.
 //!
 //! ```text
-//! checkpoint ──> hold the log ──> control block ──> data files ──> [log files, catalog] ──> manifest
-//!    redo begins here                               as they are      the log is still
+//! checkpoint ─> hold the log ─> control block ─> data files ─> [log files, catalog] ─> manifest
+//!    redo begins here                            as they are     no session logs
 //! ```
 //! Data files are copied as they are, in sequence, while their blocks are written. So a copied
 //! block may be of any moment after the checkpoint, as after a crash. The same log repairs it,
@@ -25,8 +25,8 @@
 //! The mark also identifies the remains of a killed process: the next backup or restore starts
 //! over.
 //!
-//! The database need not be closed: a load without redo needs a backup, whose time is part of the
-//! load's, and other sessions need not stop for it.
+//! The database need not be closed, because other sessions need not stop for a backup. After a load
+//! without redo a backup is due, and its time is part of the load's.
 //!
 //! Limits: data files outside of the database's directory are refused. So is a direct path load or
 //! build that ends during the backup, unless all its redo is behind the checkpoint. If sessions
@@ -127,7 +127,7 @@ pub fn backup(
     let found = direct_segments(instance).into_iter().filter(|(_, lsns)| !in_log(*lsns));
     if !found.eq(segments) {
         let why =
-            "a table or an index was loaded, built or dropped meanwhile, which no redo says; back up again";
+            "a table or an index was loaded, built or dropped meanwhile, without redo of it; back up again";
         return Err(refused(to, why));
     }
     let block_count = copier.block_count;
@@ -207,7 +207,7 @@ fn with_log(
     if held.is_held() {
         return Ok((files, log_from));
     }
-    let why = "the log came round before it was copied; back up when less is changed, or make the database with a larger \
+    let why = "sessions needed the log before it was copied; back up under less load, or make the database with a larger \
                log_file_size";
     Err(refused(copier.filling.directory().path(), why))
 }
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_need_the_log_get_it_and_the_backup_knows() {
+    fn sessions_that_need_the_held_log_fail_the_backup() {
         let disk = MemoryDisk::with_power(7);
         let mut settings = Settings::default();
         let small = [

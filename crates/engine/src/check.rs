@@ -26,9 +26,9 @@
 //! Then the branches are walked from the root, in order: each leaf must come in its turn, behind a
 //! separator that is its first entry. Finally some entries are looked up through the buffer cache.
 //!
-//! Memory: a bit per row and server, 10 bytes per table block, 8 bytes per leaf, 16K of sums per
-//! server and index, and the buffers of a scan. Cost: 10 million rows of 45 bytes and an index of
-//! two columns, 600 MB in all, take 0.6 s on two processors.
+//! Memory: a bit per row and server, 10 bytes per table block, and 8 bytes per leaf. Each server
+//! has 16K of sums per index, and the buffers of a scan. Cost: 10 million rows of 45 bytes and an
+//! index of two columns, 600 MB in all, take 0.6 s on two processors.
 //!
 //! Limits: values are not decoded, so a date of 13 months passes. An older version of a block by
 //! the same operation (a leaf before it was linked) shows in the sums; any other shows in its LSN.

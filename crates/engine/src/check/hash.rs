@@ -74,7 +74,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_bit_of_an_entry_changes_about_half_of_its_hash() {
+    fn every_entry_bit_changes_about_half_of_its_hash() {
         for length in [0, 1, 7, 8, 9, 20] {
             let key: Vec<u8> = (0..length as u8).map(|i| i.wrapping_mul(37)).collect();
             let hash = entry_hash(&key, RowId(1 << 48));

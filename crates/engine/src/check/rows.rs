@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bit_that_is_set_again_is_known_by_any_two_servers() {
+    fn a_bit_set_twice_is_found_across_servers() {
         let bitmap = |bits: &[u64]| {
             let mut bitmap = Bitmap::new(200);
             bits.iter().for_each(|bit| bitmap.set(*bit));

@@ -244,7 +244,7 @@ fn a_row_id_of_no_row_is_found() {
 }
 
 #[test]
-fn a_key_that_differs_from_its_row_is_found_by_entry_and_key() {
+fn a_key_unlike_its_row_is_reported_with_entry() {
     let text = Fixture::complaint_about(|entries| {
         let key = &mut entries[1000].0;
         *key = trimmed(&[&key[..], &[1]].concat()).to_vec();

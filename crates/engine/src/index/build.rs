@@ -1,11 +1,11 @@
 //! Builds an index: scan, parallel disk sort, leaves written once and in order.
 //!
 //! A sample of the table's blocks gives the key ranges of the sort servers. Scan servers read the
-//! table, make a record (key and row id) of each row, and send it through the table queue to the
-//! sort server of its range. At the end of the table each sort server merges its runs straight into
-//! the leaves of a sub-index. The sub-indexes follow one another in key order. So the join only
-//! links the last leaf of each to the first of the next, and writes the branches above all: no
-//! serial merge by a leader.
+//! table and make a record (key and row id) of each row. The table queue passes it to the sort
+//! server of its range. At the end of the table each sort server merges its runs straight into the
+//! leaves of a sub-index. The sub-indexes follow one another in key order. So the join only links
+//! the last leaf of each to the first of the next. It writes the branches above all, so that no
+//! leader merges serially.
 //!
 //! Ranges are of (key, row id) rather than of keys. A key of half the rows is split over servers by
 //! row id, so the servers stay balanced.

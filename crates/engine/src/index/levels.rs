@@ -16,8 +16,8 @@
 //!
 //! Invariants (I1 to I3 are in [`block`](super::block)):
 //! - I4 A leaf links to the block that the next leaf is then written to.
-//! - I5 A branch that is written because it is full has at least two children, so each level has at
-//!   most half the blocks of the one below.
+//! - I5 A branch written because it is full has at least two children. So each level has at most
+//!   half the blocks of the one below.
 
 use crate::EngineError;
 use crate::access::Access;

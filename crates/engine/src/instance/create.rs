@@ -3,7 +3,7 @@
 //! The control file is written first, as that of an unfinished database, with the names of all
 //! files to come. Then the files are created and synced, and their directories. Finally the control
 //! file is replaced by that of a finished database. A process that finds the first one, and can
-//! lock the home, knows that its creator is dead: it removes the files that it names, and then the
+//! lock the home, knows that its creator is dead. It removes the files that it names, and then the
 //! control file. A creation that fails removes its files itself.
 //!
 //! The names are safe to remove: none of the files existed when the control file was written, and
@@ -148,7 +148,7 @@ fn create_by(
         // Not earlier, because another process's lock file must not be removed.
         made.files.push(layout.home.join(LOCK_FILE));
         if Catalog::find_on(&access.disk, &layout.home)?.is_some() {
-            // Its creator, which has let go of it since, keeps it.
+            // Another process created it meanwhile and released the lock.
             made.keep();
             return Err(exists());
         }
@@ -287,8 +287,8 @@ impl Planned<'_> {
 /// the files, which are empty.
 ///
 /// # Errors
-/// If blocks of this size cannot be accessed like the others, transactions are open, or a file
-/// exists already or cannot be created; then nothing was created.
+/// If blocks of this size cannot be accessed like the others, a file exists already or cannot be
+/// created, or the log of open transactions has no room for such blocks. Then nothing was created.
 pub(super) fn add_tablespace(
     instance: &Instance,
     session: &Session,

@@ -19,7 +19,7 @@
 //!      76  log files u32
 //!      80  members u32     of each log file; 0 means 1
 //!      88  file bytes u64  of each log file; 0: not noted
-//!      96  headers u64     1: each data file's header has the LSN of this checkpoint or a later one
+//!      96  headers u64     1: each data file header has the LSN of this checkpoint or a later one
 //!     104  epoch u64       of the last opening; 0: no member lies outside of the home
 //!     112  epoch before u64
 //!     120  definitions u64 changes of the catalog that the control file had at least; 0: not noted
@@ -128,8 +128,8 @@ impl Checkpoint {
         bytes[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Rejects a field out of range, because all that follows computes with these fields: the
-    /// number of files and members to open, the size of their blocks, the start of the log.
+    /// Rejects a field out of range. The numbers of files and members, their sizes and the start of
+    /// the log all follow from these fields.
     fn require_bounds(&self, path: &Path) -> Result<(), EngineError> {
         let part = (path, "the control block");
         require(part, ("serial", self.serial), 0..=LSN_MOST)?;

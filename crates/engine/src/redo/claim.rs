@@ -1,6 +1,6 @@
 //! A directory's claim to log files outside of it. It is refused if another copy of the database
-//! has continued them, as the epochs show ([`epoch`](super::epoch)), or if the database that the
-//! files name still exists.
+//! has continued them, as the epochs show ([`epoch`](super::epoch)). It is also refused if the
+//! database that the files name still exists.
 
 use super::checkpoint::{self, Checkpoint};
 use super::epoch::{Epochs, Standing};

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_is_own_or_behind_or_continued_by_another_copy() {
+    fn a_member_is_own_behind_or_continued() {
         let epoch = |count: u64, random: u64| Epoch(count << RANDOM_BITS | random);
         let epochs = Epochs { now: epoch(7, 1), before: epoch(6, 2) };
         let standing = |count, random| epochs.standing(epoch(count, random));

@@ -21,8 +21,8 @@
 //! 70K.
 //!
 //! Rejected with 32 threads, because none beat LGWR:
-//! - A condition variable: it wakes all sessions to queue for one mutex, and half of them find that
-//!   their records are in the next write.
+//! - A condition variable: it wakes all sessions to queue for one mutex, and half of them are not
+//!   durable yet.
 //! - Chained wake-ups, where each woken session wakes two others, or the next one of its processor.
 //! - A next write that waits until all woken sessions have run: all 32 commit by one write, and the
 //!   rate stays the same.
@@ -43,8 +43,8 @@
 //!
 //! Invariants:
 //! - G1 One thread at a time has the role.
-//! - G2 While a session sleeps, its LSN is not durable, and some thread holds the role, has been
-//!   woken to take it, or polls for it.
+//! - G2 While a session sleeps, its LSN is not durable. Some thread holds the role, has been woken
+//!   to take it, or polls for it.
 //! - G3 The durable LSN never falls.
 
 use super::sharing;
@@ -176,7 +176,7 @@ impl GroupCommit {
         let durable = self.durable();
         let mut role = self.role();
         let was = role.holder;
-        assert!(matches!(was, Holder::Session | Holder::Lgwr), "G1: who gives the role up has it");
+        assert!(matches!(was, Holder::Session | Holder::Lgwr), "G1: only the holder gives the role up");
         let woken = role.take_durable(durable);
         let next = role.pass_on(durable);
         let is_lgwrs = role.holder == Holder::Lgwr && was != Holder::Lgwr;
@@ -230,7 +230,7 @@ impl GroupCommit {
     }
 
     fn store(&self, durable: Lsn) {
-        assert!(durable >= self.durable(), "G3: what is durable stays so");
+        assert!(durable >= self.durable(), "G3: the durable LSN never falls");
         self.durable.store(durable.0, Release);
     }
 

@@ -358,7 +358,7 @@ impl Log {
         while self.turn(ROLE)? != Turn::Write {
             self.sleep(session, ROLE, Event::LogFileSync);
         }
-        let _ends = self.ends_with("who worked as the log writer");
+        let _ends = self.ends_with("a session in the log writer's role");
         let result = work();
         self.end_writing(Ok(None));
         result

@@ -1,10 +1,10 @@
 //! The log writer: a role, held by a session that needs its records durable, or by LGWR
 //! ([`super::group_commit`]).
 //!
-//! It takes all complete records that fit one write, puts a header before them, writes them at the
-//! next log block and makes them durable: one write and one sync at a time (L2). If the next record
-//! does not fit the rest of the file, it continues in a free file. One always exists, because
-//! sessions are admitted against the free room (L5).
+//! It takes all complete records that fit one write, and puts a header before them. It writes them
+//! at the next log block and makes them durable: one write and one sync at a time (L2). If the next
+//! record does not fit the rest of the file, it continues in a free file. One always exists,
+//! because sessions are admitted against the free room (L5).
 //!
 //! Rejected: a thread for all writes, because a lone session would pay two wake-ups, more than the
 //! 3 us it may lose. Rejected: a timer, because sessions gather while one writes, and the next
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "L2: a batch begins where the last one ended")]
-    fn a_batch_does_not_begin_before_the_end_of_the_last_one() {
+    fn a_batch_never_begins_before_the_last_one_ends() {
         with_writer(|writer, buffer, session| {
             writer.end = Lsn(72);
             let _ = writer.write(session, buffer);
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_without_a_free_file_stops_before_anything_is_written() {
+    fn a_log_without_a_free_file_stops_before_writing() {
         with_writer(|writer, buffer, session| {
             writer.files[1].usage = Usage::Used(Lsn(32));
             writer.offset = writer.files[0].bytes;

@@ -17,9 +17,9 @@
 //!
 //! Two threads and LGWR on two processors write 2.3 to 2.7 GB/s with either 8M or 64M of
 //! `log_buffer`, because LGWR has priority (`high_priority_processes`). Without priority it is 1.2
-//! to 1.4 GB/s: the threads fill the four megabytes in flight in 2 ms, and a slice of the scheduler
-//! takes 3. The limit is cache lines that two threads pass to each other for each record: the
-//! counter of places, and the lines shared by the end of one record and the start of the next.
+//! to 1.4 GB/s with 8M: the threads fill the four megabytes in flight in 2 ms, and a slice of the
+//! scheduler takes 3. The limit is cache lines that two threads pass to each other for each record.
+//! One is the counter of places; others hold the end of one record and the start of the next.
 //! - Rejected: a shorter scheduler slice for LGWR alone, which changed nothing.
 //! - Rejected: room for each thread apart. Two threads were as slow, and one was a tenth slower.
 //! - Rejected: a session writes when LGWR was rung and got no processor, 1.3 to 1.6 GB/s.

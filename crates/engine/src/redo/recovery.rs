@@ -126,7 +126,7 @@ impl<'a> Redo<'a> {
         let (path, source) = (member.path().display(), source.path().display());
         self.recovered
             .restored
-            .push(format!("{path} was missing or damaged, and was made anew from {source}"));
+            .push(format!("{path} was missing or damaged, and was restored from {source}"));
         Ok(())
     }
 

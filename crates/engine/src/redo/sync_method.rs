@@ -2,15 +2,15 @@
 //!
 //! The cheapest method depends on the device and the file system. `auto` measures: it writes one
 //! log block a few times by each method in turn, to an unused log file. It runs when the log is
-//! opened, before anything is timed, and takes as long as some thirty commits. fdatasync stays
+//! opened, before anything is timed, and takes as long as some thirty commits. It keeps fdatasync
 //! unless another method is clearly faster: by its lower quartile, and in all rounds but one in
 //! eight. By the quartile alone, a device on which all four methods cost the same changed its
 //! method between openings. That spoils a comparison of runs.
 //!
 //! If sessions share threads, `auto` takes the durable write. A ring hands a sync to a kernel
-//! thread, and a session that syncs in a call of its own stops the others of its thread. 32
-//! sessions on one thread: 70K commits/s with fdatasync, 104K with open_datasync (both before
-//! [group commit](super::group_commit)).
+//! thread, and a session that syncs in a call of its own stops the others of its thread. With 32
+//! sessions on one thread, fdatasync made 70K commits/s and open_datasync 104K, both before
+//! [`group_commit`](super::group_commit).
 
 use super::log_file::FILE_HEADER;
 use crate::EngineError;
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_method_is_one_request_to_a_file_that_is_open_for_it() {
+    fn each_method_is_one_request_to_a_suitable_file() {
         let of = |method: SyncMethod| (method.operation(), method.durability());
         assert_eq!(of(SyncMethod::Fdatasync), (Operation::WriteAndSync, Durability::OnSync));
         assert_eq!(of(SyncMethod::Fsync), (Operation::WriteAndSyncAll, Durability::OnSync));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_loses_two_rounds_is_not_taken_however_fast_the_others_were() {
+    fn a_method_that_loses_two_rounds_is_not_chosen() {
         let with_lost = |lost: usize| {
             let mut times = [100, 50, 110, 110].map(|us| vec![1000 * us; 8]);
             times[1][..lost].fill(101_000);

@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_no_record_are_refused_and_change_nothing_outside_a_block(
+    fn malformed_records_are_refused_or_stay_within_their_block(
         mut bytes in proptest::collection::vec(any::<u8>(), 32..400), kind in 1u8..6,
     ) {
         bytes.resize(bytes.len() / 8 * 8, 0);
@@ -112,7 +112,7 @@ mod log_buffer {
     }
 
     #[test]
-    fn records_are_taken_up_to_the_first_that_is_not_complete() {
+    fn records_are_taken_up_to_the_first_incomplete_one() {
         let buffer = LogBuffer::new(1024, Lsn(8));
         let (a, b, c) = (buffer.reserve(40), buffer.reserve(48), buffer.reserve(56));
         buffer.fill(a, &record(40, 1));

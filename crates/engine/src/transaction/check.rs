@@ -226,7 +226,7 @@ mod tests {
     use plumb_units::RowId;
 
     #[test]
-    fn a_piece_that_is_lost_gone_or_of_two_rows_is_named() {
+    fn a_lost_deleted_or_shared_piece_is_named() {
         let check = |there: &[u64], led_to: &[u64], expect: &str| {
             let rows = |ids: &[u64]| ids.iter().map(|id| RowId(*id << 16)).collect();
             let found = require_each_once(rows(there), rows(led_to)).err().map(|error| error.to_string());

@@ -8,7 +8,7 @@
 //! A thread (CKPT) begins a checkpoint when the log's pace requires one ([`crate::redo`]). It
 //! completes the checkpoint once the database writers have written the blocks. A session that finds
 //! no room in the log completes the checkpoints itself. A cache without database writers (on a
-//! simulated disk) has no CKPT either: each change of a session does one small step first, so that
+//! simulated disk) has no CKPT either. Each change of a session does one small step first, so that
 //! one thread fixes the order of requests.
 
 use super::active::Active;

@@ -19,7 +19,8 @@
 //!         Column::nullable("WHAT", ColumnType::Text { max_bytes: 100 }),
 //!     ];
 //!     let schema = Schema::new(columns).expect("two columns with names");
-//!     let index = IndexDefinition { name: "ORDERS_ID".into(), columns: vec![("ID".into(), false)], unique: true };
+//!     let columns = vec![("ID".into(), false)];
+//!     let index = IndexDefinition { name: "ORDERS_ID".into(), columns, unique: true };
 //!     transactions.create_table(&session, "ORDERS", &schema, &[index])?;
 //!
 //!     let mut connection = transactions.connect(&session);

@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_pieces_make_the_image_before_out_of_the_one_after(
+        fn the_pieces_restore_the_image_before_an_update(
             before in prop::collection::vec(any::<u8>(), 1..300),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         ) {

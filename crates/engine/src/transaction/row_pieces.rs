@@ -370,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_has_a_byte_at_least_and_all_other_pieces_are_full() {
+    fn a_head_has_a_byte_and_other_pieces_are_full() {
         for (length, head, tail) in [(1, 1, 0), (10, 10, 0), (11, 1, 10), (20, 10, 10), (21, 1, 20)] {
             let image = vec![7; length];
             let (found, rest) = cut(&image, 10);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_read_as_it_was_written_and_nonsense_is_none() {
+    fn a_piece_is_read_as_written_and_nonsense_rejected() {
         let bytes = [5; 40];
         for (is_head, left) in [(true, 100), (false, 100), (false, 40)] {
             let piece = RowPiece { is_head, left, next: RowId(3 << 48 | 7), check: 9, bytes: &bytes };

@@ -6,7 +6,7 @@
 //! unused, but never the reverse.
 //!
 //! Blocks with room are remembered. Blocks that gain room once all statements see their rows
-//! deleted are in a separate queue, in order of the deletions: if the first has to wait, all do. A
+//! deleted are in a separate queue, in order of the deletions. If the first has to wait, all do. A
 //! row piece ([`super::row_pieces`]) leaves its block empty, so the next piece takes it whole.
 //!
 //! Limits: blocks are never freed. Free room is known only since the database was opened.

@@ -6,11 +6,11 @@
 //!
 //! An entry is added to its leaf under a shared latch of the tree and an exclusive hold of the
 //! block. If it does not fit, the latch is taken exclusively. Then the lowest node on the path
-//! whose parent has room for one more separator is split, in one record for all blocks, and the
-//! entry is tried again. A full root moves into two new blocks and becomes the branch above them.
+//! whose parent has room for one more separator is split. One record logs all blocks, and the entry
+//! is tried again. A full root moves into two new blocks and becomes the branch above them.
 //!
 //! A full leaf with marked entries that has not changed since the horizon loses these entries
-//! instead: the transactions that marked them have ended, and no session sees the rows. A leaf that
+//! instead. The transactions that marked them have ended, and no session sees the rows. A leaf that
 //! grows only at its end is split there, and stays full.
 //!
 //! Limits: nodes are not merged. Blocks prepared for a split stay unused after a crash.
@@ -184,8 +184,8 @@ fn start_of(kind: BlockKind) -> usize {
     if kind == BlockKind::Leaf { HEADER_BYTES + LINK_BYTES } else { HEADER_BYTES }
 }
 
-/// Returns the index of the first entry that a split moves to the new node: the entry at half of
-/// the node's bytes, and never the first.
+/// Returns the index of the first entry that a split moves to the new node. It is at half of the
+/// node's bytes, and never the first.
 fn middle(block: &[u8], kind: BlockKind) -> usize {
     let content = content_of(block);
     let entries = content.entries as usize;

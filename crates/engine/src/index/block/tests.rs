@@ -60,7 +60,7 @@ fn shorter_is_less_orders_trimmed_keys_as_padded_ones() {
 }
 
 #[test]
-fn a_leaf_gives_back_what_was_put_in_and_finds_it() {
+fn a_leaf_returns_and_finds_its_entries() {
     for seed in 1..200 {
         let mut random = Random(seed);
         let bytes = [2048, 8192, 32768][random.below(3) as usize];
@@ -117,7 +117,7 @@ fn words_are_stored_as_their_bytes_would_be() {
 }
 
 #[test]
-fn a_branch_leads_to_the_child_that_may_hold_an_entry() {
+fn a_branch_leads_to_the_child_of_an_entry() {
     for seed in 1..100 {
         let mut random = Random(seed);
         let mut block = vec![0xEE; 2048];

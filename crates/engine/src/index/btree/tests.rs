@@ -158,7 +158,7 @@ fn with_tree(hand: &HandWritten<'_>, check: impl Fn(&Instance, &Session, &mut In
 }
 
 #[test]
-fn every_key_is_found_with_all_its_rows_and_no_other() {
+fn every_key_is_found_with_exactly_its_rows() {
     for keys in [0, 1, 4, 60] {
         let all = entries(keys);
         with_tree(&HandWritten::right(all.clone()), |instance, session, index| {
@@ -223,7 +223,7 @@ fn complaint(instance: &Instance, session: &Session, index: &Index) -> String {
 }
 
 #[test]
-fn a_tree_that_is_none_ends_in_an_error_that_names_the_block() {
+fn a_malformed_tree_ends_in_an_error_with_its_block() {
     let hand = HandWritten::right(entries(30));
     with_tree(&hand, |instance, session, index| {
         assert_eq!(complaint(instance, session, index), "none");

@@ -27,7 +27,7 @@ fn with_target(body: impl FnOnce(&TreeTarget<'_>)) {
 
 #[test]
 #[should_panic(expected = "I4: a leaf is where it is linked to")]
-fn a_leaf_that_lies_elsewhere_than_its_link_says_is_noticed() {
+fn a_leaf_not_at_its_link_is_noticed() {
     with_target(|target| {
         with_codec(|codec| {
             let mut writer = LeafWriter::new(target, codec).expect("a writer");

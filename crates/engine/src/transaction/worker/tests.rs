@@ -1,4 +1,4 @@
-//! Room in the log while a device does not answer: a session waits, and does not give up on a
+//! Room in the log while a device does not answer: a session waits for it. It does not give up on a
 //! transaction that waits for the device too.
 
 use super::super::Transactions;
