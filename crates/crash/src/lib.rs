@@ -45,7 +45,6 @@ const SETTINGS: [(&str, &str); 9] = [
     ("io_method", "null"),
 ];
 
-/// Configuration of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
     Plain,

@@ -38,7 +38,7 @@ pub enum Operation {
     Any,
 }
 
-/// All operations except [`Operation::Any`].
+/// All operations except the placeholder [`Operation::Any`].
 pub const OPERATIONS: [Operation; 17] = [
     Operation::Insert,
     Operation::Split,
@@ -69,7 +69,7 @@ impl Operation {
 /// Unique index that is created and dropped.
 const INDEX: &str = "T_X";
 
-/// Returns `count` random operations.
+/// Returns `count` operations, which the run draws at random.
 pub fn steps(count: u64) -> Vec<Operation> {
     vec![Operation::Any; count as usize]
 }
@@ -83,7 +83,7 @@ pub struct Run {
     pub under_way: Option<Change>,
     /// Error that ended the run; `None` for a complete run.
     pub error: Option<EngineError>,
-    /// Acknowledged commits and definitions.
+    /// Number of acknowledged commits and definitions.
     pub commits: u64,
     /// Long texts that rows were given, committed or not.
     pub written: BTreeSet<(i64, String)>,

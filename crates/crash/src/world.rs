@@ -18,7 +18,7 @@ pub type Changes = BTreeMap<i64, Option<(RowId, Content)>>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct World {
-    /// Rows of table T.
+    /// Rows of table T, by id.
     pub rows: BTreeMap<i64, (RowId, Content)>,
     pub indexes: BTreeSet<String>,
     /// Other tables that transactions change, and the ids of their rows.

@@ -315,7 +315,6 @@ impl Passed {
 /// Inspects a piece of a file at an offset, before it is written.
 type Look<'l> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'l;
 
-/// Reads whole files.
 struct Reader<'a> {
     session: &'a Session,
     cancel: &'a Cancel,
@@ -375,7 +374,7 @@ impl<'a> Copier<'a> {
         Ok(copied)
     }
 
-    /// Copies a file, durably.
+    /// Copies a file and syncs the copy.
     fn file(&mut self, file: &Arc<File>, name: &str) -> Result<CopiedFile, EngineError> {
         self.copy(file, name, &mut |_, _| Ok(()))
     }

@@ -180,7 +180,6 @@ fn rows_detail(table: &Table, rows: &RowFacts) -> String {
     format!("{} rows of {columns} columns, as many as the catalog says", RowCount(rows.map.row_count()))
 }
 
-/// An index under examination.
 struct Checked<'a> {
     instance: &'a Instance,
     index: &'a Index,

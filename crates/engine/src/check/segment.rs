@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// Blocks to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment<'a> {
     pub(super) purpose: Purpose,
@@ -27,7 +26,7 @@ pub(super) struct Segment<'a> {
 /// Place of a block in its segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// Position of the extent.
+    /// Position of its extent in the segment.
     pub(super) extent: usize,
     /// Position of the block in the extent.
     pub(super) index: u32,

@@ -43,7 +43,6 @@ const ROW_ID_BYTES: usize = 8;
 pub(crate) const CHILD_BYTES: usize = 6;
 /// Bit of an entry's row id, unused by row ids, that marks the entry as no longer valid.
 pub(crate) const MARK: u64 = 1 << 63;
-/// Bytes of a slot.
 pub(crate) const SLOT_BYTES: usize = 2;
 /// Length byte that announces a length of 255 or more in the next two bytes.
 const LONG_MARK: u8 = 0xFF;
@@ -114,8 +113,8 @@ impl LeafBuilder {
         }
     }
 
-    /// Adds an entry whose key is a big-endian word without trailing 00 bytes, like
-    /// [`LeafBuilder::push`].
+    /// Adds an entry whose key is a big-endian word without
+    /// trailing 00 bytes, like [`LeafBuilder::push`].
     #[inline]
     pub fn push_word(&mut self, block: &mut [u8], key: u64, row: RowId) -> bool {
         let key_bytes = WORD_BYTES - (key.trailing_zeros() / 8) as usize;

@@ -244,7 +244,6 @@ pub(super) fn canonical(directory: &Path) -> Result<PathBuf, EngineError> {
     })
 }
 
-/// A tablespace to create.
 struct Planned<'a> {
     purpose: Purpose,
     block_size: BlockSize,

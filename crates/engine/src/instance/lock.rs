@@ -55,7 +55,7 @@ impl HomeLock {
             }
         }
         if writes {
-            // In a shared directory the file may be another user's, and that user sets its permissions.
+            // In a shared directory the file may belong to another user, and so its permissions.
             let _ = file.set_permissions(fs::Permissions::from_mode(0o600));
             file.set_len(0).map_err(fail)?;
             file.rewind().map_err(fail)?;

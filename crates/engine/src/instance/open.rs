@@ -206,7 +206,7 @@ fn owned_extents(catalog: &Catalog) -> impl Iterator<Item = (Purpose, &[SegmentE
 struct Opening<'a> {
     mode: OpenMode,
     home: &'a Path,
-    /// `None` in memory.
+    /// `None` for a database in memory.
     held: Option<&'a Directory>,
     canonical: PathBuf,
     /// LSN that data file headers must have reached.

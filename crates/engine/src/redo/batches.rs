@@ -18,7 +18,7 @@ const READERS: usize = 8;
 pub(crate) struct Batches {
     files: Vec<Arc<File>>,
     log_block: usize,
-    /// Sorted by LSN.
+    /// Sorted by LSN, without overlaps.
     places: Mutex<VecDeque<BatchPlace>>,
     readers: [Mutex<ReadBack>; READERS],
 }
@@ -43,8 +43,8 @@ impl Batches {
     }
 
     /// Forgets the batches of the next file before a switch overwrites it. Batches of other files
-    /// stay readable even if no recovery needs them: statements that began before a checkpoint find
-    /// their row versions there.
+    /// stay readable even if no recovery needs them: statements that began before a checkpoint
+    /// find their row versions there.
     pub(super) fn forget_next(&self, writer: &LogWriter) {
         let next = writer.next_file();
         let is_free = writer.files[next].usage == Usage::Free;

@@ -87,8 +87,8 @@ pub struct Checkpoint {
     pub headers: FileHeaders,
     /// Epochs that members outside of the home may have.
     pub epochs: Epochs,
-    /// Least number of catalog changes that the control file holds (L7); 0 in a control block from
-    /// before this field existed.
+    /// Least number of catalog changes that the control file holds (L7); 0 in a control block
+    /// from before this field existed.
     pub definitions: u64,
 }
 

@@ -54,8 +54,8 @@ impl ControlBlock {
         locked(&self.held).map_or(low, |held| held.min(low))
     }
 
-    /// Holds the log from the low LSN of the last checkpoint on, until the hold is dropped or
-    /// [`ControlBlock::let_go`] is called.
+    /// Holds the log from the low LSN of the last checkpoint on, until the hold is
+    /// dropped or [`ControlBlock::let_go`] is called.
     ///
     /// # Errors
     /// If a backup holds the log already.

@@ -93,7 +93,6 @@ struct Role {
     failure: Option<String>,
 }
 
-/// Holder of the role.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     #[default]
@@ -166,9 +165,9 @@ impl GroupCommit {
         wake(woken);
     }
 
-    /// Gives up the role, and publishes the durable LSN if there is a new one. If LGWR gets the
-    /// role, its bell is rung before sessions are woken, because most sessions wait for the next
-    /// write.
+    /// Gives up the role, and publishes the durable LSN if there is a new one. If LGWR
+    /// gets the role, its bell is rung before sessions are woken, because most sessions
+    /// wait for the next write.
     pub(super) fn give_up(&self, durable: Option<Lsn>, ring: impl FnOnce()) {
         if let Some(durable) = durable {
             self.store(durable);
@@ -188,8 +187,8 @@ impl GroupCommit {
         wake(woken);
     }
 
-    /// Sets if LGWR writes for waiting sessions. After `false`, LGWR must check once more whether
-    /// it has the role.
+    /// Sets if LGWR writes for waiting sessions. After `false`, LGWR must check once more
+    /// whether it has the role.
     pub(super) fn lgwr_serves(&self, serves: bool) {
         self.role().lgwr_serves = serves;
     }

@@ -100,7 +100,7 @@ pub(super) struct Opened {
     pub(super) places: VecDeque<BatchPlace>,
 }
 
-/// See [`Log::ends_with`].
+/// Fails the log if a panic drops it ([`Log::ends_with`]).
 #[derive(Debug)]
 pub(crate) struct EndsWith<'a>(&'a Log, &'static str);
 
@@ -339,8 +339,8 @@ impl Log {
         session.end_wait(event, begin);
     }
 
-    /// Switches to the next file, as if the current one were full. Does nothing if the current one
-    /// is empty.
+    /// Switches to the next file, as if the current one were full. Does nothing if
+    /// the current one is empty.
     ///
     /// # Errors
     /// If no file is free, or its header cannot be written.
@@ -396,8 +396,8 @@ impl Log {
         (writer.current, writer.offset)
     }
 
-    /// Writes, in the role, until records before `until` are durable. Returns the durable LSN of
-    /// the last write.
+    /// Writes, in the role, until records before `until` are durable. Returns the durable
+    /// LSN of the last write.
     fn write_until(&self, session: &Session, until: Lsn) -> Result<Lsn, EngineError> {
         loop {
             match self.write(session)? {
@@ -492,8 +492,8 @@ impl Log {
         Ok(())
     }
 
-    /// Frees the files that no recovery needs: all records before `low`, and copied if copies are
-    /// made (L3).
+    /// Frees the files that no recovery needs: all records before `low`, and copied
+    /// if copies are made (L3).
     fn release(&self, writer: &mut LogWriter, low: Lsn) {
         let (current, spare) = (writer.current, writer.spare);
         for (number, file) in writer.files.iter_mut().enumerate() {

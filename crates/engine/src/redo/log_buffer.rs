@@ -112,8 +112,8 @@ impl LogBuffer {
         self.end_of(lsn.0).store(end, Release);
     }
 
-    /// Returns the end of the complete records that start at `from`, at most `most` bytes on. Calls
-    /// `each` with each length.
+    /// Returns the end of the complete records that start at `from`, at most `most` bytes on.
+    /// Calls `each` with each length.
     pub(super) fn complete_from(&self, from: Lsn, most: usize, mut each: impl FnMut(usize)) -> Lsn {
         let mut at = from.0;
         loop {
@@ -126,7 +126,6 @@ impl LogBuffer {
         }
     }
 
-    /// Copies complete records out.
     pub(super) fn copy(&self, from: Lsn, into: &mut [u8]) {
         let mut bytes = into.chunks_exact_mut(8);
         for piece in self.pieces(from.0, bytes.len() * 8) {

@@ -59,8 +59,8 @@ const _: () = assert!(HOME <= 512, "O4: the epoch is in the first sector");
 
 /// Most log files of a database, the upper end of the setting's range.
 pub(super) const FILES_MOST: u32 = 64;
-/// Most bytes of a batch: its header and half of the largest log buffer. No longer one was ever
-/// written.
+/// Most bytes of a batch: its header and half of the largest log buffer. No
+/// longer one was ever written.
 const BATCH_MOST: usize = (1 << 29) + BATCH_HEADER;
 
 /// Rejects a number that no log has, once, where it is read.
@@ -146,8 +146,8 @@ impl FileHeader {
         Owner { home: PathBuf::from(OsStr::from_bytes(home)), epoch: Epoch(number(bytes, EPOCH)) }
     }
 
-    /// Reads a header; `None` if there is no whole one, for example after a power failure during
-    /// its write.
+    /// Reads a header; `None` if there is no whole one, for example after a
+    /// power failure during its write.
     ///
     /// # Errors
     /// If the file belongs to another database, or a field is out of range.
@@ -194,7 +194,6 @@ fn summed(bytes: &[u8]) -> usize {
     }
 }
 
-/// Header of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BatchHeader {
     /// Bytes of header and records.
@@ -215,8 +214,8 @@ impl BatchHeader {
         batch[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Returns the length that a header claims, if it has this sequence and an LSN of at least
-    /// `least`.
+    /// Returns the length that a header claims, if it has this sequence and an
+    /// LSN of at least `least`.
     pub(super) fn claimed(bytes: &[u8], sequence: u64, least: Lsn) -> Option<usize> {
         let head = bytes.get(..BATCH_HEADER)?;
         let length = (number(head, 0) >> 32) as usize;

@@ -22,7 +22,7 @@ pub(super) struct LogReader<'a> {
     access: Access,
     channel: Channel,
     spare: Vec<IoBuffer>,
-    /// Bytes of all buffers.
+    /// Bytes of all buffers together.
     ahead: u64,
     file: Option<(Arc<File>, u64)>,
     /// Offset of the next request.
@@ -121,8 +121,8 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
-    /// Reads the batch at an offset; `None` unless it is whole, of this sequence, and its LSN is at
-    /// least `least`.
+    /// Reads the batch at an offset; `None` unless it is whole, of this sequence, and its
+    /// LSN is at least `least`.
     pub(super) fn batch(
         &mut self,
         at: u64,

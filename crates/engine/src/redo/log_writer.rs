@@ -51,7 +51,7 @@ impl LogFile {
 pub(super) struct BatchPlace {
     pub(super) lsn: Lsn,
     pub(super) end: Lsn,
-    /// Position among the files.
+    /// Position among the log files.
     pub(super) file: usize,
     /// Offset of the batch's header.
     pub(super) offset: u64,
@@ -69,7 +69,7 @@ pub(super) struct LogWriter {
     pub(super) owner: Owner,
     pub(super) files: Vec<LogFile>,
     pub(super) current: usize,
-    /// In the current file.
+    /// Offset of the next batch in the current file.
     pub(super) offset: u64,
     /// LSN of the next record.
     pub(super) next: Lsn,
@@ -80,8 +80,8 @@ pub(super) struct LogWriter {
     pub(super) block: usize,
     /// Bytes of log blocks written since the log was opened.
     pub(super) written: u64,
-    /// Log bytes at the end of each file that are not counted as room: one record may leave them
-    /// unused.
+    /// Log bytes at the end of each file that are not counted as room: one
+    /// record may leave them unused.
     pub(super) spare: i64,
     pub(super) sync: SyncChoice,
     /// True if filled files are copied.
@@ -104,7 +104,6 @@ struct Taken {
     begin: Nanos,
 }
 
-/// Result of a write.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) place: BatchPlace,
@@ -221,16 +220,16 @@ impl LogWriter {
         self.begin_file(session, free, sequence)
     }
 
-    /// Returns the file used next: the free one begun longest ago, or the oldest of all if none is
-    /// free.
+    /// Returns the file used next: the free one begun longest ago, or the oldest of
+    /// all if none is free.
     pub(super) fn next_file(&self) -> usize {
         let others = self.files.iter().enumerate().filter(|(at, _)| *at != self.current);
         let order = |file: &LogFile| (file.usage != Usage::Free, file.header.sequence);
         others.min_by_key(|(_, file)| order(file)).map_or(self.current, |(at, _)| at)
     }
 
-    /// Begins a file. Its header is durable before a batch is in it, and a log switch waits for
-    /// that.
+    /// Begins a file. Its header is durable before a batch is in it, and a
+    /// log switch waits for that.
     pub(super) fn begin_file(
         &mut self,
         session: &Session,

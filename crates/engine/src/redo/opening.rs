@@ -274,8 +274,8 @@ impl LogHome<'_> {
     }
 }
 
-/// Sets the usage of each file: from the checkpoint's file on all are needed, even those without a
-/// batch.
+/// Sets the usage of each file: from the checkpoint's file on all are needed,
+/// even those without a batch.
 fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, checkpoint: &Checkpoint) -> Vec<LogFile> {
     for file in files.iter_mut().filter(|file| file.header.sequence >= checkpoint.sequence) {
         file.usage = Usage::Used(checkpoint.low);

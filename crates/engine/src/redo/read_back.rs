@@ -33,7 +33,7 @@ const ALIGNED: u64 = 4096;
 #[derive(Debug)]
 pub(super) struct ReadBack {
     channel: Channel,
-    /// Most recently used last.
+    /// The most recently used window last.
     windows: Vec<Window>,
 }
 

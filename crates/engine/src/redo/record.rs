@@ -145,8 +145,8 @@ pub struct BlockChange<'a> {
     steps: &'a [u8],
 }
 
-/// Returns the length of the record at the front of `bytes`, from its first word; `None` if none
-/// begins there.
+/// Returns the length of the record at the front of `bytes`, from its first word;
+/// `None` if none begins there.
 #[must_use]
 pub fn length_of(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(*bytes.first_chunk::<4>()?) as usize;

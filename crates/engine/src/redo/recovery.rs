@@ -261,8 +261,8 @@ impl<'a> Redo<'a> {
         Ok((stretch, true))
     }
 
-    /// Reads the batch at an offset, if it is whole. A batch that only the second member has is
-    /// copied to the first.
+    /// Reads the batch at an offset, if it is whole. A batch that only the second member has
+    /// is copied to the first.
     fn batch(&mut self, file: &LogFile, at: u64, least: Lsn) -> Result<Option<BatchHeader>, EngineError> {
         let sequence = file.header.sequence;
         let found = self.reader.batch(at, sequence, least)?;
@@ -281,8 +281,8 @@ impl<'a> Redo<'a> {
         Ok(Some(batch))
     }
 
-    /// Writes the last batch of a file to all members. Only one may have it, and it counts as
-    /// acknowledged from now on.
+    /// Writes the last batch of a file to all members. Only one may have it, and it counts
+    /// as acknowledged from now on.
     fn settle_last(&mut self, file: &LogFile, number: usize) -> Result<(), EngineError> {
         let last = self.places.back().filter(|place| place.file == number && file.members.len() > 1);
         let Some(last) = last.copied() else { return Ok(()) };

@@ -60,7 +60,6 @@ impl Hasher for AddressHasher {
 
 type ByAddress = BuildHasherDefault<AddressHasher>;
 
-/// A block under recovery.
 struct Recovering<'a> {
     purpose: Purpose,
     bytes: ChangingBlock<'a>,
@@ -71,7 +70,6 @@ struct Recovering<'a> {
     changed: bool,
 }
 
-/// Applies records to blocks.
 pub(super) struct Replay<'a> {
     home: &'a LogHome<'a>,
     session: &'a Session,
@@ -151,8 +149,8 @@ impl<'a> Replay<'a> {
             .is_some_and(|live| lsn >= live.created && live.purpose == change.purpose)
     }
 
-    /// Rejects a record with bytes that are no change, or with another tablespace than the block's
-    /// file belongs to.
+    /// Rejects a record with bytes that are no change, or with another tablespace than
+    /// the block's file belongs to.
     pub(super) fn require_sound_record(&self, record: &Record<'_>) -> Result<(), String> {
         let other = |change: &BlockChange<'_>| {
             self.extent_of(change.address).filter(|live| live.purpose != change.purpose).is_some()
@@ -319,9 +317,9 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Rejects changed blocks that are not valid after their records: a whole batch may still
-    /// contain any record. Checked once per block, because no session reads a block between two
-    /// records.
+    /// Rejects changed blocks that are not valid after their records: a whole batch
+    /// may still contain any record. Checked once per block, because no session reads
+    /// a block between two records.
     fn require_sound(&self) -> Result<(), EngineError> {
         for (address, block) in self.blocks.iter().filter(|(_, block)| block.changed) {
             let path = self.home.tablespaces.get(block.purpose).path(*address);

@@ -28,8 +28,8 @@ const ROUNDS: usize = 9;
 /// Fewest rounds on a slow device, once [`LONG`] has passed.
 const ROUNDS_LEAST: usize = 4;
 const LONG: Nanos = Nanos(50_000_000);
-/// A device whose first durable writes take this long gets no more rounds, because opening would
-/// take minutes.
+/// A device whose first durable writes take this long gets no more rounds,
+/// because opening would take minutes.
 const TOO_LONG: Nanos = Nanos(2_000_000_000);
 /// Another method must need less than this share of fdatasync's time, and may lose one round in
 /// [`LOST_ONE_IN`]. An equal method does the latter in 9 of 256 openings.

@@ -154,7 +154,6 @@ pub fn create_as_select(
     Ok(outcome)
 }
 
-/// A load in progress.
 struct Load<'a> {
     instance: &'a Instance,
     name: String,
@@ -277,7 +276,7 @@ struct Loader<'a> {
     log: Option<Box<dyn LogsBlocks + 'a>>,
     writer: SegmentWriter<'a>,
     fill: BlockFill,
-    /// Rows in sealed blocks.
+    /// Rows in blocks that are sealed.
     sealed: u64,
     piece: Piece,
 }
@@ -356,7 +355,6 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Writes the filled block.
     fn seal(&mut self) -> Result<(), EngineError> {
         let content = std::mem::take(&mut self.fill).finish(self.writer.block()?);
         let purpose = self.tablespace.purpose;

@@ -49,7 +49,6 @@ pub(super) struct Checkpoints {
     stopping: AtomicBool,
 }
 
-/// A checkpoint in progress.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     at: Lsn,
@@ -209,7 +208,7 @@ impl Checkpoints {
         session.latch(&self.under_way, Event::LogFileSwitchCheckpoint)
     }
 
-    /// Runs CKPT.
+    /// Runs the CKPT process until it is stopped.
     fn run(&self, session: &Session) {
         while !self.is_over() {
             let is_idle = {
@@ -232,7 +231,7 @@ impl Checkpoints {
         self.log.ends_lgwr(session);
     }
 
-    /// Runs ARC.
+    /// Runs the ARC process until it is stopped.
     fn archive(&self, session: &Session) {
         while !self.is_over() {
             // A session that waits for a failed copy gets the reason from [`Log::archiver_error`].

@@ -218,7 +218,7 @@ impl Transactions<'_> {
         Ok(worker)
     }
 
-    /// Takes a table exclusively.
+    /// Takes a table exclusively, without waiting.
     ///
     /// # Errors
     /// If the table does not exist, or is in use.

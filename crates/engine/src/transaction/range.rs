@@ -156,7 +156,6 @@ impl<'a> Worker<'a> {
 /// Heads of chained rows that a scan has found.
 pub(super) type Heads = Vec<(RowId, Vec<u8>)>;
 
-/// Callback for each row.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(RowId, &[u8]) -> Result<(), EngineError>;
 
 impl<'a> Worker<'a> {

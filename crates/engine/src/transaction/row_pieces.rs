@@ -128,7 +128,6 @@ fn cut(image: &[u8], piece_bytes: usize) -> (&[u8], &[u8]) {
     image.split_at(image.len() - pieces * piece_bytes)
 }
 
-/// A chained row, assembled.
 #[derive(Debug)]
 pub(super) struct Chained {
     pub(super) image: Vec<u8>,

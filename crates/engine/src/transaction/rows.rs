@@ -21,7 +21,6 @@ use crate::storage::block::{HEADER_BYTES, content_of};
 use plumb_types::row::ROW_FLAGS;
 use plumb_units::Lsn;
 
-/// Bytes of a slot.
 const SLOT_BYTES: usize = 4;
 /// Bytes of a version, before its row.
 const VERSION_BYTES: usize = 8;
