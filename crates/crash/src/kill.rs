@@ -30,7 +30,7 @@ use std::time::Duration;
 pub const SESSIONS: usize = 4;
 /// Transactions after which some rows of a session are deleted.
 const LIFE: u64 = 40;
-/// Transactions after which some of them are updated before that.
+/// Transactions after which some rows are updated, before others delete them.
 const UPDATE_AFTER: u64 = 10;
 /// Longest life of a child, from its start or from its first report.
 const LIFE_MOST: Duration = Duration::from_millis(120);

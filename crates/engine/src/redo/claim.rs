@@ -58,8 +58,8 @@ impl Claim<'_> {
         rival.is_none_or(|rival| rival.epochs.standing(owner.epoch) == Standing::Own)
     }
 
-    /// Refuses a directory whose outside log files belong to another copy, before anything is
-    /// written. A missing or damaged log file is reported when the log is opened.
+    /// Refuses a directory whose outside log files belong to another copy, even for changes without
+    /// redo. A missing or damaged log file is reported when the log is opened.
     ///
     /// # Errors
     /// As [`Claim::judge`], or if a member is a link or belongs to another database.

@@ -237,9 +237,9 @@ impl LogHome<'_> {
         Ok(Arena::buffers(options.buffer_bytes / 2 + FILE_HEADER as usize, 1)?.1.remove(0))
     }
 
-    /// Returns the log writer's channel: system calls for one member, and an
-    /// asynchronous method for two, which are written at once. The channel passes
-    /// between threads with the log writer's role.
+    /// Returns the log writer's channel: a system call for one member. Two members are written at
+    /// once by the instance's I/O method, in its form for any thread. The channel passes between
+    /// threads with the log writer's role.
     fn channel(&self, members: u32) -> Result<Channel, EngineError> {
         let method = match members {
             1 => Method::start(MethodKind::Sync, 1)?,

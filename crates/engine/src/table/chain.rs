@@ -1,9 +1,9 @@
 //! Rows longer than a block: their pieces, in consecutive blocks.
 //!
 //! ```text
-//! block i      .. rows .. | head: flags 28 hex, 0, length u32, the image's first bytes |slots
-//! block i + 1  bytes of the image, the whole block                                     no slot
-//! block i + 2  bytes of the image | rows ..                                            slots
+//! block i      .. rows .. | head: flags 28 hex, 0, length u32, the image's first bytes | slots
+//! block i + 1  bytes of the image, the whole block                                       no slot
+//! block i + 2  bytes of the image | rows ..                                              slots
 //! ```
 //! The head is the last row of its block and has a slot. The rest precedes the first row of the
 //! next blocks, without a slot, so that a count of slots counts a chained row once. All pieces of a

@@ -89,8 +89,12 @@ impl<'a> Worker<'a> {
 
     /// Waits for room in the log: for a record of at most `record` bytes, and for `besides` bytes
     /// of log blocks. If there is none, a checkpoint makes room. If that is not enough, waits for
-    /// the end of the oldest transaction, unless it is this one. That wait is limited, because the
-    /// oldest may wait for this transaction; time in which a device does not answer does not count.
+    /// the end of the oldest transaction, unless it is this one or the session never waits. The
+    /// wait is limited by [`ROOM_PATIENCE`], because the oldest may wait for this transaction. Time
+    /// in which a device does not answer does not count.
+    ///
+    /// # Errors
+    /// [`EngineError::LogFull`] after that wait, or the log's failure.
     pub(super) fn admit(&mut self, record: usize, besides: i64) -> Result<Admission<'a>, EngineError> {
         self.log.check()?;
         self.store.checkpoints.step(self.session)?;
