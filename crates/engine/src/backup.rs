@@ -126,8 +126,7 @@ pub fn backup(
     let in_log = |lsns: LsnRange| lsns.first_record().is_some_and(|first| first >= log_from);
     let found = direct_segments(instance).into_iter().filter(|(_, lsns)| !in_log(*lsns));
     if !found.eq(segments) {
-        let why =
-            "a table or an index was loaded, built or dropped meanwhile without redo; back up again";
+        let why = "a table or an index was loaded, built or dropped meanwhile without redo; back up again";
         return Err(refused(to, why));
     }
     let block_count = copier.block_count;

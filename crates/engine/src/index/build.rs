@@ -76,7 +76,7 @@ pub struct BuildOutcome {
 ///
 /// # Errors
 /// If the table or a column is missing, the index exists, a key is too long, a block is corrupt or
-/// I/O fails; then nothing of the build remains.
+/// I/O fails. Then nothing of the build remains.
 pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcome, EngineError> {
     let (table, columns) = resolve(instance, spec)?;
     let coordinator = instance.recorder.session(Role::Coordinator);

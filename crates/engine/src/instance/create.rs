@@ -286,8 +286,9 @@ impl Planned<'_> {
 /// the files, which are empty.
 ///
 /// # Errors
-/// If blocks of this size cannot be accessed like the others, a file exists already or cannot be
-/// created, or the log of open transactions has no room for such blocks. Then nothing was created.
+/// If blocks of this size cannot be accessed like the others, or a file exists already or cannot be
+/// created. Also if open transactions have no room in their log for such blocks. Then nothing was
+/// created.
 pub(super) fn add_tablespace(
     instance: &Instance,
     session: &Session,

@@ -131,8 +131,8 @@ impl Instance {
     /// with `first` bytes in all.
     ///
     /// # Errors
-    /// If no cache has blocks of this size, the files cannot be created or accessed like the
-    /// others, or the log of open transactions has no room for records of such blocks.
+    /// If no cache has blocks of this size, or the files cannot be created or accessed like the
+    /// others. Also if open transactions have no room in their log for records of such blocks.
     pub fn tablespace_of(
         &self,
         session: &Session,

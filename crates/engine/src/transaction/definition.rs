@@ -144,8 +144,8 @@ impl Transactions<'_> {
     /// Creates an index on a table, which may have rows, durably.
     ///
     /// # Errors
-    /// If the table is in use, the name is taken, a column does not exist, two rows have the same
-    /// key of a unique index, or a file cannot be written; then nothing was created.
+    /// If the table is in use, the name is taken, or a column does not exist. Also if two rows have
+    /// the same key of a unique index, or a file cannot be written. Then nothing was created.
     pub fn create_index(
         &self,
         session: &Session,
