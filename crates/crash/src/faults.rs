@@ -1,13 +1,12 @@
-//! Disks that fail: reads, writes and syncs that end with EIO, a disk that is full, a bit that
-//! turns, writes that come to nothing or go elsewhere.
+//! Disks that fail: reads, writes and syncs that end with EIO, a full disk, a flipped bit, and
+//! writes that are lost or misdirected.
 //!
-//! A fault that an error reports loses nothing: after it, the database is opened again on a disk
-//! that works, and has the world of what was acknowledged. Of what a disk does without a word the
-//! rule is weaker: an error that names it, or the right answer; and never a wrong one that says
-//! nothing. There are two exceptions. At the end of the log, what was there cannot be told from
-//! what never was, so the world of an earlier commit may be found. And a block of a table whose
-//! last write went nowhere lies there as it was before: columns that no index has may be what they
-//! were before.
+//! A fault reported by an error loses nothing: the database is opened again on a working disk, and
+//! has the acknowledged world. For silent faults the rule is weaker: an error that names the fault,
+//! or the right answer, but never a wrong answer without an error. There are two exceptions. At the
+//! end of the log, lost records cannot be told from records never written, so an earlier commit's
+//! world may be found. If the last write of a table's block was lost, the block is as before it:
+//! columns without an index may have older values.
 
 use super::operation::{AfterError, Course, run_noting, steps};
 use super::world::{Content, World};
@@ -21,13 +20,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A fault of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Read,
     Write,
     Sync,
-    /// All syncs from one on.
+    /// All syncs from a chosen one on.
     Syncs,
     Full,
     Flip,
@@ -52,15 +50,15 @@ pub struct FaultTally {
     pub cycles: u64,
     /// Runs that the fault ended.
     pub ended: u64,
-    /// Databases that said what was wrong when they were opened or read.
+    /// Databases that reported an error when they were opened or read.
     pub named: u64,
     /// Databases whose log ended early.
     pub shorter: u64,
-    /// Databases with rows of an earlier commit, in columns that no index has.
+    /// Databases with rows of an earlier commit, in columns without an index.
     pub older: u64,
 }
 
-/// A run on a disk with a fault, and the oracle. Panics with the seed when it finds something.
+/// Runs on a disk with a fault and checks the result. Panics with the seed after a violation.
 pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     let said = || format!("seed {seed} {fault:?}");
     let mut random = SplitMix(seed);
@@ -76,7 +74,7 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
         before.unwrap_or_else(|error| panic!("{}: {error}", said()));
     let disk = disk.restart(Survivors::All);
     disk.plan_faults(plan(fault, &mut random));
-    // What is there already does not come to the end of the log.
+    // A log that ends early may lose only commits of the faulty run.
     let begun = history.borrow().len() - 1;
     let run = match base.open(&disk) {
         Ok(instance) => {
@@ -94,8 +92,8 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
         _ => disk.struck(),
     };
     let is_silent = matches!(fault, Fault::Flip | Fault::Lose | Fault::Misdirect);
-    // A process that ends leaves what it has written; one that had an error of a sync does not know
-    // what that is.
+    // A process that ends leaves what it has written. After a failed sync it does not know what
+    // that is.
     let left = if is_silent { Survivors::All } else { survivors(&mut random, disk.unsynced()) };
     let found = base.read(&disk.restart(left));
     match (found, is_silent) {
@@ -112,7 +110,7 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     }
 }
 
-/// True if all is there, but for the long texts, which no index has: they may be as they once were.
+/// True if only the long texts differ, which have no index: each may have any earlier value.
 fn is_older(expected: &World, found: &World, written: &BTreeSet<(i64, String)>) -> bool {
     let is_older = |(id, (place, (key, text, long))): (&i64, &(RowId, Content))| {
         let same =
@@ -142,7 +140,7 @@ fn undisturbed(
     }
 }
 
-/// The fault, at a place that a run comes to in most cases.
+/// Returns the fault, at a place that most runs reach.
 fn plan(fault: Fault, random: &mut SplitMix) -> Faults {
     let nth = Some(1 + random.below(60));
     match fault {
@@ -157,7 +155,7 @@ fn plan(fault: Fault, random: &mut SplitMix) -> Faults {
     }
 }
 
-/// Turns a bit of a file. Gives the file.
+/// Flips a bit of a file. Returns the file.
 fn flip(disk: &MemoryDisk, random: &mut SplitMix) -> PathBuf {
     let paths = disk.paths();
     let path = paths[random.below(paths.len() as u64) as usize].clone();

@@ -1,14 +1,14 @@
-//! Processes on a real disk that are killed: what they said was committed is there.
+//! Killed processes on a real disk: each reported commit must survive.
 //!
-//! A child opens the database and changes table T by several sessions, each a thread with rows of
-//! its own. It reports each commit and goes on. The parent kills it at some moment (SIGKILL), reads
-//! the rest of the reports, and opens the database. Of each session there must be what its
-//! transactions up to the last acknowledged one make, or that and the one in flight; for the rows
-//! of a transaction and their values follow from its number.
+//! A child opens the database and changes table T in several sessions, each a thread with its own
+//! rows. It reports each commit and goes on. The parent kills it at some moment (SIGKILL), reads
+//! the rest of the reports, and opens the database. Each session must have the rows of its
+//! transactions up to the last acknowledged one, or of that and the one in flight. The number of a
+//! transaction determines its rows and their values.
 //!
-//! Limits: the kernel survives, so what was written and not synced is there. That a sync is asked
-//! for where it is needed is tried by the simulated disk, and by `cargo xtask bench power`, whose
-//! children are these.
+//! Limits: the kernel survives, so unsynced writes survive too. The simulated disk tests that syncs
+//! are requested where they are needed. So does `cargo xtask bench power`, which runs these
+//! children.
 
 use super::world::number;
 use super::{TABLE, index, schema, unique_index};
@@ -28,14 +28,14 @@ use std::thread;
 use std::time::Duration;
 
 pub const SESSIONS: usize = 4;
-/// Some rows of a session are deleted again this number of transactions later.
+/// Transactions after which some rows of a session are deleted.
 const LIFE: u64 = 40;
-/// Some of them are updated first, this number of transactions later.
+/// Transactions after which some rows are updated, before others delete them.
 const UPDATE_AFTER: u64 = 10;
 /// Longest life of a child, from its start or from its first report.
 const LIFE_MOST: Duration = Duration::from_millis(120);
 
-/// The settings of such a database, and others besides.
+/// Returns the settings of such a database, with additional ones.
 pub fn settings(more: &[(&str, &str)]) -> Settings {
     let mut settings = Settings::default();
     let small =
@@ -47,10 +47,10 @@ pub fn settings(more: &[(&str, &str)]) -> Settings {
     settings
 }
 
-/// Members of a log file, for one database each.
+/// Directories of log file members, for one database each.
 pub const MEMBERS: [&str; 2] = ["1", "2"];
 
-/// Makes a database with an empty table T in a directory.
+/// Creates a database with an empty table T in a directory.
 pub fn create(home: &Path, settings: Settings) -> Result<(), EngineError> {
     let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1), indx: Bytes(1 << 20) };
     let layout = Layout::in_one(home.to_path_buf());
@@ -61,26 +61,26 @@ pub fn create(home: &Path, settings: Settings) -> Result<(), EngineError> {
     transactions.create_table(&session, TABLE, &schema(), &indexes)
 }
 
-/// The numbers of the rows that a transaction of a session inserts.
+/// Returns the ids of the rows that a transaction of a session inserts.
 fn inserted(session: u64, transaction: u64) -> impl Iterator<Item = i64> {
     let first = (session << 40 | transaction << 4) as i64;
     first..first + 1 + (transaction * 7 % 5) as i64
 }
 
-/// True if a transaction deletes the rows that the one [`LIFE`] before it has inserted.
+/// True if a transaction deletes the rows inserted [`LIFE`] transactions before it.
 fn deletes(transaction: u64) -> bool {
     transaction >= LIFE && !transaction.is_multiple_of(3)
 }
 
-/// True if a transaction updates the rows that the one [`UPDATE_AFTER`] before it has inserted.
+/// True if a transaction updates the rows inserted [`UPDATE_AFTER`] transactions before it.
 fn updates(transaction: u64) -> bool {
     transaction >= UPDATE_AFTER && transaction.is_multiple_of(2)
 }
 
-/// Rows by number, each with the transaction that wrote it last.
+/// Rows by id, each with the transaction that wrote it last.
 type Versions = BTreeMap<i64, u64>;
 
-/// The rows of a session behind so many of its transactions.
+/// Returns the rows of a session after the first `transactions` of its transactions.
 fn rows_behind(session: u64, transactions: u64) -> Versions {
     let mut rows = Versions::new();
     for transaction in 0..transactions {
@@ -98,19 +98,19 @@ fn rows_behind(session: u64, transactions: u64) -> Versions {
     rows
 }
 
-/// The columns of a row as a transaction writes it.
+/// Returns the columns of a row as a transaction writes it.
 fn values(id: i64, transaction: u64) -> [Value; 4] {
     let mut texts = SplitMix(id as u64 ^ transaction << 20);
     let text = Value::Text("k".repeat(1 + texts.below(200) as usize));
-    // One in eight has no room in a block of 8K.
+    // One row in eight is longer than a block of 8K.
     let is_long = texts.below(8) == 0;
     let width = 9_000 + texts.below(11_000) as usize;
     let long = if is_long { Value::Text(format!("{transaction:0width$}")) } else { Value::Null };
     [number(id), number(transaction as i64), text, long]
 }
 
-/// Changes the database until the process is killed: each session goes on behind the transactions
-/// that are there. `report` gets the line `session transactions found` of each session, then
+/// Changes the database until the process is killed. Each session continues after its recovered
+/// transactions. `report` gets the line `session transactions found` of each session, and then
 /// `session transaction` of each commit.
 pub fn child(
     home: &Path,
@@ -159,7 +159,7 @@ fn work(
             }
         }
         transaction.commit_and_chain()?;
-        // A parent that reads no more has seen enough.
+        // The parent has stopped reading, so the child ends.
         if report(&format!("{session} {number_of}\n")).is_err() {
             return Ok(());
         }
@@ -185,13 +185,12 @@ fn delete(transaction: &mut Transaction<'_, '_>, id: i64) -> Result<(), EngineEr
 pub struct KillTally {
     pub cycles: u64,
     pub commits: u64,
-    /// Commits that were there without having been acknowledged.
+    /// Commits that survived without a report.
     pub unsaid: u64,
 }
 
-/// Commits of a session that a database may have after a crash: at least those that were
-/// acknowledged, and one in flight behind those that were acknowledged or found by an earlier
-/// opening.
+/// Range of commits of a session that a database may have after a crash. At least the acknowledged
+/// ones. At most one more than were acknowledged, or found by an earlier opening.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
     pub least: u64,
@@ -199,8 +198,8 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Takes a line of a child. Returns false for any other line: a harness may print lines of its
-    /// own, and the last one may be cut off.
+    /// Reads a line of a child. Returns false for any other line, because a harness may print its
+    /// own lines, and the last line may be cut off.
     pub fn note(all: &mut [Expected], line: &str) -> bool {
         let mut words = line.split(' ');
         let mut next = || words.next()?.parse::<u64>().ok();
@@ -216,8 +215,8 @@ impl Expected {
     }
 }
 
-/// So many cycles in a directory where a database is; `make` gives the command of a child.
-/// Panics when the oracle finds something.
+/// Runs `count` cycles on the database in a directory; `make` returns the command of a
+/// child. Panics after a violation.
 pub fn cycles(home: &Path, seed: u64, count: u64, make: impl Fn() -> Command) -> KillTally {
     let mut random = SplitMix(seed);
     let mut expected = vec![Expected { least: 0, most: 1 }; SESSIONS];
@@ -235,7 +234,7 @@ pub fn cycles(home: &Path, seed: u64, count: u64, make: impl Fn() -> Command) ->
             let said = || format!("seed {seed} cycle {cycle} session {session}: {found} transactions");
             assert!((expected.least..=expected.most).contains(found), "{} are not {expected:?}", said());
             tally.unsaid += u64::from(*found > expected.least);
-            // The kernel survives, so a later opening finds no less.
+            // The kernel survives, so a later opening must find no less.
             *expected = Expected { least: *found, most: found + 1 };
         }
         tally.commits += found.iter().zip(&before).map(|(found, before)| found - before).sum::<u64>();
@@ -244,7 +243,7 @@ pub fn cycles(home: &Path, seed: u64, count: u64, make: impl Fn() -> Command) ->
     tally
 }
 
-/// The beginning of a child's life: its recovery is part of it, or over.
+/// Start of the measured life: with the recovery, or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
     Start,
@@ -280,12 +279,12 @@ pub fn to_stdout(line: &str) -> std::io::Result<()> {
     std::io::stdout().lock().write_all(line.as_bytes())
 }
 
-/// Reasons why a database has no number of transactions.
+/// Reasons why no number of transactions explains a database.
 #[derive(Debug)]
 pub enum Unfit {
     /// The engine refuses to open or to read it.
     Refused(EngineError),
-    /// It has rows that no number of transactions makes.
+    /// It has rows that no number of transactions produces.
     Wrong(String),
 }
 
@@ -311,8 +310,8 @@ pub fn transactions_found(home: &Path, settings: Settings) -> Result<Vec<u64>, U
     transactions_in(&Transactions::open(&instance, &session)?, &session)
 }
 
-/// Counts the transactions of each session whose rows the table has; values are theirs, and the
-/// indexes agree.
+/// Counts the transactions of each session by its rows. Checks the values of
+/// the rows, and the indexes.
 fn transactions_in(transactions: &Transactions<'_>, session: &Session) -> Result<Vec<u64>, Unfit> {
     let mut found: BTreeMap<u64, Versions> = BTreeMap::new();
     let mut wrong = None;
@@ -330,7 +329,7 @@ fn transactions_in(transactions: &Transactions<'_>, session: &Session) -> Result
     transactions.check(session, TABLE)?;
     let counted = (0..SESSIONS as u64).map(|session| {
         let rows = found.remove(&session).unwrap_or_default();
-        // Each transaction inserts rows that live longer than the next one.
+        // The rows of a transaction outlive the next transaction.
         let count = rows.keys().next_back().map_or(0, |id| (*id as u64 >> 4 & ((1 << 36) - 1)) + 1);
         let expected = rows_behind(session, count);
         let differs = |id: &&i64| rows.get(id) != expected.get(id);

@@ -1,16 +1,16 @@
-//! One cycle of the crash harness: sessions change a small table, the power goes at some request,
-//! the database is recovered and held against what must be in it. Shared by the tests of the engine
-//! and by `cargo xtask bench crash`.
+//! One cycle of the crash harness: sessions change a small table, the power fails at some request,
+//! and the database is recovered and checked. The engine's tests and `cargo xtask bench crash`
+//! share it.
 //!
-//! The oracle: after the recovery there is the [`World`] of all commits and definitions that were
-//! acknowledged, or that and the one that was under way when the power went, and nothing else; the
-//! indexes agree with their tables; and a second opening finds the same. As one thread steps the
-//! sessions, one seed is one order of requests.
+//! The oracle: after recovery the database has exactly the [`World`] of all acknowledged commits
+//! and definitions. It may also have the one in flight when the power failed. The indexes agree
+//! with their tables, and a second opening finds the same. One thread steps the sessions, so one
+//! seed is one order of requests.
 //!
-//! - `world`: what there must be, and how it is read.
-//! - `operation`: what a session does, and a run of it.
+//! - `world`: the expected contents, and how they are read.
+//! - `operation`: the operations of a session, and a run of them.
 //! - `faults`: disks that fail, lie or forget.
-//! - `kill`: processes on a real disk that are killed.
+//! - `kill`: killed processes on a real disk.
 
 pub mod faults;
 pub mod kill;
@@ -45,22 +45,20 @@ const SETTINGS: [(&str, &str); 9] = [
     ("io_method", "null"),
 ];
 
-/// The composition of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
     Plain,
-    /// Filled files are copied before they are used again.
+    /// Filled files are copied before they are reused.
     Archived,
     /// Each file has two members.
     Mirrored,
-    /// Each file has two members, which lie outside of the home.
+    /// Each file has two members, both outside of the home.
     Outside,
-    /// It has records of blocks of two sizes: the table and what is loaded are in blocks of 4K, the
-    /// rest in blocks of 2K.
+    /// Records are of blocks of two sizes: 4K for the table and loaded tables, 2K for the rest.
     Sizes,
 }
 
-/// The kinds of the chains: the seed of a chain says which.
+/// Kinds of log for chains; the seed of a chain selects one.
 pub const LOG_KINDS: [LogKind; 4] = [LogKind::Plain, LogKind::Archived, LogKind::Mirrored, LogKind::Sizes];
 
 impl LogKind {
@@ -70,7 +68,7 @@ impl LogKind {
             LogKind::Plain => &[],
             LogKind::Archived => &[("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies")],
             LogKind::Mirrored => &[("log_file_members", "2")],
-            // Directories that are there; the files are in memory all the same.
+            // These directories exist; the files are in memory nevertheless.
             LogKind::Outside => &[("log_file_members", "2"), ("log_path", "/"), ("log_mirror_path", "/proc")],
             LogKind::Sizes => &[("db_4k_cache_size", "1M"), ("log_buffer", "64K"), ("log_file_size", "128K")],
         };
@@ -86,7 +84,7 @@ impl LogKind {
     }
 }
 
-/// A database with a table and two indexes, closed: what runs begin with.
+/// A closed database with a table and two indexes, from which runs begin.
 #[derive(Debug)]
 pub struct Base {
     disk: Arc<MemoryDisk>,
@@ -116,10 +114,11 @@ impl Base {
         LOG_KINDS.map(Base::new).into()
     }
 
-    /// One that has committed rows, some in pieces, and all that can be dropped.
+    /// Creates a base with committed rows, some of them chained, and
+    /// everything that can be dropped.
     pub fn filled(log: LogKind) -> Base {
         let mut base = Base::new(log);
-        // The log is too short for more in one transaction.
+        // The log has no room for more in one transaction.
         let rows = [Operation::Split, Operation::Commit, Operation::InsertLong, Operation::Commit];
         let others = [Operation::CreateTable, Operation::Load, Operation::FillTable];
         let operations = rows.into_iter().chain(others.repeat(12)).chain([Operation::CreateIndex]).collect();
@@ -140,12 +139,12 @@ impl Base {
         self.world.clone()
     }
 
-    /// A copy of its disk.
+    /// Returns a copy of its disk.
     pub fn copy(&self) -> Arc<MemoryDisk> {
         self.disk.restart(Survivors::All)
     }
 
-    /// Opens what such a copy has become.
+    /// Opens the database on such a copy.
     pub fn open(&self, disk: &Arc<MemoryDisk>) -> Result<Instance, EngineError> {
         self.log.open(disk)
     }
@@ -155,12 +154,12 @@ impl Base {
     }
 }
 
-/// The tablespace of the larger blocks, where there are blocks of two sizes.
+/// Returns the tablespace of the larger blocks, if there are two sizes.
 pub fn large(instance: &Instance) -> Purpose {
     instance.tablespaces().find(Purpose::Users4K).map_or(Purpose::Users, |found| found.purpose)
 }
 
-/// The columns of every table.
+/// Returns the columns of every table.
 pub fn schema() -> Schema {
     let columns = vec![
         Column::required("ID", ColumnType::NUMBER),
@@ -176,7 +175,7 @@ pub fn index(name: &str, columns: &[&str]) -> IndexDefinition {
     IndexDefinition { name: name.to_string(), columns, unique: false }
 }
 
-/// One in which no two rows have one key.
+/// Returns the definition of a unique index.
 pub fn unique_index(name: &str, columns: &[&str]) -> IndexDefinition {
     IndexDefinition { unique: true, ..index(name, columns) }
 }
@@ -191,8 +190,7 @@ pub struct Tally {
     pub hash: u64,
 }
 
-/// Some cycles on one disk, each with a crash. Panics with the seed when the oracle finds
-/// something.
+/// Runs cycles on one disk, each with a crash. Panics with the seed after a violation.
 pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
     let mut random = SplitMix(seed);
     let mut disk = base.copy();
@@ -219,7 +217,7 @@ pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
         tally.crashes += u64::from(gone);
         tally.commits += run.commits;
         disk = disk.restart(survivors(&mut random, disk.unsynced()));
-        // The power goes again while it is recovered, some times.
+        // Sometimes the power fails again during the recovery.
         while random.below(3) == 0 {
             let at = disk.requests() + random.below(40);
             disk.lose_power_at(Some(at));
@@ -252,15 +250,16 @@ pub fn survivors(random: &mut SplitMix, changes: usize) -> Survivors {
     }
 }
 
-/// Two operations, and one run of each kind that is crashed at every request.
+/// Runs two operations and a commit, crashed at every request. Returns the number of crashes.
 pub fn pair(base: &Base, first: Operation, second: Operation) -> u64 {
     let end = [Operation::Commit];
     let operations: Vec<Operation> = [first, second].into_iter().chain(end).collect();
     every_request(base, 7, &operations, 1)
 }
 
-/// One run, crashed at every request in turn, with nothing, everything, each one change and all but
-/// each one surviving, each one torn, and some coins. Gives the number of crashes.
+/// Repeats one run with a crash at every request. The survivors are nothing, everything,
+/// each single change, all but each single change, each change torn, and random sets.
+/// Returns the number of crashes.
 pub fn every_request(base: &Base, seed: u64, operations: &[Operation], sessions: u64) -> u64 {
     let mut crashes = 0;
     for at in 0.. {

@@ -12,11 +12,11 @@ use plumb_units::{RowId, SplitMix};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Something that a session may do.
+/// An operation of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Insert,
-    /// So many rows of one key that leaves split.
+    /// Inserts enough rows of one key to split leaves.
     Split,
     Update,
     Delete,
@@ -31,14 +31,14 @@ pub enum Operation {
     DropIndex,
     Load,
     DropLoaded,
-    /// A row that no block has room for.
+    /// Inserts a row that is longer than a block.
     InsertLong,
-    /// Makes a row so long, or one that is so long a short one.
+    /// Makes a row longer than a block, or a long row short.
     Resize,
     Any,
 }
 
-/// All that are not drawn.
+/// All operations except the placeholder [`Operation::Any`].
 pub const OPERATIONS: [Operation; 17] = [
     Operation::Insert,
     Operation::Split,
@@ -60,16 +60,16 @@ pub const OPERATIONS: [Operation; 17] = [
 ];
 
 impl Operation {
-    /// True for the end of a transaction; all else is done or has changed nothing.
+    /// True for the end of a transaction; any other operation that fails has changed nothing.
     fn is_end(self) -> bool {
         matches!(self, Operation::Commit | Operation::RollBack)
     }
 }
 
-/// The index that comes and goes; no two rows have one number.
+/// Unique index that is created and dropped.
 const INDEX: &str = "T_X";
 
-/// So many that are drawn.
+/// Returns `count` operations, which the run draws at random.
 pub fn steps(count: u64) -> Vec<Operation> {
     vec![Operation::Any; count as usize]
 }
@@ -79,13 +79,13 @@ pub fn steps(count: u64) -> Vec<Operation> {
 pub struct Run {
     /// All that is committed for certain.
     pub acknowledged: World,
-    /// The same with the commit or the definition that was in flight.
+    /// The commit or definition in flight, if there was one.
     pub under_way: Option<Change>,
-    /// Why it ended; `None` when it was to end.
+    /// Error that ended the run; `None` for a complete run.
     pub error: Option<EngineError>,
-    /// Commits and definitions that were acknowledged.
+    /// Number of acknowledged commits and definitions.
     pub commits: u64,
-    /// The long texts that rows were given, committed or not.
+    /// Long texts that rows were given, committed or not.
     pub written: BTreeSet<(i64, String)>,
 }
 
@@ -94,12 +94,12 @@ impl Run {
         Run { acknowledged, under_way: None, error: None, commits: 0, written: BTreeSet::new() }
     }
 
-    /// A run that did not begin.
+    /// Returns a run that could not begin.
     pub fn ended(acknowledged: World, error: EngineError) -> Run {
         Run { error: Some(error), ..Run::begun(acknowledged) }
     }
 
-    /// Refuses what may not be found after it.
+    /// Fails if a database after this run may not have these contents.
     pub fn require(&self, found: &World) -> Result<(), String> {
         if *found == self.acknowledged {
             return Ok(());
@@ -110,13 +110,13 @@ impl Run {
     }
 }
 
-/// A session of a run: its transaction, and what it will have changed.
+/// A session of a run: its transaction, and its uncommitted changes.
 struct Actor<'c, 'a> {
     transaction: Transaction<'c, 'a>,
     changes: Changes,
 }
 
-/// Does these operations in turn, each by one of so many sessions, on an open database.
+/// Runs these operations in turn, each in one of `sessions` sessions, on an open database.
 pub fn run(
     instance: &Instance,
     random: &mut SplitMix,
@@ -128,11 +128,11 @@ pub fn run(
     run_noting(instance, random, before, operations, course, |_| ())
 }
 
-/// The next step of a run when something has failed that has then changed nothing.
+/// Next step of a run after an operation failed without a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterError {
     End,
-    /// It goes on, as a program may that tries the next row or table.
+    /// The run continues, as a program that tries the next row or table.
     GoOn,
 }
 
@@ -143,7 +143,7 @@ pub struct Course {
     pub after_error: AfterError,
 }
 
-/// The same; `note` is shown the world after each operation.
+/// Runs operations like [`run`]; `note` gets the world after each.
 pub fn run_noting(
     instance: &Instance,
     random: &mut SplitMix,
@@ -189,7 +189,7 @@ struct Stage<'s, 'i> {
 }
 
 impl Stage<'_, '_> {
-    /// Most are statements; a definition is one in twelve.
+    /// Draws an operation: most are statements, one in twelve is a definition.
     fn draw(&mut self) -> Operation {
         match self.random.below(48) {
             0..10 => Operation::Insert,
@@ -214,7 +214,7 @@ impl Stage<'_, '_> {
                 self.insert_all(actor, vec![content])
             }
             Operation::Split => self.insert(actor, 16),
-            // The pieces of a long text that stays are the row's still.
+            // The pieces of an unchanged long text stay with the row.
             Operation::Update => {
                 self.update(actor, |before, random| match (content(random), random.below(2)) {
                     ((key, text, _), 0) => (key, text, before.2.clone()),
@@ -312,7 +312,7 @@ impl Stage<'_, '_> {
         Ok(())
     }
 
-    /// A row that is committed or the session's own.
+    /// Picks a row that is committed or the session's own.
     fn pick(&mut self, actor: &Actor<'_, '_>) -> Option<(i64, RowId, Content)> {
         let committed = self.run.acknowledged.rows.iter().filter(|(id, _)| !actor.changes.contains_key(id));
         let own = actor.changes.iter().filter_map(|(id, row)| Some((id, row.as_ref()?)));
@@ -321,7 +321,7 @@ impl Stage<'_, '_> {
         Some((**id, *row, content.clone()))
     }
 
-    /// A definition, or what fills what it has made.
+    /// Runs a definition, or fills a table.
     fn define(&mut self, definition: Operation) -> Result<(), EngineError> {
         let (transactions, session) = (self.transactions, self.session);
         let instance = transactions.instance();
@@ -369,7 +369,7 @@ impl Stage<'_, '_> {
         Ok(())
     }
 
-    /// A transaction of its own in another table.
+    /// Fills another table in a transaction of its own.
     fn fill(&mut self, table: &str) -> Result<(), EngineError> {
         let mut connection = self.transactions.connect(self.session);
         connection.set_lock_wait(LockWait::Never);
@@ -399,8 +399,8 @@ fn content(random: &mut SplitMix) -> Content {
     (random.below(50) as i64, letter.to_string().repeat(length as usize), long)
 }
 
-/// A text that has blocks of 2K, and mostly those of 4K, full and goes on, no two places of which
-/// are alike: pieces of rows are not mixed up unseen.
+/// Returns a text that fills blocks of 2K, and mostly those of 4K, and continues. No two places are
+/// alike, so that mixed-up pieces are noticed.
 fn long(random: &mut SplitMix) -> String {
     let (length, mut words) = (1900 + random.below(8000) as usize, SplitMix(random.draw()));
     let mut text = String::with_capacity(length + 16);
@@ -411,7 +411,7 @@ fn long(random: &mut SplitMix) -> String {
     text
 }
 
-/// The columns behind the number.
+/// Returns the columns behind the id.
 fn values(content: &Content) -> [Value; 3] {
     let long = if content.2.is_empty() { Value::Null } else { Value::Text(content.2.clone()) };
     [number(content.0), Value::Text(content.1.clone()), long]

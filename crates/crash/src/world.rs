@@ -1,4 +1,4 @@
-//! The content that a database must have: a model that is kept beside it, and the same read from
+//! The expected contents of a database: a model kept in step with it, and the contents read from
 //! it.
 
 use super::TABLE;
@@ -10,24 +10,24 @@ use plumb_types::{Number, Value};
 use plumb_units::RowId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The columns of a row besides its number: the indexed key, the indexed text, and one that may be
-/// longer than a block.
+/// Columns of a row besides its id: the indexed key, the indexed text, and one that may
+/// be longer than a block.
 pub type Content = (i64, String, String);
-/// Rows by number, and where they are; `None` for one that goes.
+/// Rows by id, with their row ids; `None` for a deleted row.
 pub type Changes = BTreeMap<i64, Option<(RowId, Content)>>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct World {
-    /// The rows of the table.
+    /// Rows of table T, by id.
     pub rows: BTreeMap<i64, (RowId, Content)>,
     pub indexes: BTreeSet<String>,
-    /// Other tables that transactions change, and the numbers of their rows.
+    /// Other tables that transactions change, and the ids of their rows.
     pub others: BTreeMap<String, BTreeSet<i64>>,
-    /// Tables that were loaded by direct path, and how many rows they have.
+    /// Tables loaded by direct path, and the number of their rows.
     pub loaded: BTreeMap<String, u64>,
 }
 
-/// The changes that a commit or a definition makes.
+/// Changes of one commit or definition.
 #[derive(Debug, Clone)]
 pub enum Change {
     Rows(Changes),
@@ -40,7 +40,7 @@ pub enum Change {
 }
 
 impl World {
-    /// An empty table with its two indexes.
+    /// Returns the world of an empty table with its two indexes.
     pub fn new() -> World {
         World {
             rows: BTreeMap::new(),
@@ -79,7 +79,7 @@ impl World {
         }
     }
 
-    /// The first thing in which another one differs.
+    /// Returns a text with the first difference to another world.
     pub fn difference(&self, found: &World) -> String {
         let (mine, theirs) = (&self.rows, &found.rows);
         let missing = mine.iter().find(|(id, row)| theirs.get(id) != Some(row));
@@ -98,7 +98,7 @@ pub fn number(value: i64) -> Value {
     Value::Number(Number::new(i128::from(value), 0).expect("an i64 is a NUMBER"))
 }
 
-/// Reads everything, and holds indexes against their tables.
+/// Reads all contents, and checks indexes against their tables.
 pub fn read(instance: &Instance) -> Result<World, EngineError> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(instance, &session)?;
@@ -113,7 +113,7 @@ pub fn read(instance: &Instance) -> Result<World, EngineError> {
         (names, indexes, loaded)
     };
     for name in names {
-        // First what says in words that blocks contradict each other.
+        // The check first, because it reports contradictions between blocks in words.
         let checked = transactions.check(&session, &name)?;
         let rows = rows_of(&transactions, &session, &name)?;
         let own = indexes.iter().filter(|(table, _)| *table == name).map(|(_, index)| index.clone());

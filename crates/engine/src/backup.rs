@@ -1,37 +1,37 @@
-//! Backups: a copy of all files of a database while sessions change it, and how it becomes a database again.
+//! Backups: a copy of all files of a database while sessions change it, and its restore.
 //!
 //! ```text
-//! checkpoint ──> hold the log ──> control block ──> data files ──> [log files, catalog] ──> manifest
-//!    redo begins here                               as they are      nobody logs
+//! checkpoint ─> hold the log ─> control block ─> data files ─> [log files, catalog] ─> manifest
+//!    redo begins here                            as they are     no session logs
 //! ```
-//! Data files are copied as they are, one after the other, while blocks of them are written: a
-//! copied block may be of any moment after the checkpoint. That is what a crash leaves, too, and
-//! the same log makes it whole: every block's first change after a checkpoint is logged with the
-//! whole block. So the copy of the log must begin with that checkpoint, which the log is held for,
-//! and must be one of a moment: it is copied as the log writer, so that commits wait as long as log
-//! files are read. The first opening of the restored copy recovers it, to the last commit before
-//! that moment.
+//! Data files are copied as they are, in sequence, while their blocks are written. So a copied
+//! block may be of any moment after the checkpoint, as after a crash. The same log repairs it,
+//! because every block is logged whole at its first change after a checkpoint. So the copy of the
+//! log must begin with that checkpoint, for which the log is held. It must also be of one moment:
+//! it is copied in the log writer's role, and commits wait meanwhile. The first opening of the
+//! restored copy recovers it to the last commit before that moment.
 //!
-//! Blocks of tables and indexes are verified as they are copied ([`blocks`]): otherwise the damage
-//! of a disk would be found when the last whole backup is gone.
+//! Blocks of tables and indexes are verified as they are copied ([`blocks`]). Otherwise damage by a
+//! disk would be found after the last sound backup is gone.
 //!
-//! Each file's length and CRC-32C is in the manifest, `backup.json`, which is written last: a
-//! directory without it is no backup. A backup may come from elsewhere, so a restore believes
-//! nothing of it ([`manifest`]): it takes names that the engine makes and no others, requires each
-//! file that the catalog needs, verifies all files before it writes the first one, verifies each
-//! copy by what it wrote, writes over nothing, and puts the catalog there last.
+//! The manifest, `backup.json`, has each file's length and CRC-32C. It is written last: a directory
+//! without it is no backup. A backup may come from elsewhere, so a restore trusts nothing in it
+//! ([`manifest`]). It accepts only names that the engine makes, and requires each file that the
+//! catalog needs. It verifies all files before it writes the first one, and verifies each copy by
+//! the bytes written. It overwrites nothing, and writes the catalog last.
 //!
-//! Both directories are held by their descriptors. The one that is filled bears the mark of its
-//! process ([`plumb_host::owner`]) until it is whole, so that two processes cannot fill one
-//! directory, and what a killed one left is known: the next backup or restore into it begins again.
+//! Both directories are held by their descriptors. The target bears the mark of its process
+//! ([`plumb_host::owner`]) until it is complete, so that two processes cannot fill one directory.
+//! The mark also identifies the remains of a killed process: the next backup or restore starts
+//! over.
 //!
-//! Why not close the database first: a load without redo obliges a backup, and its time is the
-//! load's; other sessions need not stop for it.
+//! The database need not be closed, because other sessions need not stop for a backup. After a load
+//! without redo a backup is due, and its time is part of the load's.
 //!
-//! Limits: data files outside of the database's directory are refused, and so is a direct path load
-//! or build that ends meanwhile and has no redo, or not all of it behind the checkpoint. Where
-//! sessions need the log that is held, the backup fails and not they. Copies of filled log files
-//! are no part of it.
+//! Limits: data files outside of the database's directory are refused. So is a direct path load or
+//! build that ends during the backup, unless all its redo is behind the checkpoint. If sessions
+//! need the held log, the backup fails rather than the sessions. Copies of filled log files are not
+//! included.
 
 mod blocks;
 mod filling;
@@ -62,25 +62,25 @@ use std::sync::Arc;
 /// Bytes of a request: whole blocks of any size.
 const PIECE: usize = 1 << 20;
 
-/// True for blocks that are verified while they are copied.
+/// Verification of blocks while they are copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verification {
-    /// Each block of a table or an index, by its checksum and its address.
+    /// Verifies each block of a table or an index, by its checksum and its address.
     Blocks,
-    /// None: to save what is left of a damaged database.
+    /// Verifies nothing, to save what is left of a damaged database.
     Nothing,
 }
 
-/// A copy that was made, and how long it took.
+/// Result of a backup or a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
-    /// Files.
+    /// Number of files copied.
     pub file_count: u64,
-    /// Bytes of them.
+    /// Bytes of all files.
     pub bytes: Bytes,
-    /// Blocks that were verified.
+    /// Number of blocks verified.
     pub block_count: u64,
-    /// From the first to the last.
+    /// Time from start to end.
     pub elapsed: Nanos,
 }
 
@@ -96,15 +96,16 @@ impl Copied {
 }
 
 fn refused(path: &Path, why: impl Into<String>) -> EngineError {
-    // It quotes the manifest, in which names may be of any length.
+    // The text quotes the manifest, whose names may have any length.
     EngineError::Backup { path: path.to_path_buf(), why: cut(&why.into(), 400).into_owned() }
 }
 
-/// Copies the files of an open database to a directory, which is made; `transactions` where it has a log ([`has_log`]).
+/// Copies the files of an open database to a directory, which is created. `transactions` is needed
+/// if the database has a log ([`has_log`]).
 ///
 /// # Errors
-/// When the directory has anything in it, a file cannot be read or written, a block is damaged, or
-/// the log was needed before it was copied. Nothing that was made stays.
+/// If the directory is not empty, a file cannot be read or written, a block is damaged, or sessions
+/// needed the log before it was copied. Then nothing created stays.
 pub fn backup(
     instance: &Instance,
     transactions: Option<&Transactions<'_>>,
@@ -121,12 +122,11 @@ pub fn backup(
         Some(transactions) => with_log(instance, transactions, &mut copier, verification)?,
         None => (without_log(instance, &mut copier, verification)?, Lsn(u64::MAX)),
     };
-    // A load that began since is in the log as a whole, if it has redo.
+    // A load that began since is completely in the log, if it has redo.
     let in_log = |lsns: LsnRange| lsns.first_record().is_some_and(|first| first >= log_from);
     let found = direct_segments(instance).into_iter().filter(|(_, lsns)| !in_log(*lsns));
     if !found.eq(segments) {
-        let why =
-            "a table or an index was loaded, built or dropped meanwhile, which no redo says; back up again";
+        let why = "a table or an index was loaded, built or dropped meanwhile without redo; back up again";
         return Err(refused(to, why));
     }
     let block_count = copier.block_count;
@@ -138,24 +138,23 @@ pub fn backup(
     Ok(copied)
 }
 
-/// Refuses a directory within the database's own: what happens to the database happens to a backup
-/// in it.
+/// Refuses a directory inside the database's own, because the loss of the database would
+/// take the backup with it.
 ///
 /// # Errors
-/// When the directory is, or would be made, within it.
+/// If the directory is, or would be created, inside the database's.
 pub fn require_apart(instance: &Instance, to: &Path) -> Result<(), EngineError> {
     filling::require_apart(to, instance.home())
 }
 
-/// True if a database has a log, or had one, so that its transactions must be open while it is
-/// copied.
+/// True if a database has or had a log, so that its transactions must be open for a backup.
 #[must_use]
 pub fn has_log(instance: &Instance) -> bool {
     instance.access.disk.exists(&log_home::control_block(instance.home()))
         || instance.catalog().log_reaches > 0
 }
 
-/// No session changes a block of a database without a log.
+/// Copies a database without a log, whose blocks no session changes.
 fn without_log(
     instance: &Instance,
     copier: &mut Copier<'_>,
@@ -188,11 +187,11 @@ fn with_log(
         files.push(copier.data_file(instance, file, verification)?);
     }
     log.as_writer(session, || {
-        // A file that has grown meanwhile has grown by zeros, and by what the log has.
+        // A file that grew meanwhile grew by zeros, and by blocks that the log has.
         for (copied, file) in files[1..].iter_mut().zip(&sources) {
             copier.lengthen(copied, file.file.length()?)?;
         }
-        // Of a tablespace that was made meanwhile no block is newer than the log.
+        // A tablespace created meanwhile has no block newer than the log.
         for file in data_files(instance).skip(sources.len()) {
             files.push(copier.data_file(instance, file, verification)?);
         }
@@ -200,29 +199,30 @@ fn with_log(
         for (file, name) in logs.iter().zip(log_home::usual_names(logs.len() as u32)) {
             files.push(copier.file(file, &name)?);
         }
-        // The copies of the log files lie in their usual places.
+        // The copies of the log files have their default places.
         files.push(copier.catalog(disk, home)?);
         Ok(())
     })?;
     if held.is_held() {
         return Ok((files, log_from));
     }
-    let why = "the log came round before it was copied; back up when less is changed, or make the database with a larger \
+    let why = "sessions needed the log before it was copied; back up under less load, or make the database with a larger \
                log_file_size";
     Err(refused(copier.filling.directory().path(), why))
 }
 
-/// The files that a copy needs: those of TEMP are made anew. Tablespaces that are added come last.
+/// Returns the files that a copy needs, those of added tablespaces last. Files
+/// of TEMP are created again.
 fn data_files(instance: &Instance) -> impl Iterator<Item = &DataFile> {
     instance.tablespaces().kept().flat_map(|tablespace| &tablespace.files)
 }
 
-/// Makes a database of a backup, in a directory that is empty or not there. Nothing is written
-/// before all of it has been verified.
+/// Creates a database from a backup, in a directory that is empty or absent. Verifies the
+/// whole backup before it writes.
 ///
 /// # Errors
-/// When a file is missing, damaged or none that a backup has, or the directory has anything in it.
-/// Nothing that was made stays.
+/// If a file is missing, damaged or not part of a backup, or the directory is not
+/// empty. Then nothing created stays.
 pub fn restore(session: &Session, cancel: &Cancel, from: &Path, to: &Path) -> Result<Copied, EngineError> {
     let begin = clock::now();
     if !from.is_dir() {
@@ -245,7 +245,7 @@ pub fn restore(session: &Session, cancel: &Cancel, from: &Path, to: &Path) -> Re
             true => copier.small(&source, &path, CATALOG)?,
             false => copier.file(&open_to_read(&source, &path)?, &expected.name)?,
         };
-        // What was read now may differ from what was verified.
+        // The bytes read now may differ from those verified.
         Passed { bytes: copied.bytes, crc32c: copied.crc32c }.require(expected, &path)?;
     }
     filling.complete()?;
@@ -265,7 +265,7 @@ fn open_to_read(disk: &Disk, path: &Path) -> Result<Arc<File>, EngineError> {
     }
 }
 
-/// Refuses a database of which not every file can be copied.
+/// Refuses a database with a file that cannot be copied.
 fn require_copyable(instance: &Instance) -> Result<(), EngineError> {
     let home = instance.home();
     if let Some(file) = instance.tablespaces().kept().flat_map(|tablespace| &tablespace.unusable).next() {
@@ -283,7 +283,7 @@ fn require_copyable(instance: &Instance) -> Result<(), EngineError> {
     }
 }
 
-/// The segments that direct path operations made: their names, and the numbers of what wrote them.
+/// Returns the segments of direct path operations: their names, and the operations that wrote them.
 fn direct_segments(instance: &Instance) -> Vec<(String, LsnRange)> {
     let catalog = instance.catalog();
     let tables = catalog.tables.iter().map(|table| (table.name.clone(), table.lsns));
@@ -291,7 +291,7 @@ fn direct_segments(instance: &Instance) -> Vec<(String, LsnRange)> {
     tables.chain(indexes).collect()
 }
 
-/// Length and checksum of a file that was gone through.
+/// Length and checksum of a file that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Passed {
     bytes: u64,
@@ -311,15 +311,14 @@ impl Passed {
     }
 }
 
-/// Looks at a piece of a file at an offset, before it is written.
+/// Inspects a piece of a file at an offset, before it is written.
 type Look<'l> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'l;
 
-/// Goes through files.
 struct Reader<'a> {
     session: &'a Session,
     cancel: &'a Cancel,
     channel: Channel,
-    /// `None` while it is in flight.
+    /// `None` while a request is in flight.
     buffer: Option<IoBuffer>,
 }
 
@@ -341,7 +340,7 @@ impl<'a> Copier<'a> {
         self.put(name, &bytes)
     }
 
-    /// Copies the catalog of a database whose log files are copied to their usual places.
+    /// Copies the catalog of a database whose log files are copied to their default places.
     fn catalog(&self, disk: &Disk, home: &Path) -> Result<CopiedFile, EngineError> {
         let path = home.join(CATALOG);
         let mut catalog = Catalog::find_on(disk, home)?.ok_or_else(|| refused(&path, "it is not there"))?;
@@ -357,7 +356,7 @@ impl<'a> Copier<'a> {
         Ok(CopiedFile { name: name.to_string(), bytes: bytes.len() as u64, crc32c: sum_of(bytes, None) })
     }
 
-    /// Copies a data file, and verifies blocks that segments own.
+    /// Copies a data file, and verifies the blocks that segments own.
     fn data_file(
         &mut self,
         instance: &Instance,
@@ -374,7 +373,7 @@ impl<'a> Copier<'a> {
         Ok(copied)
     }
 
-    /// Copies a file, durably.
+    /// Copies a file and syncs the copy.
     fn file(&mut self, file: &Arc<File>, name: &str) -> Result<CopiedFile, EngineError> {
         self.copy(file, name, &mut |_, _| Ok(()))
     }
@@ -386,7 +385,7 @@ impl<'a> Copier<'a> {
         Ok(CopiedFile { name: name.to_string(), bytes, crc32c })
     }
 
-    /// Makes a copy as long as its file is by now, with zeros.
+    /// Extends a copy with zeros to the present length of its file.
     fn lengthen(&mut self, copied: &mut CopiedFile, length: u64) -> Result<(), EngineError> {
         if length <= copied.bytes {
             return Ok(());
@@ -406,7 +405,7 @@ impl<'a> Reader<'a> {
         Ok(Reader { session, cancel, channel, buffer: Arena::buffers(PIECE, 1)?.1.pop() })
     }
 
-    /// Goes through a file, and writes it to another one where there is one.
+    /// Reads a file, and writes it to `copy` if there is one.
     fn pass(
         &mut self,
         file: &Arc<File>,
@@ -450,13 +449,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A file's path within the database.
+/// Returns a file's path relative to the database.
 fn name_in(home: &Path, path: &Path) -> Result<String, EngineError> {
     let name = path.strip_prefix(home).ok().and_then(Path::to_str);
     name.map(str::to_string).ok_or_else(|| refused(path, format!("it is no file of {}", home.display())))
 }
 
-/// CRC-32C of bytes that follow others.
+/// Returns the CRC-32C of bytes that follow others with the sum `before`.
 fn sum_of(bytes: &[u8], before: Option<u32>) -> u32 {
     let own = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes);
     let both = |before: u32| {
@@ -488,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_need_the_log_get_it_and_the_backup_knows() {
+    fn sessions_that_need_the_held_log_fail_the_backup() {
         let disk = MemoryDisk::with_power(7);
         let mut settings = Settings::default();
         let small = [

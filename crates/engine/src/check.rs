@@ -1,41 +1,37 @@
 //! Checks a table and its indexes against each other.
 //!
-//! What it proves: every block is the one that was written, every row can be
-//! read, and each index has for each row exactly one entry, with that row's
-//! key, in order, in a tree that leads to it.
+//! The check proves that every block is the one that was written and every row can be read. Each
+//! index has exactly one entry for each row, with that row's key, in order, in a tree that leads to
+//! it.
 //!
-//! How, in two passes of parallel multiblock reads past the buffer cache:
-//! 1. The table. Each row is taken apart; its key for each index is built and
-//!    (key, row id) hashed to 64 bits. The hashes are summed, 128 bits a sum,
-//!    into buckets by block. The rows of each block are counted.
-//! 2. Each index's leaves. Entries must ascend, within a leaf, from leaf to leaf
-//!    and over the joints between the pieces that different servers read. Each
-//!    row id must be one of the table's, and is ticked off in a bitmap with one
-//!    bit a row: what is ticked off already, by this server or in the end by
-//!    another, is there twice, what is missing in the end is missing. The hashes
-//!    go into buckets as before.
+//! It makes two passes of parallel multiblock reads that bypass the buffer cache:
+//! 1. The table. Each row is decoded. For each index its key is built, and (key, row id) is hashed
+//!    to 64 bits. The hashes are added to sums of 128 bits, one for each bucket of blocks. The rows
+//!    of each block are counted.
+//! 2. The leaves of each index. Entries must ascend within a leaf, from leaf to leaf, and between
+//!    the pieces that different servers read. Each row id must be one of the table's, and sets a
+//!    bit in a bitmap of rows. A bit set twice, by one server or by two, is a duplicate; a clear
+//!    bit at the end is a missing row. The hashes are summed as before.
 //!
-//! Sums do not depend on order, so table and index need no sort and no join to
-//! be compared. Two different sets of entries have the same sum by chance once
-//! in 2^64. Where sums differ, the bucket says in which blocks the rows lie; the
-//! index is read once more, and the entries of those rows are compared one by
-//! one with the rows themselves, until one differs. Of a row that is there twice it
-//! is the entries of that row.
+//! Sums do not depend on order, so the comparison needs no sort and no join. Two different sets of
+//! entries have the same sum by chance once in 2^64. If sums differ, the bucket names the blocks of
+//! the rows. The index is read again, and the entries of those rows are compared with the rows
+//! until one differs. If a row has two entries, its entries are compared.
 //!
-//! It goes on past what is wrong: a block that is not as it must be is counted, and the first ones of a segment are
-//! given in full. What cannot be compared with damaged blocks is not: the rows of a damaged table with its indexes, the
-//! order over damaged leaves, a tree with damaged blocks. Its blocks are looked at all the same.
+//! The check continues after an error: it counts damaged blocks and reports the first ones of a
+//! segment in full. It skips comparisons with damaged blocks: the rows of a damaged table with its
+//! indexes, the order over damaged leaves, and a tree with damaged blocks. Their blocks are still
+//! checked.
 //!
-//! Then the branches are walked from the root, in order: each leaf must come up
-//! at its turn, behind a separator that is its first entry. At last some entries
-//! are looked up as a user would, through the buffer cache.
+//! Then the branches are walked from the root, in order: each leaf must come in its turn, behind a
+//! separator that is its first entry. Finally some entries are looked up through the buffer cache.
 //!
-//! Memory: a bit a row and server, 10 bytes a table block, 8 bytes a leaf, 16K of
-//! sums a server and index, and the buffers of a scan.
-//! Cost: 10 million rows of 45 bytes and an index of two columns, 600 MB in all,
-//! take 0.6 s on two processors.
-//! Limits: values are not decoded, so a date of 13 months passes. An older version of a block that the same operation
-//! wrote (a leaf before it was linked to the next) is found by what no longer adds up, any other by its LSN.
+//! Memory: a bit per row and server, 10 bytes per table block, and 8 bytes per leaf. Each server
+//! has 16K of sums per index, and the buffers of a scan. Cost: 10 million rows of 45 bytes and an
+//! index of two columns, 600 MB in all, take 0.6 s on two processors.
+//!
+//! Limits: values are not decoded, so a date of 13 months passes. An older version of a block by
+//! the same operation (a leaf before it was linked) shows in the sums; any other shows in its LSN.
 
 mod damage;
 mod hash;
@@ -58,15 +54,14 @@ use plumb_events::{Phase, Role, Session, now};
 use plumb_units::{Bytes, Nanos, RowCount, RowId};
 use rows::{RowFacts, RowMap};
 
-/// One thing that was checked and is right. What is wrong is an error.
+/// A check that passed; failures are errors.
 #[derive(Debug, Clone)]
 pub struct CheckLine {
-    /// What was checked, as `keys in order`.
+    /// Name of the check, such as `keys in order`.
     pub name: String,
-    /// With which figures; begins with the name of the index, for one.
+    /// Figures of the check; for an index they begin with its name.
     pub detail: String,
-    /// How long it took; zero for what a pass over the blocks checks on the way
-    /// beside what its time is given for.
+    /// Time taken; zero if another line of the same pass has the time.
     pub elapsed: Nanos,
 }
 
@@ -74,19 +69,19 @@ fn line(name: &str, detail: String, elapsed: Nanos) -> CheckLine {
     CheckLine { name: name.to_string(), detail, elapsed }
 }
 
-/// What a check of a table and its indexes came to.
+/// Result of a check of a table and its indexes.
 #[derive(Debug, Default)]
 pub struct TableCheck {
-    /// What is right.
+    /// Checks that passed.
     pub lines: Vec<CheckLine>,
-    /// What is wrong, by table and index.
+    /// Damage, by table and index.
     pub damage: Vec<SegmentDamage>,
-    /// Why a table or an index could not be read to its end.
+    /// Errors that kept a table or an index from being read to its end.
     pub unreached: Vec<EngineError>,
 }
 
 impl TableCheck {
-    /// Takes in how the look at a segment ended: `None` when not all of it is right.
+    /// Records how the check of a segment ended; `None` unless it passed without damage.
     fn settle<T>(
         &mut self,
         segment: String,
@@ -95,7 +90,7 @@ impl TableCheck {
     ) -> Result<Option<T>, EngineError> {
         let looked_at = match result {
             Ok(facts) => Some(facts),
-            // What is no single block's comes behind what is.
+            // An error of no single block is listed after those of blocks.
             Err(error) if error.is_damage() => {
                 damage.note_blocks((usize::MAX, 0), 1, error)?;
                 None
@@ -116,17 +111,17 @@ impl TableCheck {
 /// Checks one table and all its indexes.
 ///
 /// # Errors
-/// The first thing that is wrong, named with block, row, found and expected.
+/// The first failure, with block, row, found and expected.
 pub fn check_table(instance: &Instance, table: &str) -> Result<Vec<CheckLine>, EngineError> {
     let TableCheck { lines, damage, unreached } = examine_table(instance, table)?;
     let first = damage.into_iter().flat_map(|damage| damage.first).chain(unreached).next();
     first.map_or(Ok(lines), Err)
 }
 
-/// Checks one table and all its indexes, past whatever is wrong.
+/// Checks one table and all its indexes, and continues after failures.
 ///
 /// # Errors
-/// When there is no such table, or it was interrupted.
+/// If there is no such table, or the check was interrupted.
 pub fn examine_table(instance: &Instance, table: &str) -> Result<TableCheck, EngineError> {
     let begin = now();
     let (table, indexes) = {
@@ -185,23 +180,23 @@ fn rows_detail(table: &Table, rows: &RowFacts) -> String {
     format!("{} rows of {columns} columns, as many as the catalog says", RowCount(rows.map.row_count()))
 }
 
-/// An index under examination.
 struct Checked<'a> {
     instance: &'a Instance,
     index: &'a Index,
 }
 
-/// The rows of its table, all of which are right.
+/// The rows of its table, all of them sound.
 #[derive(Clone, Copy)]
 struct Rows<'a> {
     rows: &'a RowFacts,
     key: &'a KeyBuilder,
-    /// The number of the index among those of the table.
+    /// Position of the index among those of the table.
     number: usize,
 }
 
 impl Checked<'_> {
-    /// Checks leaves and branches, against the rows where these are known. Gives the number of its blocks in words.
+    /// Checks leaves and branches, against the rows if they are known. Returns a text
+    /// with the number of blocks.
     fn all(
         &self,
         coordinator: &Session,
@@ -229,7 +224,7 @@ impl Checked<'_> {
         let begin = now();
         let branches = tree::walk(self, coordinator, &leaves).or_else(|error| {
             tree::look_at_branches(self, coordinator, damage)?;
-            // A damaged branch has been counted now, and is why the walk came to its end.
+            // A damaged branch has been counted by now, and explains the failed walk.
             if damage.is_none() { Err(error) } else { Ok(0) }
         })?;
         if !damage.is_none() {
@@ -245,7 +240,7 @@ impl Checked<'_> {
         Ok(format!("{leaf_count} leaves and {} branches of {name}", RowCount(branches)))
     }
 
-    /// Compares what the leaves hold with the rows.
+    /// Compares the entries of the leaves with the rows.
     fn entries(
         &self,
         coordinator: &Session,
@@ -257,7 +252,7 @@ impl Checked<'_> {
         let entries = RowCount(leaves.entry_count);
         let map = &rows.rows.map;
         if let Some(twice) = leaves.seen.twice().and_then(|ordinal| map.row_id(ordinal)) {
-            // Entries ascend, so two of a row have two keys, and one of them is not the row's.
+            // Entries ascend, so two entries of a row have different keys, and one is wrong.
             let suspect = |row: RowId| row == twice;
             return Err(lookups::explain_difference(self, rows, coordinator, "each row id once", &suspect));
         }
@@ -299,7 +294,7 @@ impl Checked<'_> {
     }
 }
 
-/// An entry for a message: the key in hexadecimal, cut at 24 bytes, and the row.
+/// Formats an entry for a message: the key in hexadecimal, cut at 24 bytes, and the row.
 pub(crate) fn entry_text(entry: Entry<'_>) -> String {
     format!("key {} of the row at {}", key_text(entry.key), entry.row)
 }

@@ -1,7 +1,8 @@
-//! Drops tables and indexes: out of the control file first, then the space: what follows in this database takes it, and
-//! the disk gets what lies at the end of the files, down to what they were made with.
+//! Drops tables and indexes: first from the control file, and then their space. This database
+//! reuses the space, and free space at the end of the files returns to the disk, down to their
+//! initial sizes.
 //!
-//! Those that transactions change are dropped through [`Transactions`], which this opens for them.
+//! Tables that transactions change are dropped through [`Transactions`], which this opens.
 
 use crate::EngineError;
 use crate::instance::Instance;
@@ -13,8 +14,8 @@ use plumb_events::Role;
 /// Drops the table of that name with its indexes, or the index of that name.
 ///
 /// # Errors
-/// When there is neither, or the control file cannot be written; then nothing
-/// has changed. Where transactions are open, theirs are dropped by [`Transactions::drop_named`] alone.
+/// If there is neither, or the control file cannot be written; then nothing changed. While
+/// transactions are open, their tables are dropped only by [`Transactions::drop_named`].
 pub fn drop_named(instance: &Instance, name: &str) -> Result<Dropped, EngineError> {
     let session = instance.recorder.session(Role::Drop);
     let name = stored_name(name);
@@ -37,7 +38,7 @@ pub fn drop_named(instance: &Instance, name: &str) -> Result<Dropped, EngineErro
     })?;
     tables.iter().for_each(|table| instance.release(&session, table.tablespace, &table.extents));
     for index in &indexes {
-        // Look-ups may have left blocks of it in the cache.
+        // Look-ups may have left its blocks in the cache.
         instance.release(&session, Purpose::Indx, &index.leaves);
         instance.release(&session, Purpose::Indx, &index.branches);
     }

@@ -1,4 +1,4 @@
-//! The engine's errors: what, where, found, expected, cure.
+//! The engine's errors: thing, place, value found, value expected, cure.
 
 use crate::database_id::DatabaseId;
 use plumb_io::IoError;
@@ -7,237 +7,237 @@ use plumb_units::{BlockAddress, BlockSize, Bytes, Lsn, RowId};
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// A data file, as messages call it.
+/// Name of a data file in messages.
 pub const DATA_FILE: &str = "data file";
 
-/// What can go wrong in the engine. Each prints as one line.
+/// Failures of the engine. Each prints as one line.
 #[derive(Debug, Error)]
 pub enum EngineError {
-    /// A file could not be reached.
+    /// A file operation failed in the I/O layer.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// A block is not what was written there.
+    /// A block does not have the contents that were written to it.
     #[error("{}: block {} ({address}) is corrupt: {what}: found {found}, expected {expected}; restore the file from a copy, or drop and rebuild what it holds", path.display(), address.block.0)]
     CorruptBlock {
-        /// The data file.
+        /// Path of the data file.
         path: PathBuf,
-        /// The block.
+        /// Address of the damaged block.
         address: BlockAddress,
-        /// Which part is wrong.
+        /// The wrong part of the block, such as `checksum`.
         what: &'static str,
-        /// What is there.
+        /// Value found in the block.
         found: String,
-        /// What should be there.
+        /// Value that the block should have.
         expected: String,
     },
-    /// A setting cannot take the value.
+    /// A value is outside of a setting's range.
     #[error("{origin}: {name} = {value} is out of range: {expected}")]
     Setting {
-        /// Where it was set, as `--set`.
+        /// Place where the setting was set, such as `--set`.
         origin: String,
-        /// The setting.
+        /// Name of the setting.
         name: String,
-        /// The value given.
+        /// Value that was given.
         value: String,
-        /// The range.
+        /// Range of the setting, in words.
         expected: String,
     },
-    /// There is no such setting.
+    /// No setting has this name.
     #[error("{origin}: there is no setting {name}{}", near.as_ref().map(|n| format!(" (did you mean {n}?)")).unwrap_or_default())]
     NoSuchSetting {
-        /// Where it was set.
+        /// Place where the name was used.
         origin: String,
-        /// The name given.
+        /// Name that was given.
         name: String,
-        /// The nearest name there is.
+        /// Most similar name of a setting, if one is close.
         near: Option<&'static str>,
     },
-    /// Two settings contradict each other.
+    /// Two settings, or a setting and a fact, contradict each other.
     #[error("{first} contradicts {second}: {why}")]
     Contradiction {
-        /// One, as `io_method=io_uring`.
+        /// The first of the two, such as `io_method=io_uring`.
         first: String,
-        /// The other.
+        /// The second of the two, in the same form.
         second: String,
-        /// Why, and what to do.
+        /// Reason for the contradiction, and the cure.
         why: String,
     },
-    /// A place for log files that cannot be one.
+    /// A path cannot be a directory of log files.
     #[error("{setting}={}: {why}", path.display())]
     LogPlace {
-        /// The setting that names it.
+        /// Name of the setting with the path.
         setting: &'static str,
-        /// The place as the setting has it.
+        /// Path as the setting has it.
         path: PathBuf,
-        /// The kind of thing found there, or the kind expected, and the cure.
+        /// Kind of thing found or expected there, and the cure.
         why: String,
     },
-    /// A thread may not be put before others.
+    /// The kernel refuses the priority that a setting demands for LGWR.
     #[error(
         "LGWR cannot have the priority that high_priority_processes=lgwr asks for: {why}, or high_priority_processes to auto"
     )]
     Priority {
-        /// Why, and what it takes.
+        /// The kernel's reason, and the right that the process lacks.
         why: String,
     },
-    /// More memory than there is.
+    /// The settings ask for more memory than exists.
     #[error(
         "the settings ask for {sum} of memory ({parts}), and there are {total} ({source_name}): lower {asked}"
     )]
     Memory {
-        /// All that may be taken.
+        /// Bytes that all parts may take together.
         sum: Bytes,
-        /// What it consists of.
+        /// The parts of the sum, in words.
         parts: String,
-        /// What there is.
+        /// Bytes of memory that exist.
         total: Bytes,
-        /// What says so.
+        /// Source of the total, for example a cgroup limit.
         source_name: &'static str,
-        /// The settings that were asked for by name, with where.
+        /// The explicit settings in the sum, with the places where they were set.
         asked: String,
     },
-    /// Another process has the database, or a file of it, open.
+    /// Another process has the database, or one of its files, open.
     #[error("{what} {} is in use by {holder}: wait until it ends", path.display())]
     InUse {
-        /// `database` or `data file`.
+        /// Kind of thing: `database`, `data file` or `log file`.
         what: &'static str,
-        /// Which.
+        /// Path of the thing in use.
         path: PathBuf,
-        /// `process 4711`, as the lock file tells, or `another process`.
+        /// `process 4711` from the lock file, or `another process`.
         holder: String,
     },
-    /// The control file is damaged.
-    #[error("control file {}: {why}; restore it from a copy; the data files are as they were: move them away before you start anew", path.display())]
+    /// The control file is damaged, or older than the log.
+    #[error("control file {}: {why}; restore it from a copy; the data files are unchanged: move them away before you create a new database", path.display())]
     ControlFile {
-        /// The file.
+        /// Path of the control file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage, as found and expected.
         why: String,
     },
-    /// The files were written by another version of the program.
-    #[error("control file {}: the database has format {found}, expected {expected}: {}", path.display(), if found > expected { "a newer plumb made it; use that one" } else { "load the data anew with this version, in another directory" })]
+    /// The control file has a format of another version of the program.
+    #[error("control file {}: the database has format {found}, expected {expected}: {}", path.display(), if found > expected { "a newer plumb made it; use that one" } else { "load the data again with this version, in another directory" })]
     Format {
-        /// The control file.
+        /// Path of the control file.
         path: PathBuf,
-        /// The version of its format.
+        /// Format version of the control file.
         found: u32,
-        /// The one that can be read.
+        /// Format version that this program reads.
         expected: u32,
     },
-    /// There is no control file.
+    /// The directory has no control file.
     #[error("there is no database in {}: check the spelling, or make one", home.display())]
     NoDatabase {
-        /// The directory.
+        /// Directory that was to be opened.
         home: PathBuf,
     },
-    /// There are data files, and nothing says what is in them.
-    #[error("{} has no control file, but there is {}: restore control.json from a copy, or move the data files away to start anew", home.display(), file.display())]
+    /// Data files exist without a control file that describes them.
+    #[error("{} has no control file, but there is {}: restore control.json from a copy, or move the data files away to create a new database", home.display(), file.display())]
     NoControlFile {
-        /// The database directory.
+        /// Directory of the database.
         home: PathBuf,
-        /// One of the data files.
+        /// One of the data files found.
         file: PathBuf,
     },
-    /// A directory that a restore has not filled to the end.
+    /// A restore has not completed this directory.
     #[error(
-        "{} is what a restore has made that was killed, or is not at its end: wait for it, restore again, or remove it",
+        "{} is the target of a restore that still runs or was killed: wait for its end, restore again, or remove it",
         home.display()
     )]
     HalfRestored {
-        /// The directory that is to become the database's.
+        /// Target directory of the restore.
         home: PathBuf,
     },
-    /// A copy of a database whose data files outside its directory belong to the original.
-    #[error("{} belongs to the database in {}, of which {} is a copy; open the original, or load the data anew", path.display(), original.display(), home.display())]
+    /// A copy of a database names a file outside its directory that belongs to the original.
+    #[error("{} belongs to the database in {}, of which {} is a copy; open the original, or load the data again", path.display(), original.display(), home.display())]
     CopyOf {
-        /// The data file.
+        /// Path of the data file or log file.
         path: PathBuf,
-        /// The directory of the database that owns it.
+        /// Directory of the database that owns the file.
         original: PathBuf,
-        /// The directory that was opened.
+        /// Directory that was opened.
         home: PathBuf,
     },
-    /// A log file outside the home that another copy of the database has gone on with.
+    /// Another copy of the database has continued a log file outside the home.
     #[error("redo log {}: the log was continued by another copy of the database, which was then in {}, and what it committed is not in this copy, {}; put that copy back, or restore a backup", path.display(), last.display(), home.display())]
     Continued {
-        /// The log file outside the home.
+        /// Path of the log file outside the home.
         path: PathBuf,
-        /// The directory of the copy that wrote it last.
+        /// Directory of the copy that wrote the file last.
         last: PathBuf,
-        /// The directory that was opened.
+        /// Directory that was opened.
         home: PathBuf,
     },
-    /// A data file is not there, not whole, or not the one that the control file means.
-    #[error("data file {}: {why}; restore it from a copy, or drop the tables and indexes that lie in it: it is then made anew", path.display())]
+    /// A data file is missing, incomplete, or not the one in the control file.
+    #[error("data file {}: {why}; restore it from a copy, or drop the tables and indexes that lie in it: it is then created again", path.display())]
     DataFile {
-        /// The file.
+        /// Path of the data file.
         path: PathBuf,
-        /// What was found and expected.
+        /// The difference, as found and expected.
         why: String,
     },
-    /// There is no room for a file that is made again with the length of the control file.
-    #[error("data file {} is to have {bytes} by control file {}, and its disk has not so much left: {error}; free some space there, or restore the control file from a copy if that length is wrong", path.display(), control.display())]
+    /// A disk has no room for a file of the length in the control file.
+    #[error("data file {} needs {bytes} according to control file {}, and its disk has less left: {error}; free some space there, or restore the control file from a copy if that length is wrong", path.display(), control.display())]
     NoRoom {
-        /// The data file that would be made again.
+        /// Path of the data file to be created.
         path: PathBuf,
-        /// The length that it is to have.
+        /// Length of the file in the control file.
         bytes: Bytes,
-        /// The control file that gives the length.
+        /// Path of the control file with the length.
         control: PathBuf,
-        /// The system's report of the room left.
+        /// Error of the file system.
         error: Box<IoError>,
     },
-    /// A file of the home that a copy of the home could reach too.
+    /// A copy of the home could reach this file of the home too.
     #[error("{}: {why}, so that a copy of the directory would write into the same file; put a plain file of its own in its place (cp --remove-destination), or link the whole directory instead", path.display())]
     LinkedFile {
-        /// The file.
+        /// Path of the linked file.
         path: PathBuf,
-        /// What was found.
+        /// The kind of link that was found.
         why: String,
     },
-    /// A data file from before the last checkpoint.
+    /// A data file is older than the last checkpoint.
     #[error("data file {} is an older copy: its last checkpoint is at LSN {}, expected {} or a later one, and no log has what was changed in between; put the newest one in its place, or restore all files of the database from one backup", path.display(), found.0, expected.0)]
     OldFile {
-        /// The file.
+        /// Path of the data file.
         path: PathBuf,
-        /// The checkpoint that its header names.
+        /// LSN of the checkpoint in the file's header.
         found: Lsn,
-        /// The checkpoint that the log's control block names.
+        /// LSN of the checkpoint in the log's control block.
         expected: Lsn,
     },
-    /// A data file outside the home that cannot be used, and that nothing lies in.
-    #[error("{error}; a file outside of the database's directory ({}) is never made anew, because a control file from elsewhere may name any file: restore it from a copy, or make the database again", path.display())]
+    /// An unusable data file outside the home, in which no segment has blocks.
+    #[error("{error}; a file outside of the database's directory ({}) is never created again, because a control file from elsewhere may name any file: restore it from a copy, or make the database again", path.display())]
     OutsideFile {
-        /// The file.
+        /// Path of the data file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The file's own error, as text.
         error: String,
     },
-    /// A file of another database.
+    /// A file belongs to another database.
     #[error("{what} {} belongs to database {found}, expected {expected}; move it to where it belongs, and {}", path.display(), if *what == DATA_FILE { "restore this database's own from a copy or drop what lay in it" } else { "put this database's own in its place: if the two were swapped, swap them back" })]
     OtherDatabase {
-        /// [`DATA_FILE`], or what it is of the log.
+        /// [`DATA_FILE`], or the kind of log file.
         what: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The database in its header.
+        /// Database id in the file's header.
         found: DatabaseId,
-        /// The one that was opened.
+        /// Id of the database that was opened.
         expected: DatabaseId,
     },
-    /// A data file that could not be opened with the database is needed now.
+    /// A session needs a data file that failed to open with the database.
     #[error(transparent)]
     Unusable(std::sync::Arc<EngineError>),
-    /// Blocks of a size are to be used for which there is no cache.
+    /// No buffer cache has blocks of the tablespace's size.
     #[error(
-        "tablespace {tablespace} has blocks of {block_size}, for which there is no buffer cache; set {setting} (4M, say)"
+        "tablespace {tablespace} has blocks of {block_size}, for which there is no buffer cache; set {setting}, for example to 4M"
     )]
     NoCache {
-        /// Its name.
+        /// Name of the tablespace.
         tablespace: &'static str,
-        /// The size of its blocks.
+        /// Block size of the tablespace.
         block_size: BlockSize,
-        /// The setting that makes one.
+        /// Setting that creates such a cache.
         setting: &'static str,
     },
     /// No file of a tablespace can grow.
@@ -245,100 +245,100 @@ pub enum EngineError {
         "tablespace {tablespace} is full: its {files} data files have as many blocks as can be numbered (2^32); create the database with more data_files or a larger db_block_size"
     )]
     Full {
-        /// Its name.
+        /// Name of the tablespace.
         tablespace: &'static str,
-        /// How many data files can be used.
+        /// Number of usable data files.
         files: usize,
     },
-    /// The database was opened to be read, and is to be changed.
+    /// A change was requested in a database opened to be read.
     #[error("database {} was opened to be read only", home.display())]
     ReadOnly {
-        /// Its directory.
+        /// Directory of the database.
         home: PathBuf,
     },
-    /// The control file was replaced, that could not be made durable, and the one before could not be put back.
+    /// A new control file could not be made durable, and the old one could not be written back.
     #[error(
-        "the database {} may be as it was before a change that failed or as after it, and is not changed any more: {first}; open it again once the cause is removed",
+        "a failed change of the database {} may or may not have taken effect, and no more changes are accepted: {first}; open it again once the cause is removed",
         home.display()
     )]
     ControlFileInDoubt {
-        /// Its directory.
+        /// Directory of the database.
         home: PathBuf,
-        /// The failure, as it was reported then.
+        /// The first failure, as it was reported then.
         first: String,
     },
-    /// A thing of that name is there already.
+    /// A thing of that name exists already.
     #[error("{kind} {name} exists already: choose another name, or remove it first")]
     Exists {
-        /// `table` or `index`.
+        /// Kind of thing: `database`, `table` or `index`.
         kind: &'static str,
-        /// Its name.
+        /// Name that is taken.
         name: String,
     },
-    /// A name is longer than a name may be.
+    /// A name is longer than the limit.
     #[error(
         "the name of a {kind} has {found} bytes, and {limit} are the most; it begins with {start:?}: choose a shorter one"
     )]
     NameTooLong {
-        /// `table or index` or `column`.
+        /// Kind of name: `table or index` or `column`.
         kind: &'static str,
         /// Bytes of the name that was given.
         found: usize,
-        /// The most that it may have.
+        /// Most bytes of such a name.
         limit: usize,
-        /// The first letters of that name.
+        /// First letters of the name.
         start: String,
     },
-    /// A file is there already where one is to be made.
+    /// A file to be created exists already.
     #[error("{} exists already: choose another name, or remove it first", path.display())]
     FileExists {
-        /// The file.
+        /// Path of the existing file.
         path: PathBuf,
     },
-    /// A file of that name is being made, or was when its maker was killed.
+    /// The output file of a sort is incomplete: the sort runs, or was killed.
     #[error(
-        "{} is the output of a sort that is under way, or was killed: wait for its end, or remove it",
+        "{} is the output of a sort that still runs or was killed: wait for its end, or remove it",
         path.display()
     )]
     Unfinished {
-        /// The file.
+        /// Path of the output file.
         path: PathBuf,
     },
-    /// A file is not one of records of one length.
+    /// The file does not consist of records of one length.
     #[error("{} cannot be read as records: {why}", path.display())]
     RecordFile {
-        /// The file.
+        /// Path of the input file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The difference to a file of records.
         why: String,
     },
     /// A line of a file is too long to be sorted.
     #[error("{}: the line at byte {offset} takes {found} bytes with its key, and a block has room for {limit}; it begins with {start:?}; {cure}", path.display())]
     LineTooLong {
-        /// The file.
+        /// Path of the input file.
         path: PathBuf,
-        /// Where the line begins.
+        /// Byte at which the line begins.
         offset: u64,
-        /// Its bytes, as far as they were read, with those of its key.
+        /// Bytes of the line with its key, as far as they were read.
         found: usize,
-        /// What a block of the temporary tablespace takes.
+        /// Bytes that fit a block of the temporary tablespace.
         limit: usize,
-        /// Its first letters.
+        /// First letters of the line.
         start: String,
-        /// What to do.
+        /// Advice for the user, as half a sentence.
         cure: &'static str,
     },
-    /// There is no thing of that name.
+    /// No thing of that name exists.
     #[error("there is no {kind} {name} in this database; it has {known}")]
     Missing {
-        /// `table`, `index` or `column`.
+        /// Kind of thing, such as `table`, `index` or `column`.
         kind: &'static str,
-        /// The name asked for.
+        /// Name that was asked for.
         name: String,
-        /// What there is instead.
+        /// Names that exist, in words.
         known: String,
     },
-    /// A row does not fit into an extent.
+    /// A row is too long for an extent.
     #[error(
         "a row of {found} bytes does not fit an extent of {}: there is room for {room}; create the database with a larger extent_size or db_block_size, or shorten the row: it begins with {start}",
         Bytes(*extent_bytes)
@@ -348,47 +348,47 @@ pub enum EngineError {
         found: usize,
         /// Bytes of an extent.
         extent_bytes: u64,
-        /// Bytes a row may have.
+        /// Most bytes of a row in an extent.
         room: usize,
-        /// The first columns, to find it by.
+        /// First columns of the row, to find it by.
         start: String,
     },
-    /// An index key is too long.
+    /// An index key is too long for a block.
     #[error(
         "an index key of {found} bytes at {row} is too long: a block of {block_size} bytes takes keys of up to {limit}; index fewer or shorter columns, or use a larger db_block_size"
     )]
     KeyTooLong {
         /// Bytes of the key.
         found: usize,
-        /// The longest that fits.
+        /// Most bytes of a key in a block.
         limit: usize,
-        /// The block size in force.
+        /// Bytes of a block in the index tablespace.
         block_size: usize,
-        /// The row.
+        /// Row id of the row with the key.
         row: RowId,
     },
-    /// A row's bytes make no sense although the block's checksum is right.
+    /// A row is malformed although its block's checksum is right.
     #[error("row at {row} cannot be read: {why}")]
     BadRow {
-        /// The row.
+        /// Row id of the malformed row.
         row: RowId,
-        /// What is wrong.
+        /// The damage, as found and expected.
         why: String,
     },
     /// The source of a load failed.
     #[error("{0}")]
     Source(SourceError),
-    /// Verification found something that is not as it must be.
+    /// A verification failed.
     #[error("{what}: found {found}, expected {expected}")]
     Verification {
-        /// What was verified, and where.
+        /// The thing verified, and its place.
         what: String,
-        /// What is there.
+        /// Value that was found.
         found: String,
-        /// What should be there.
+        /// Value that was expected.
         expected: String,
     },
-    /// A write of the database writer failed some time ago; the cache is closed.
+    /// The database writer failed earlier, and the cache is closed.
     #[error(
         "the database writer failed, and the buffer cache is closed: {first}; open the database again once the cause is removed"
     )]
@@ -396,117 +396,118 @@ pub enum EngineError {
         /// The first failure, as it was reported then.
         first: String,
     },
-    /// The redo log is not as it must be.
+    /// The redo log is damaged, or does not match the database.
     #[error("redo log {}: {why}", path.display())]
     Log {
-        /// The log file or the control block's file.
+        /// Path of the log file or control block.
         path: PathBuf,
-        /// What was found, what was expected, and the way out.
+        /// The value found, the value expected, and the cure.
         why: String,
     },
-    /// A write or sync of the redo log, or of a file at a checkpoint, failed some time ago: nothing more can be committed.
+    /// A write or sync of the redo log, or of a file at a checkpoint, failed earlier. Nothing
+    /// can be committed any more.
     #[error(
-        "the redo log cannot be written, and transactions are stopped: {first}; open the database again once the cause is removed: what was committed is there"
+        "the redo log cannot be written, and transactions are stopped: {first}; open the database again once the cause is removed: commits are not lost"
     )]
     LogFailed {
         /// The first failure, as it was reported then.
         first: String,
     },
-    /// A switch of the log was asked for, and no file is free to go on in.
+    /// A log switch was requested, and no file is free.
     #[error(
         "the log cannot be switched: all its {groups} files are needed by transactions under way; commit or roll back first"
     )]
     NoLogFile {
-        /// Log files.
+        /// Number of log file groups.
         groups: usize,
     },
-    /// A backup cannot be made, or not be restored.
+    /// A backup or a restore failed.
     #[error("{}: {why}", path.display())]
     Backup {
-        /// The directory or the file.
+        /// Path of the directory or file.
         path: PathBuf,
-        /// What was found, what was expected, and the cure.
+        /// The value found, the value expected, and the cure.
         why: String,
     },
-    /// A filled log file cannot be copied, and something waits for the copy.
+    /// A filled log file cannot be copied, and an operation waits for the copy.
     #[error(
         "a filled log file cannot be copied: {why}; make room in archive_log_dest, or make the directory"
     )]
     Archive {
-        /// What the last attempt ended with.
+        /// Error of the last attempt to copy.
         why: String,
     },
-    /// The log files have no room, and give none back while the oldest transaction lasts.
+    /// The log files have no room, and the oldest transaction keeps their records.
     #[error(
         "the redo log has no room for {needed}: all {total} of it are needed since transaction {oldest} began; commit or roll back more often, or make the database with a larger log_file_size"
     )]
     LogFull {
-        /// What was asked for, with what its undoing may take.
+        /// Bytes asked for, with the room to undo the change.
         needed: Bytes,
-        /// All log files.
+        /// Bytes of all log files.
         total: Bytes,
-        /// The oldest transaction under way.
+        /// Number of the oldest running transaction.
         oldest: u64,
     },
-    /// Sessions wait for each other's rows in a circle.
+    /// Transactions wait for each other's rows in a cycle.
     #[error(
-        "deadlock: transaction {transaction} waits for the row at {row}, which transaction {holder} has changed, which waits for the first one; roll back and try again"
+        "deadlock: transaction {transaction} waits for the row at {row}, which transaction {holder} has changed, and that transaction waits for the first one; roll back and try again"
     )]
     Deadlock {
-        /// The one that gets this error.
+        /// Number of the transaction that gets this error.
         transaction: u64,
-        /// The row it wants.
+        /// Row that the transaction waits for.
         row: RowId,
-        /// Who has changed it.
+        /// Number of the transaction that changed the row.
         holder: u64,
     },
-    /// Another transaction has changed the row and is under way, and the session does not want to wait.
+    /// Another running transaction has changed the row, and the session does not wait.
     #[error("the row at {row} has been changed by transaction {holder}, which has not ended")]
     RowLocked {
-        /// The row.
+        /// Row id of the locked row.
         row: RowId,
-        /// The transaction.
+        /// Number of the transaction that changed the row.
         holder: u64,
     },
-    /// The definition of a table cannot be changed, or is being changed.
+    /// The definition of a table cannot change now, or is being changed.
     #[error("table {table} is in use: {by}; try again when that is over")]
     TableInUse {
-        /// The table.
+        /// Name of the table.
         table: String,
-        /// Who uses it.
+        /// The use that prevents the change, in words.
         by: &'static str,
     },
-    /// Two rows of a key that only one may have.
+    /// Another row has the same key of a unique index.
     #[error(
-        "unique index {index}: the key {key} is there already, in the row at {row}; choose another one, or change that row first"
+        "unique index {index}: the key {key} exists already, in the row at {row}; choose another one, or change that row first"
     )]
     DuplicateKey {
-        /// The index.
+        /// Name of the unique index.
         index: String,
-        /// The values of its columns.
+        /// Values of the key columns.
         key: String,
-        /// The row that has it.
+        /// Row id of the row with that key.
         row: RowId,
     },
-    /// The row is not there, or not any more.
+    /// The row does not exist, or no longer exists.
     #[error(
-        "there is no row at {row} in table {table}: it was deleted, or moved by an update to a place of its own; look it up again"
+        "there is no row at {row} in table {table}: it was deleted, or an update has moved it; look it up again"
     )]
     RowGone {
-        /// Where it was looked for.
+        /// Row id that was looked up.
         row: RowId,
-        /// In which table.
+        /// Name of the table.
         table: String,
     },
-    /// A version of a row is needed that the log does not have any more.
+    /// The log no longer holds a row version that a statement needs.
     #[error(
         "snapshot too old: the version of the row at {row} that the statement needs is no longer in the log; run the statement again, or make the database with a larger log_file_size"
     )]
     SnapshotTooOld {
-        /// The row.
+        /// Row id of the row.
         row: RowId,
     },
-    /// A server of a parallel operation ended because another one failed.
+    /// A server of a parallel operation stopped because another one failed.
     #[error("stopped because another server failed")]
     Stopped,
     /// The user asked to stop.
@@ -527,12 +528,11 @@ impl From<plumb_io::Failed> for EngineError {
 }
 
 impl EngineError {
-    /// The row is not as it must be, and why.
     pub(crate) fn bad_row(row: RowId, why: impl std::fmt::Display) -> EngineError {
         EngineError::BadRow { row, why: why.to_string() }
     }
 
-    /// Whether it says something about the data: they can be reached, and are not as they must be.
+    /// True for damage of the data: it can be read, but is not as written.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {
@@ -552,7 +552,7 @@ impl EngineError {
         }
     }
 
-    /// Whether this error only follows from another one.
+    /// True if this error only follows from another one.
     #[must_use]
     pub fn is_consequence(&self) -> bool {
         matches!(self, EngineError::Stopped)

@@ -1,13 +1,12 @@
-//! Blocks of a data file that tables and indexes own, verified while the file is copied.
+//! Verifies the blocks of a data file that tables and indexes own, while the file is copied.
 //!
-//! A block is wrong if its checksum or its address is. Blocks that no segment owns are left alone:
-//! a load that was killed may have left them torn. So are blocks of a segment that transactions
-//! change as long as none of its records has changed them: their LSN is then below the segment's
-//! own.
+//! A block is wrong if its checksum or its address is. Blocks that no segment owns are ignored,
+//! because a killed load may have left them torn. In a segment that transactions change, blocks
+//! that none of its records has changed are ignored too: their LSN is below the segment's own.
 //!
-//! While sessions work the database writer may write a block just as it is read, so a wrong one is
-//! read again, up to [`TRIES`] times. It takes as many writes of one block within some milliseconds
-//! to be taken for damage.
+//! While sessions work, the database writer may write a block as it is read. So a wrong block is
+//! read again, up to [`TRIES`] times. Only that many writes of one block within milliseconds would
+//! look like damage.
 
 use crate::storage::block::{self, LsnRange};
 use crate::storage::datafile::DataFile;
@@ -18,21 +17,21 @@ use plumb_units::{BlockAddress, BlockNumber};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Reads of a wrong block before it is taken for damage.
+/// Reads of a wrong block before it counts as damaged.
 const TRIES: u32 = 20;
-/// Time that a write of a block is given to end.
+/// Time for a write of a block to end.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A stretch of blocks in use.
+/// A range of blocks in use.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     first: u32,
     end: u32,
-    /// Operations that may have written them; blocks of others are not the segment's yet.
+    /// Operations that may have written the blocks; other blocks are not the segment's yet.
     lsns: LsnRange,
 }
 
-/// The blocks of a data file that are verified.
+/// Blocks of a data file to verify.
 pub(super) struct Owned<'a> {
     file: &'a DataFile,
     session: &'a Session,
@@ -70,7 +69,7 @@ impl<'a> Owned<'a> {
         self.block_count
     }
 
-    /// Verifies the blocks of a piece of the file, which begins with a block.
+    /// Verifies the blocks of a piece of the file, which begins at a block.
     pub(super) fn verify(&mut self, offset: u64, piece: &[u8]) -> Result<(), EngineError> {
         let size = self.file.block_size.bytes();
         assert!(offset.is_multiple_of(size as u64), "pieces are whole blocks");
@@ -118,8 +117,7 @@ impl<'a> Owned<'a> {
     }
 }
 
-/// True for a block that is as it was written there, and for one that the segment has not written
-/// yet.
+/// True for a sound block of this address, and for one that the segment has not written yet.
 fn is_right(block: &[u8], address: BlockAddress, lsns: LsnRange) -> bool {
     let not_yet = lsns.first_record().is_some_and(|first| block::lsn_of(block) < first.0);
     not_yet || block::is_whole(block, address)

@@ -1,9 +1,8 @@
-//! The directory that a backup or a restore fills: its files are removed unless it
-//! is completed.
+//! The directory that a backup or a restore fills; its files are removed unless it is completed.
 //!
-//! It is held by its descriptor and bears the mark of this process. Another process that would fill
-//! it is refused; the mark of a killed one is taken over with what it made, which has names that
-//! the engine makes and no others.
+//! The directory is held by its descriptor and bears the mark of this process. Another process that
+//! would fill it is refused. The mark of a killed process is taken over with its files, which all
+//! have names that the engine makes.
 
 use super::manifest::{MANIFEST, is_engine_name};
 use super::refused;
@@ -18,27 +17,25 @@ use std::io::ErrorKind;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
-/// A directory that is being filled.
 pub(super) struct Filling {
     directory: Arc<Directory>,
     disk: Disk,
-    /// `None` once it is complete.
+    /// `None` once the directory is complete.
     owner: RefCell<Option<Owner>>,
-    /// Files that were made, and the directories that were made for them, each before what lies in
-    /// it.
+    /// Files and directories that were created, each directory before its contents.
     made: RefCell<Vec<PathBuf>>,
     was_there: bool,
 }
 
 impl Filling {
-    /// Takes a directory that is empty or not there, or that a killed backup or restore has left.
+    /// Takes a directory that is empty or absent, or that a killed backup or restore has left.
     pub(super) fn begin(to: &Path) -> Result<Filling, EngineError> {
         let was_there = to.exists();
         require_empty(to)?;
         let directory = Arc::new(Directory::create(to)?);
         let owner = own(to).inspect_err(|_| {
             if !was_there {
-                // One that another process has marked is not empty, and stays.
+                // A directory that another process has marked is not empty, and stays.
                 let _ = Disk::Kernel.remove_directory(to);
             }
         })?;
@@ -54,13 +51,13 @@ impl Filling {
         Ok(filling)
     }
 
-    /// Removes what a killed process has made.
+    /// Removes what a killed process has left.
     fn take_over(&self) -> Result<(), EngineError> {
         let found = inside(&self.directory)?;
         if let Some(other) = found.iter().find(|name| !is_left_over(name)) {
             return Err(not_empty(self.directory.path(), other));
         }
-        // Directories after the files in them.
+        // Directories after their files.
         for name in found.iter().rev().filter(|name| *name != Path::new(MARK)) {
             match self.directory.kind(name) {
                 Some(EntryKind::Directory) => self.directory.remove_directory(name)?,
@@ -74,7 +71,7 @@ impl Filling {
         &self.directory
     }
 
-    /// Makes a new file, and the directory that its name has.
+    /// Creates a new file, and the directory in its name.
     pub(super) fn create(&self, name: &str) -> Result<File, EngineError> {
         let name = Path::new(name);
         if let Some(above) = name.parent().filter(|above| !above.as_os_str().is_empty())
@@ -90,18 +87,18 @@ impl Filling {
         Ok(file)
     }
 
-    /// Opens a file that was made.
+    /// Opens a file that was created.
     pub(super) fn open(&self, name: &str) -> Result<File, EngineError> {
         Ok(self.disk.open(&self.directory.path().join(name), OpenMode::Write, DirectIo::Off)?)
     }
 
-    /// Puts a small file there, whole and durably.
+    /// Writes a small file, whole and durably.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
         self.made.borrow_mut().push(PathBuf::from(name));
         Ok(self.disk.replace(&self.directory.path().join(name), bytes)?)
     }
 
-    /// Makes all names durable, and lets what was made stay.
+    /// Makes all names durable, and keeps all files.
     pub(super) fn complete(self) -> Result<(), EngineError> {
         let directories: BTreeSet<PathBuf> =
             self.made.borrow().iter().filter_map(|name| name.parent().map(Path::to_path_buf)).collect();
@@ -115,7 +112,7 @@ impl Filling {
 impl Drop for Filling {
     fn drop(&mut self) {
         let is_complete = self.owner.borrow().is_none();
-        // The error to report is the first one.
+        // The first error is the one to report.
         for name in self.made.borrow().iter().rev() {
             let _ = self.directory.remove(name).or_else(|_| self.directory.remove_directory(name));
         }
@@ -136,7 +133,7 @@ fn own(to: &Path) -> Result<Owner, EngineError> {
     })
 }
 
-/// Names in a directory and in those of one level below, each directory before what lies in it.
+/// Returns the names in a directory and one level below, each directory before its contents.
 fn inside(directory: &Directory) -> Result<Vec<PathBuf>, EngineError> {
     let mut names = Vec::new();
     for entry in directory.entries()? {
@@ -150,9 +147,8 @@ fn inside(directory: &Directory) -> Result<Vec<PathBuf>, EngineError> {
     Ok(names)
 }
 
-/// True for a name that a backup or a restore makes in its directory before its last file.
-///
-/// A directory with the mark of a dead process and such names only is what a killed one has left.
+/// True for a name that a backup or a restore creates in its directory before its last file. A
+/// directory with such names only, and the mark of a dead process, is the remains of a killed one.
 #[must_use]
 pub fn is_left_over(name: &Path) -> bool {
     let text = name.to_str().unwrap_or_default();
@@ -172,10 +168,10 @@ fn not_empty(to: &Path, first: &Path) -> EngineError {
     )
 }
 
-/// Refuses a directory that is within another one, or would be made there.
+/// Refuses a directory that is, or would be created, inside another one.
 pub(super) fn require_apart(to: &Path, home: &Path) -> Result<(), EngineError> {
     let resolved = |path: &Path| path.canonicalize().ok();
-    // Of a path that is not there yet the part that is.
+    // For an absent path, its existing part.
     let around = path::absolute(to).ok().and_then(|to| to.ancestors().find_map(resolved));
     match (around, resolved(home)) {
         (Some(around), Some(inside)) if around.starts_with(&inside) => {
@@ -189,7 +185,7 @@ pub(super) fn require_apart(to: &Path, home: &Path) -> Result<(), EngineError> {
     }
 }
 
-/// Refuses a directory with something in it, unless a killed process has left it.
+/// Refuses a directory that is not empty, unless a killed process has left it.
 pub(super) fn require_empty(to: &Path) -> Result<(), EngineError> {
     if !to.is_dir() {
         return match what_is(to) {
@@ -213,7 +209,7 @@ pub(super) fn require_empty(to: &Path) -> Result<(), EngineError> {
     let is_left = found.iter().any(|name| name == Path::new(MARK))
         && found.iter().all(|name| is_left_over(name))
         && owner::abandoned(&to.join(MARK)).is_some();
-    // A mark that is held is refused by its owner, with the process that holds it.
+    // [`Owner`] refuses a directory with a live mark, and names the process.
     let is_held =
         found.iter().any(|name| name == Path::new(MARK)) && owner::abandoned(&to.join(MARK)).is_none();
     match found.first().filter(|_| !is_left && !is_held) {

@@ -1,4 +1,4 @@
-//! The list of a backup's files: what it must say before any of it is believed.
+//! The list of a backup's files, checked before any of them is trusted.
 
 use super::refused;
 use crate::EngineError;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-/// The manifest's name in a backup.
+/// File name of the manifest in a backup.
 pub const MANIFEST: &str = "backup.json";
 const VERSION: u32 = 1;
 
@@ -21,7 +21,7 @@ const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     version: u32,
-    /// The database's id, in hexadecimal.
+    /// Id of the database, in hexadecimal.
     pub database: String,
     /// The files, the catalog last.
     pub files: Vec<CopiedFile>,
@@ -30,18 +30,18 @@ pub struct Manifest {
 /// A file of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopiedFile {
-    /// Its path within the database's directory.
+    /// Path in the database's directory.
     pub name: String,
     /// Length in bytes.
     pub bytes: u64,
-    /// CRC-32C of its bytes.
+    /// CRC-32C of the contents.
     pub crc32c: u32,
 }
 
 /// Reads the manifest of a backup.
 ///
 /// # Errors
-/// When there is none, it is of another version, or names a file that the engine does not make.
+/// If there is none, it has another version, or it names a file that the engine does not make.
 pub fn manifest(from: &Path) -> Result<Manifest, EngineError> {
     if !from.is_dir() {
         return Err(missing(from));
@@ -77,7 +77,7 @@ pub(super) fn of(disk: &Disk, from: &Path) -> Result<Manifest, EngineError> {
     Ok(manifest)
 }
 
-/// True for names of files that a database has in its directory and that a backup keeps.
+/// True for names of database files that a backup keeps.
 pub(super) fn is_engine_name(name: &str) -> bool {
     let path = Path::new(name);
     if !path.components().all(|part| matches!(part, Component::Normal(_))) || name.ends_with('/') {
@@ -111,8 +111,8 @@ impl Manifest {
         serde_json::to_string_pretty(self).map_err(|error| refused(to, error.to_string()))
     }
 
-    /// Requires each file that the backup's own catalog and control block need, once, and as long
-    /// as they say.
+    /// Requires each file that the backup's own catalog and control block
+    /// need, once, with their lengths.
     pub(super) fn require_complete(&self, disk: &Disk, from: &Path) -> Result<(), EngineError> {
         let path = from.join(MANIFEST);
         let wrong = |why: String| {

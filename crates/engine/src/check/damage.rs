@@ -1,33 +1,33 @@
-//! What is wrong with a segment: all of it counted, the first of it in full.
+//! The damage of a segment: all of it counted, the first errors in full.
 
 use crate::EngineError;
 use plumb_events::locked;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many errors of a segment are kept.
+/// Errors of a segment that are kept.
 const KEPT: usize = 10;
 
-/// What is wrong with a table or an index.
+/// The damage of a table or an index.
 #[derive(Debug)]
 pub struct SegmentDamage {
     /// `table T` or `index I`.
     pub segment: String,
-    /// How many blocks are not as they must be, by what is wrong with them.
+    /// Number of damaged blocks, by kind of damage.
     pub counts: Vec<(&'static str, u64)>,
     /// The first errors, in the order of the segment; not empty.
     pub first: Vec<EngineError>,
 }
 
 impl SegmentDamage {
-    /// Blocks in all.
+    /// Returns the number of damaged blocks.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 }
 
-/// The place of a block in its segment.
+/// Damage that all servers of a segment add to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     /// The number of its extent.
@@ -43,17 +43,18 @@ pub(crate) struct Damage(Mutex<Found>);
 #[derive(Debug, Default)]
 struct Found {
     counts: BTreeMap<&'static str, u64>,
-    /// By extent and block, so that what is kept does not depend on which server came first.
+    /// Sorted by extent and block, so that the errors kept do not depend on
+    /// the order of the servers.
     first: Vec<((usize, u32), EngineError)>,
 }
 
 impl Damage {
-    /// Notes what is wrong with a block. What says nothing about the data is given back.
+    /// Notes an error of a block. Returns the error if it is no damage.
     pub(super) fn note(&self, place: Place, error: EngineError) -> Result<(), EngineError> {
         self.note_blocks((place.extent, place.index), 1, error)
     }
 
-    /// Notes what is wrong with so many blocks.
+    /// Notes an error of `blocks` blocks. Returns the error if it is no damage.
     pub(crate) fn note_blocks(
         &self,
         place: (usize, u32),
@@ -77,7 +78,7 @@ impl Damage {
         self.found().first.is_empty()
     }
 
-    /// All of it, if there is any.
+    /// Returns the damage of a segment, if there is any.
     pub(crate) fn of(self, segment: String) -> Option<SegmentDamage> {
         let Found { counts, first } = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let first: Vec<EngineError> = first.into_iter().map(|(_, error)| error).collect();

@@ -1,14 +1,14 @@
-//! Sums of hashes that say whether two sets of entries are the same.
+//! Sums of hashes that show if two sets of entries are equal.
 
 use plumb_units::RowId;
 
-/// Odd numbers without a pattern: the fractional parts of the square roots of
-/// 2, 3, 5 and 7, last bit set.
+/// Odd numbers without a pattern: the fractional parts of the square roots of 2, 3, 5 and 7,
+/// with the last bit set.
 const SECRET: [u64; 4] =
     [0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B, 0x3C6E_F372_FE94_F82B, 0xA54F_F53A_5F1D_36F1];
 
-/// A hash of an entry. It mixes by multiplying 64 by 64 bits and folding the
-/// product, as wyhash does: about 1 ns for each 8 bytes.
+/// Hashes an entry. It mixes by multiplying 64 by 64 bits and folding the product, like wyhash:
+/// about 1 ns per 8 bytes.
 #[inline]
 pub(super) fn entry_hash(key: &[u8], row: RowId) -> u64 {
     let mut state = fold(row.0 ^ SECRET[0], key.len() as u64 ^ SECRET[1]);
@@ -28,11 +28,11 @@ fn fold(one: u64, two: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Buckets are few enough for a first-level cache, and enough that the blocks of
+/// Few enough buckets for a first-level cache, and enough that the blocks of
 /// one are soon read again.
 const BUCKETS: usize = 1024;
 
-/// A sum of hashes for each bucket of table blocks: 2^64 hashes fit a sum.
+/// A sum of hashes for each bucket of table blocks; a sum holds 2^64 hashes.
 #[derive(Debug, Clone)]
 pub(super) struct Sums(Box<[u128; BUCKETS]>);
 
@@ -41,7 +41,7 @@ impl Sums {
         Sums(Box::new([0; BUCKETS]))
     }
 
-    /// The bucket of a table block, by its number in the segment.
+    /// Returns the bucket of a table block, by its number in the segment.
     #[inline]
     pub(super) fn bucket(block: u64) -> usize {
         block as usize % BUCKETS
@@ -58,7 +58,7 @@ impl Sums {
         }
     }
 
-    /// A bucket in which the two differ.
+    /// Returns the first bucket in which the sums differ.
     pub(super) fn first_difference(&self, other: &Sums) -> Option<usize> {
         (0..BUCKETS).find(|bucket| self.0[*bucket] != other.0[*bucket])
     }
@@ -74,7 +74,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_bit_of_an_entry_changes_about_half_of_its_hash() {
+    fn every_entry_bit_changes_about_half_of_its_hash() {
         for length in [0, 1, 7, 8, 9, 20] {
             let key: Vec<u8> = (0..length as u8).map(|i| i.wrapping_mul(37)).collect();
             let hash = entry_hash(&key, RowId(1 << 48));

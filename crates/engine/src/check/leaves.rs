@@ -15,18 +15,16 @@ use plumb_units::{BlockAddress, Nanos, RowId};
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What the pass found.
 pub(super) struct LeafFacts {
     pub(super) entry_count: u64,
     pub(super) leaf_count: u64,
     pub(super) seen: Bitmap,
     pub(super) sums: Sums,
-    /// Of each leaf, the hash of its first entry.
+    /// Hash of the first entry of each leaf.
     pub(super) firsts: Vec<AtomicU64>,
     pub(super) elapsed: Nanos,
 }
 
-/// The leaves of an index as a segment.
 pub(super) fn segment(index: &Index) -> Segment<'_> {
     Segment {
         purpose: Purpose::Indx,
@@ -36,7 +34,7 @@ pub(super) fn segment(index: &Index) -> Segment<'_> {
     }
 }
 
-/// Reads every leaf of the index.
+/// Reads and checks every leaf of the index.
 pub(super) fn read(
     instance: &Instance,
     coordinator: &Session,
@@ -76,7 +74,7 @@ pub(super) fn read(
     Ok(LeafFacts { entry_count, leaf_count, seen, sums, firsts, elapsed: now().saturating_sub(begin) })
 }
 
-/// An entry that outlives its block.
+/// A copy of an entry, which outlives its block.
 #[derive(Debug, Default, Clone)]
 struct Owned {
     key: Vec<u8>,
@@ -115,21 +113,21 @@ fn check_joints(index: &Index, mut joints: Vec<Joint>) -> Result<(), EngineError
 }
 
 struct LeafInspector<'a> {
-    // What it looks at.
+    // Input.
     index: &'a Index,
     tablespace: &'a Tablespace,
-    /// `None` when the table cannot be compared with.
+    /// `None` if the table is not sound enough to compare.
     map: Option<&'a RowMap>,
     numbers: &'a [u64],
-    // What all servers fill.
+    // Filled by all servers.
     firsts: &'a [AtomicU64],
-    // What it found itself.
+    // Findings of this server.
     entry_count: u64,
     seen: Bitmap,
     sums: Sums,
-    /// The row ids of a leaf, each with the hash of its entry.
+    /// Row ids of a leaf, each with the hash of its entry.
     rows: Vec<(RowId, u64)>,
-    /// The last entry of the leaf before, within an extent.
+    /// Last entry of the leaf before, within an extent.
     last: Owned,
     joints: Vec<Joint>,
 }
@@ -193,11 +191,10 @@ impl Inspector for LeafInspector<'_> {
 }
 
 impl LeafInspector<'_> {
-    /// Ticks off the rows of a leaf; fails with the number of the first that is none of the
-    /// table's.
+    /// Sets the bits of a leaf's rows; fails with the position of the first entry without a row.
     ///
-    /// In a loop of its own: rows lie anywhere in the table, so map and bitmap miss the cache, and
-    /// here the misses of many entries overlap.
+    /// A loop of its own, because rows are scattered over the table. Map and bitmap miss the
+    /// processor's cache, and here the misses of many entries overlap.
     fn tick_off(&mut self) -> Result<(), usize> {
         let Some(map) = self.map else { return Ok(()) };
         for (number, (row, hash)) in self.rows.iter().enumerate() {
@@ -209,7 +206,7 @@ impl LeafInspector<'_> {
     }
 }
 
-/// A leaf's next one is the block after it, or the first of the next extent.
+/// Checks that a leaf links to the block after it, or to the first block of the next extent.
 fn check_next(
     index: &Index,
     (place, address): (Place, BlockAddress),

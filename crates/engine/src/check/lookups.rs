@@ -1,4 +1,4 @@
-//! Entries looked up one at a time, each compared with its row.
+//! Single look-ups of entries, each compared with its row.
 
 use super::damage::Place;
 use super::rows::RowMap;
@@ -20,16 +20,16 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::atomic::AtomicUsize;
 
-/// Rows chosen at random, whose keys are looked up.
+/// Random rows whose keys are looked up.
 const POINTS: u64 = 300;
 /// Entries of such a key whose rows are fetched and compared.
 const ROWS_OF_A_KEY: usize = 4;
-/// Entries of the range that is read, and every how many a row is fetched.
+/// Entries of the range that is read, and the distance of those whose rows are fetched.
 const RANGE_ENTRIES: u64 = 2000;
 const RANGE_STEP: u64 = 20;
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Looks up some entries, and reads a range; says how many.
+/// Looks up some entries, and reads a range. Returns a text with the numbers.
 pub(super) fn try_some(
     checked: &Checked<'_>,
     rows: Rows<'_>,
@@ -103,17 +103,17 @@ fn random_row(map: &RowMap, random: &mut SplitMix) -> RowId {
     map.row_id(random.below(map.row_count())).expect("less than the row count")
 }
 
-/// Fetches rows by their ids.
+/// Fetches rows by their row ids.
 struct Fetch<'a> {
     session: &'a Session,
     blocks: &'a RefCell<CacheReader<'a>>,
     key: &'a KeyBuilder,
-    /// The tablespace of its table, and what blocks of it must be.
+    /// The table's tablespace, and the expected header of its blocks.
     table: (Purpose, Expected),
 }
 
 impl Fetch<'_> {
-    /// The key of a row of the table.
+    /// Builds the key of a row.
     fn key_of(&self, row: RowId, key: &mut Vec<u8>) -> Result<(), EngineError> {
         let block = self.blocks.borrow_mut().get(self.table.0, row.address(), self.table.1)?;
         self.session.count(Statistic::RowsFetchedByRowId, 1);
@@ -150,8 +150,8 @@ impl Checked<'_> {
     }
 }
 
-/// Finds an entry that differs from its row among those of suspected rows: the slow
-/// way, after sums or the bitmap have shown that there is one.
+/// Finds an entry of the suspected rows that differs from its row. This is slow, and used after
+/// sums or the bitmap have proved that one exists.
 pub(super) fn explain_difference(
     checked: &Checked<'_>,
     rows: Rows<'_>,
@@ -183,7 +183,7 @@ pub(super) fn explain_difference(
     compare().err().unwrap_or_else(unexplained)
 }
 
-/// Compares the entries of suspected rows.
+/// Compares the entries of suspected rows with the rows.
 struct Comparer<'a> {
     checked: &'a Checked<'a>,
     fetch: Fetch<'a>,

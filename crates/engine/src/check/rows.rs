@@ -1,4 +1,4 @@
-//! The pass over the table: rows that can be read, and where they are.
+//! The pass over the table: reads every row, and counts the rows of each block.
 
 use super::damage::{Damage, Place};
 use super::hash::{Sums, entry_hash};
@@ -15,18 +15,17 @@ use plumb_types::columns;
 use plumb_units::{BlockAddress, BlockNumber, FileId, Nanos, RowCount, RowId};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
-/// What the pass found.
 pub(super) struct RowFacts {
     pub(super) map: RowMap,
-    /// The tablespace of the table, and what a block of it must be.
+    /// The table's tablespace, and the expected header of its blocks.
     pub(super) tablespace: Purpose,
     pub(super) expected: Expected,
-    /// For each index, of its keys.
+    /// Sums of the keys, for each index.
     pub(super) sums: Vec<Sums>,
     pub(super) elapsed: Nanos,
 }
 
-/// Reads every row of the table.
+/// Reads and checks every row of the table.
 pub(super) fn read(
     instance: &Instance,
     coordinator: &Session,
@@ -86,7 +85,7 @@ struct RowInspector<'a> {
     counts: &'a [AtomicU16],
     sums: Vec<Sums>,
     key: Vec<u8>,
-    /// A row in several blocks, and the number of the block where it begins.
+    /// The chained row in progress, and the number of the block where it begins.
     chain: Chain,
     head: u64,
 }
@@ -99,7 +98,7 @@ impl Inspector for RowInspector<'_> {
         block: &[u8],
     ) -> Result<(), EngineError> {
         let number = self.numbers[place.extent] + u64::from(place.index);
-        // Rows lie one behind the other, so a row ends where the next one starts.
+        // Rows are adjacent, so a row ends where the next one starts.
         let before = before_rows(block, content).len();
         let mut left = usize::from(content.used) - before;
         let Self { chain, column_count, keys, sums, key, head, .. } = self;
@@ -141,7 +140,7 @@ impl Inspector for RowInspector<'_> {
     }
 }
 
-/// What is done with each row.
+/// Checks done on each row.
 struct Pass<'a> {
     column_count: usize,
     keys: &'a [KeyBuilder],
@@ -164,16 +163,15 @@ impl Pass<'_> {
     }
 }
 
-/// A table's rows, numbered through in the order of the segment.
+/// The rows of a table, numbered in the order of the segment.
 #[derive(Debug)]
 pub(super) struct RowMap {
     extents: Vec<SegmentExtent>,
-    /// Each extent's first block, as a number in the segment.
+    /// First block of each extent, as a number in the segment.
     numbers: Vec<u64>,
-    /// Each block's first row, and behind the last one the row count.
+    /// First row of each block; the last element is the row count.
     starts: Vec<u64>,
-    /// The extent that lies at a place of a file: by file, then by block number
-    /// in units of the extent size.
+    /// The extent at a place: by file, and then by block number in units of the extent size.
     places: Vec<(FileId, Vec<u32>)>,
     extent_blocks: u32,
 }
@@ -212,7 +210,7 @@ impl RowMap {
         self.starts.len() as u64 - 1
     }
 
-    /// The number of a row's block and its own; `None` when there is no such row.
+    /// Returns the number of a row's block and of the row; `None` if there is no such row.
     #[inline]
     pub(super) fn ordinal(&self, row: RowId) -> Option<(u64, u64)> {
         let address = row.address();
@@ -228,7 +226,7 @@ impl RowMap {
         (ordinal < self.starts[block as usize + 1]).then_some((block, ordinal))
     }
 
-    /// The row of a number.
+    /// Returns the row id of a row number.
     pub(super) fn row_id(&self, ordinal: u64) -> Option<RowId> {
         let block = self.starts.partition_point(|start| *start <= ordinal).checked_sub(1)? as u64;
         if block >= self.block_count() {
@@ -242,12 +240,12 @@ impl RowMap {
     }
 }
 
-/// A bit for each row. Each server sets bits of its own: in one bitmap for all of them,
-/// lines of the cache would go from one processor to the other with nearly every bit.
+/// A bit for each row. Each server has a bitmap of its own: in a shared one, nearly every bit would
+/// move a cache line between processors.
 #[derive(Debug)]
 pub(super) struct Bitmap {
     words: Vec<u64>,
-    /// A bit that was set again.
+    /// A bit that was set more than once.
     twice: Option<u64>,
 }
 
@@ -256,7 +254,6 @@ impl Bitmap {
         Bitmap { words: vec![0; bits.div_ceil(64) as usize], twice: None }
     }
 
-    /// Sets a bit.
     #[inline]
     pub(super) fn set(&mut self, bit: u64) {
         let (word, mask) = (&mut self.words[(bit / 64) as usize], 1 << (bit % 64));
@@ -278,12 +275,12 @@ impl Bitmap {
         }
     }
 
-    /// A bit that was set more than once, if there is one.
+    /// Returns a bit that was set more than once, if there is one.
     pub(super) fn twice(&self) -> Option<u64> {
         self.twice
     }
 
-    /// The first of `bits` bits that is not set.
+    /// Returns the first of `bits` bits that is not set.
     pub(super) fn first_clear(&self, bits: u64) -> Option<u64> {
         let word = self.words.iter().position(|word| *word != u64::MAX)?;
         let bit = word as u64 * 64 + u64::from(self.words[word].trailing_ones());
@@ -300,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bit_that_is_set_again_is_known_by_any_two_servers() {
+    fn a_bit_set_twice_is_found_across_servers() {
         let bitmap = |bits: &[u64]| {
             let mut bitmap = Bitmap::new(200);
             bits.iter().for_each(|bit| bitmap.set(*bit));

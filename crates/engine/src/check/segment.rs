@@ -1,4 +1,4 @@
-//! Blocks of a segment, read by several servers, an extent at a time.
+//! Reads the blocks of a segment with several servers, an extent at a time.
 
 use super::damage::{Damage, Place};
 use crate::parallel::servers;
@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// Which blocks to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment<'a> {
     pub(super) purpose: Purpose,
@@ -24,10 +23,10 @@ pub(super) struct Segment<'a> {
     pub(super) extents: &'a [SegmentExtent],
 }
 
-/// Takes what is wrong with a block; what it gives back ends the pass.
+/// Place of a block in its segment.
 pub(super) type Note<'a> = &'a dyn Fn(Place, EngineError) -> Result<(), EngineError>;
 
-/// Looks at blocks: all those of some extents, extent by extent, in order.
+/// Checks all blocks of some extents, in the order of the extents and blocks.
 pub(super) trait Inspector {
     fn block(
         &mut self,
@@ -38,9 +37,8 @@ pub(super) trait Inspector {
 }
 
 impl Segment<'_> {
-    /// Reads the segment with as many servers as a scan has, each with an
-    /// inspector of its own, and gives these back. What is wrong with a block is
-    /// noted, and the others are looked at all the same.
+    /// Reads the segment with as many servers as a scan has, and returns the inspector of each. An
+    /// error of a block is noted, and the pass continues.
     pub(super) fn inspect<I: Inspector + Send>(
         &self,
         instance: &Instance,
@@ -72,8 +70,7 @@ impl Segment<'_> {
         Ok(inspectors.into_iter().flatten().collect())
     }
 
-    /// Reads extents, the next one `taken` at a time, until there are no more. `note` is given what
-    /// is wrong.
+    /// Reads extents until `taken` has counted all of them. Passes the errors of blocks to `note`.
     pub(super) fn read(
         &self,
         (instance, session): (&Instance, &Session),
@@ -86,7 +83,7 @@ impl Segment<'_> {
         let chunk_blocks = options.chunk_blocks.min(tablespace.extent_blocks.0);
         let options = ReaderOptions { stream: self.stream, chunk_blocks, ..options };
         let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
-        // Extents asked for, with how many blocks of them have come out.
+        // Requested extents, and the number of their blocks delivered so far.
         let mut asked: VecDeque<(usize, u32)> = VecDeque::new();
         loop {
             let mut pieces = || loop {
@@ -116,7 +113,7 @@ impl Segment<'_> {
     }
 }
 
-/// Each extent's first block as a number in the segment, and the blocks in all.
+/// Returns the number of each extent's first block in the segment, and the number of all blocks.
 pub(super) fn block_numbers(extents: &[SegmentExtent]) -> (Vec<u64>, u64) {
     let mut count = 0;
     let numbers = extents.iter().map(|extent| {
@@ -126,7 +123,7 @@ pub(super) fn block_numbers(extents: &[SegmentExtent]) -> (Vec<u64>, u64) {
     (numbers.collect(), count)
 }
 
-/// Refuses a segment of the control file that cannot be read as one.
+/// Rejects a segment of the control file whose extents cannot be read.
 pub(super) fn check_extents(what: &str, extents: &[SegmentExtent]) -> Result<(), EngineError> {
     match extents.iter().find(|extent| extent.used == 0 || extent.used > extent.extent.blocks) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Wrong tables and indexes, made by hand, and what the check says of each.
+//! Wrong tables and indexes, made by hand, and the error that the check reports for each.
 
 use super::*;
 use crate::index::block::trimmed;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const KEY: [IndexColumn; 1] = [IndexColumn { position: 1, descending: false }];
 
-/// Rows of a number, a number that repeats and is NULL at times, and a text.
+/// Rows of a number, a number that repeats and is sometimes NULL, and a text.
 struct Rows {
     schema: Schema,
     left: AtomicU64,
@@ -41,7 +41,7 @@ impl RowSource for Rows {
 
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
         batch.clear();
-        // All in one batch: which server writes them must not vary.
+        // All in one batch, so that the same server writes them in every test.
         let count = self.left.swap(0, Relaxed);
         for number in 0..count {
             batch.begin_row(3);
@@ -62,7 +62,7 @@ impl RowSource for Rows {
     }
 }
 
-/// A table of `count` rows with the entries of a right index on STORE.
+/// A table of `count` rows with the entries of a correct index on STORE.
 struct Fixture {
     instance: Instance,
     session: Session,
@@ -107,7 +107,7 @@ impl Fixture {
         }
     }
 
-    /// What is said of an index whose entries were changed.
+    /// Returns the complaint about an index whose entries were changed.
     fn complaint_about(change: impl Fn(&mut Vec<(Vec<u8>, RowId)>)) -> String {
         let fixture = Fixture::new(2000);
         let mut entries = fixture.entries.clone();
@@ -116,7 +116,7 @@ impl Fixture {
         fixture.complaint()
     }
 
-    /// Changes bytes of a block behind everybody's back.
+    /// Changes bytes of a block behind the engine's back.
     fn overwrite(&self, purpose: Purpose, address: BlockAddress, change: impl Fn(&mut [u8])) {
         let tablespace = self.instance.tablespace(purpose);
         let bytes = tablespace.block_size.bytes();
@@ -192,7 +192,7 @@ fn a_table_without_that_name_is_missing() {
 
 #[test]
 fn swapped_entries_are_found() {
-    // Within a leaf; from leaf to leaf; and over extents, which other servers read.
+    // Within a leaf, from leaf to leaf, and between extents, which other servers read.
     for at in [702, 704, 127 * 5 - 1, 255 * 5 - 1] {
         let text = Fixture::complaint_about(|entries| entries.swap(at, at + 1));
         assert!(text.starts_with("index I, leaf file "), "{text}");
@@ -215,8 +215,8 @@ fn a_missing_entry_is_found_with_its_row() {
 
 #[test]
 fn a_row_id_that_comes_twice_is_found() {
-    // The key of entry 700 with another row, which is order too. Entry 740 has a key that is
-    // another and in the same extent, which one server reads; entry 1500 is in another extent.
+    // The key of entry 700 with another row, still in order. Entry 740 has another key and is in
+    // the same extent, which one server reads; entry 1500 is in another extent.
     for other in [740, 1500] {
         let text = Fixture::complaint_about(|entries| {
             let twice = entries[other].clone();
@@ -244,7 +244,7 @@ fn a_row_id_of_no_row_is_found() {
 }
 
 #[test]
-fn a_key_that_differs_from_its_row_is_found_by_entry_and_key() {
+fn a_key_unlike_its_row_is_reported_with_entry() {
     let text = Fixture::complaint_about(|entries| {
         let key = &mut entries[1000].0;
         *key = trimmed(&[&key[..], &[1]].concat()).to_vec();
@@ -340,7 +340,7 @@ fn a_row_that_breaks_off_is_found() {
     let extent = fixture.instance.catalog().tables[0].extents[0];
     let address = extent.extent.address(3);
     fixture.overwrite(Purpose::Users, address, |block| {
-        // The column count of the first row, in a block that is otherwise right.
+        // The column count of the first row, in a block that is otherwise sound.
         block[26] += 1;
         let content = content_of(block);
         let lsn = plumb_units::Lsn(u64::from(block[16]));

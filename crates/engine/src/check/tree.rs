@@ -17,8 +17,8 @@ use plumb_units::BlockAddress;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Looks at every branch by itself, in the order of the disk: to count those that are damaged,
-/// where the tree cannot be walked.
+/// Checks every branch on its own, in disk order, to count the damaged ones if
+/// the tree cannot be walked.
 pub(super) fn look_at_branches(
     checked: &Checked<'_>,
     session: &Session,
@@ -50,7 +50,7 @@ impl Inspector for BranchInspector<'_> {
     }
 }
 
-/// Walks the tree from its root and gives the number of its branch blocks.
+/// Walks the tree from its root. Returns the number of branch blocks.
 pub(super) fn walk(checked: &Checked<'_>, session: &Session, leaves: &LeafFacts) -> Result<u64, EngineError> {
     let index = checked.index;
     let instance = checked.instance;
@@ -95,16 +95,16 @@ struct Walk<'a, G, L> {
     index: &'a Index,
     tablespace: &'a Tablespace,
     blocks: &'a G,
-    /// The leaves that have not come up yet, with the hash of their first entry.
+    /// Leaves not reached yet, with the hash of their first entry.
     leaves: L,
     firsts: std::slice::Iter<'a, AtomicU64>,
     branch_count: u64,
-    /// Ends a walk in a circle.
+    /// Ends a walk in a cycle.
     branch_limit: u64,
 }
 
 impl<G: BlockGetter, L: Iterator<Item = BlockAddress>> Walk<'_, G, L> {
-    /// Checks what is below a block; `first` is the entry its parent has for it.
+    /// Checks the blocks below a block; `first` is the parent's entry for it.
     fn descend(
         &mut self,
         address: BlockAddress,

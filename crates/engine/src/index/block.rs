@@ -1,29 +1,26 @@
-//! Leaf and branch blocks of an index: how entries lie in them.
+//! Leaf and branch blocks of an index, and the layout of their entries.
 //!
 //! ```text
 //! leaf    byte 24  next leaf [file u16][0 u16][block u32], file 0: this is the last
 //!              32  entries, in order: [length u8 | FF, length u16][key][row id u64 BE]
 //! branch  byte 24  entries, in order: as in a leaf, and [child: file u16][block u32]
 //!              ..  zeros
-//!              ..  slots from the end of the block down: u16, where entry 0, 1, .. starts
+//!              ..  slots from the end of the block down: u16, offset of entry 0, 1, ..
 //! ```
-//! Numbers are little-endian but for the row id, whose bytes compare as it does.
-//! The header's `entries` counts the slots, its `used` the bytes from byte 24 up
-//! to the end of the last entry. An entry of a branch is the whole first entry of
-//! its child, row id included, so that rows of one key may fill many leaves and
-//! each of them still has an order and a way to it.
+//! Numbers are little-endian except the row id, which is big-endian so that its bytes sort like the
+//! number. The header's `entries` counts the slots, and its `used` the bytes from byte 24 to the
+//! end of the last entry. An entry of a branch is the whole first entry of its child, row id
+//! included. So rows of one key may fill many leaves, and each still has an order and a path.
 //!
-//! The key rule: a stored key never ends in the byte 00, and keys compare as if
-//! both went on with 00 bytes for ever. Then plain comparison, shorter is less,
-//! is right: where one key is a prefix of the other, the longer one has a last
-//! byte above 00 somewhere in the zeros of the shorter. Cutting off the zeros
-//! ([`trimmed`]) therefore changes no order, and keys padded to a machine word
-//! compare as words.
+//! The key rule: a stored key never ends in byte 00, and keys compare as if both were padded with
+//! 00 bytes forever. Plain comparison, shorter is less, gives that order. If one key is a prefix of
+//! the other, the longer one's last byte is above 00, and compares with a padding byte of the
+//! shorter. Therefore cutting off the zeros ([`trimmed`]) changes no order, and keys padded to a
+//! machine word compare as words.
 //!
-//! A builder holds no block: the block to fill is given to each call, so that it
-//! can lie in the buffer of a writer. Nothing is moved or sorted: entries come in
-//! order. A view trusts nothing it reads; bytes that are no index block give a
-//! [`LayoutError`] and no panic.
+//! A builder holds no block: each call gets the block to fill, so that it can be in a writer's
+//! buffer. Nothing is moved or sorted, because entries come in order. A view trusts nothing it
+//! reads: bytes that are no index block give a [`LayoutError`] and no panic.
 //!
 //! Invariants:
 //! - I1 A stored key does not end in 00.
@@ -38,35 +35,34 @@ use plumb_units::{BlockAddress, BlockNumber, FileId, RowId};
 use std::cmp::Ordering;
 use std::path::Path;
 
-/// Bytes of a leaf's content before its first entry: the address of the next leaf.
+/// Bytes of a leaf before its first entry: the address of the next leaf.
 pub const LINK_BYTES: usize = 8;
 /// Bytes of a row id after a key.
 const ROW_ID_BYTES: usize = 8;
 /// Bytes of a child's address after a separator.
 pub(crate) const CHILD_BYTES: usize = 6;
-/// The bit of an entry's row id, which no row id has, that marks it as not valid any more.
+/// Bit of an entry's row id, unused by row ids, that marks the entry as no longer valid.
 pub(crate) const MARK: u64 = 1 << 63;
-/// Bytes of a slot.
 pub(crate) const SLOT_BYTES: usize = 2;
-/// Marks a length of 255 and more: the length follows in two bytes.
+/// Length byte that announces a length of 255 or more in the next two bytes.
 const LONG_MARK: u8 = 0xFF;
-/// Bytes of the longest key written as one word.
+/// Bytes of the longest key that is written as one word.
 const WORD_BYTES: usize = 8;
 
-/// The longest key that may be stored: two of them fit a branch, without which
-/// a level of the tree would not be smaller than the one below.
+/// Returns the most bytes of a key: two of them must fit a branch. Otherwise a level of the tree
+/// would be as large as the one below.
 #[must_use]
 pub const fn key_bytes_max(block_bytes: usize) -> usize {
     (block_bytes - HEADER_BYTES - LINK_BYTES) / 2 - (3 + ROW_ID_BYTES + CHILD_BYTES + SLOT_BYTES)
 }
 
-/// Bytes that a leaf spends on an entry with a key of `key_bytes` bytes, slot included.
+/// Returns the bytes that a leaf needs for an entry with a key of `key_bytes`, slot included.
 #[must_use]
 pub const fn leaf_entry_bytes(key_bytes: usize) -> usize {
     length_bytes(key_bytes) + key_bytes + ROW_ID_BYTES + SLOT_BYTES
 }
 
-/// A key without the 00 bytes at its end.
+/// Returns a key without its trailing 00 bytes.
 #[must_use]
 pub fn trimmed(key: &[u8]) -> &[u8] {
     let length = key.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -77,28 +73,28 @@ const fn length_bytes(key_bytes: usize) -> usize {
     if key_bytes < LONG_MARK as usize { 1 } else { 3 }
 }
 
-/// Fills a leaf block. It keeps where the next entry goes; the block is given to
-/// each call and must be the same until `finish`.
+/// Fills a leaf block. The builder keeps the position of the next entry; each call gets the block,
+/// which must be the same until `finish`.
 #[derive(Debug)]
 pub struct LeafBuilder {
     area: Area,
 }
 
 impl LeafBuilder {
-    /// A builder of an empty leaf.
+    /// Creates a builder of an empty leaf.
     #[must_use]
     pub const fn new() -> LeafBuilder {
         LeafBuilder { area: Area::starting_at(HEADER_BYTES + LINK_BYTES) }
     }
 
-    /// Entries so far.
+    /// Returns the number of entries added so far.
     #[must_use]
     pub const fn entry_count(&self) -> usize {
         self.area.entries
     }
 
-    /// Adds an entry, not below the last one; `false` when it does not fit, and
-    /// the block is as before.
+    /// Adds an entry, which must not be below the last one. `false` if it does not fit;
+    /// then the block is unchanged.
     #[inline]
     pub fn push(&mut self, block: &mut [u8], key: &[u8], row: RowId) -> bool {
         strict_assert!(key.last() != Some(&0), "I1: a stored key does not end in 00");
@@ -108,7 +104,7 @@ impl LeafBuilder {
         true
     }
 
-    /// Adds the entry of a record; otherwise as `push`.
+    /// Adds the entry of a record, like [`LeafBuilder::push`].
     #[inline]
     pub fn push_key(&mut self, block: &mut [u8], key: RecordKey<'_>, row: RowId) -> bool {
         match key {
@@ -117,16 +113,15 @@ impl LeafBuilder {
         }
     }
 
-    /// Adds an entry whose key is the bytes of a big-endian word without the 00
-    /// bytes at its end; otherwise as `push`.
+    /// Adds an entry whose key is a big-endian word without
+    /// trailing 00 bytes, like [`LeafBuilder::push`].
     #[inline]
     pub fn push_word(&mut self, block: &mut [u8], key: u64, row: RowId) -> bool {
         let key_bytes = WORD_BYTES - (key.trailing_zeros() / 8) as usize;
         let bytes = 1 + key_bytes + ROW_ID_BYTES;
         let Some(at) = self.area.reserve(block, bytes) else { return false };
-        // The whole word is written, then the row id over its zeros: two stores
-        // instead of a copy of varying length. It needs room up to the slots for
-        // the zeros that remain behind the entry.
+        // Writes the whole word, and then the row id over its zeros: two stores instead of a copy
+        // of variable length. The zeros behind the entry need room up to the slots.
         const ROOM: usize = 1 + WORD_BYTES + ROW_ID_BYTES;
         if at + ROOM <= self.area.slots_start(block) {
             let entry = &mut block[at..at + ROOM];
@@ -139,7 +134,8 @@ impl LeafBuilder {
         true
     }
 
-    /// Completes the block, but for header and checksum, and starts anew.
+    /// Completes the block except header and checksum, and resets the builder. Returns
+    /// the counts for the header.
     pub fn finish(&mut self, block: &mut [u8], next: Option<BlockAddress>) -> Content {
         assert!(
             next.is_none_or(|next| next.file.0 != 0),
@@ -152,7 +148,7 @@ impl LeafBuilder {
     }
 }
 
-/// Sets the next leaf of a leaf; one that was finished must be sealed again.
+/// Sets the next leaf of a leaf; a finished block must be sealed again.
 pub fn set_next(block: &mut [u8], next: BlockAddress) {
     block[HEADER_BYTES..HEADER_BYTES + 2].copy_from_slice(&next.file.0.to_le_bytes());
     block[HEADER_BYTES + 2..HEADER_BYTES + 4].fill(0);
@@ -165,26 +161,26 @@ impl Default for LeafBuilder {
     }
 }
 
-/// Fills a branch block, as [`LeafBuilder`] does a leaf.
+/// Fills a branch block, as [`LeafBuilder`] fills a leaf.
 #[derive(Debug)]
 pub struct BranchBuilder {
     area: Area,
 }
 
 impl BranchBuilder {
-    /// A builder of an empty branch.
+    /// Creates a builder of an empty branch.
     #[must_use]
     pub const fn new() -> BranchBuilder {
         BranchBuilder { area: Area::starting_at(HEADER_BYTES) }
     }
 
-    /// Entries so far.
+    /// Returns the number of entries added so far.
     #[must_use]
     pub const fn entry_count(&self) -> usize {
         self.area.entries
     }
 
-    /// Adds a child with its first entry; `false` when it does not fit.
+    /// Adds a child with its first entry; `false` if it does not fit.
     pub fn push(&mut self, block: &mut [u8], key: &[u8], row: RowId, child: BlockAddress) -> bool {
         assert!(key.last() != Some(&0), "I1: a stored key does not end in 00");
         let entry_bytes = length_bytes(key.len()) + key.len() + ROW_ID_BYTES;
@@ -196,7 +192,8 @@ impl BranchBuilder {
         true
     }
 
-    /// Completes the block, but for header and checksum, and starts anew.
+    /// Completes the block except header and checksum, and resets the builder. Returns
+    /// the counts for the header.
     pub fn finish(&mut self, block: &mut [u8]) -> Content {
         let content = self.area.close(block);
         assert!(in_order(block, content, HEADER_BYTES, CHILD_BYTES), "I2: a branch is in order");
@@ -211,11 +208,11 @@ impl Default for BranchBuilder {
     }
 }
 
-/// Where a builder is: what both kinds of block share.
+/// Position of a builder, shared by both kinds of block.
 #[derive(Debug)]
 struct Area {
     entries: usize,
-    /// Where the next entry starts, from the start of the block.
+    /// Offset of the next entry in the block.
     end: usize,
 }
 
@@ -224,13 +221,13 @@ impl Area {
         Area { entries: 0, end: start }
     }
 
-    /// Where the slots start: what lies between `end` and there is free.
+    /// Returns the offset of the slots; the bytes from `end` to there are free.
     #[inline]
     fn slots_start(&self, block: &[u8]) -> usize {
         block.len() - SLOT_BYTES * self.entries
     }
 
-    /// Makes room for an entry and gives it a slot.
+    /// Reserves bytes for an entry and writes its slot; returns the entry's offset.
     #[inline]
     fn reserve(&mut self, block: &mut [u8], bytes: usize) -> Option<usize> {
         let at = self.end;
@@ -253,12 +250,12 @@ impl Area {
     }
 }
 
-/// True when the entries of a finished leaf can be read back in order.
+/// True if the entries of a finished leaf can be read in order.
 pub(super) fn leaf_in_order(block: &[u8], content: Content) -> bool {
     in_order(block, content, HEADER_BYTES + LINK_BYTES, 0)
 }
 
-/// True when the entries of a finished block can be read back, each above the one before.
+/// True if the entries of a finished block can be read, each above the one before.
 fn in_order(block: &[u8], content: Content, start: usize, tail: usize) -> bool {
     let Ok(layout) = Layout::new(block, content, start, tail) else { return false };
     let mut last = None;
@@ -282,20 +279,20 @@ fn write_entry(entry: &mut [u8], key: &[u8], row: RowId) {
     entry[at + key.len()..].copy_from_slice(&row.0.to_be_bytes());
 }
 
-/// Why a block's content is not that of an index block.
+/// The part of a block that does not fit an index block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: found {found}, expected {expected}")]
 pub struct LayoutError {
-    /// Which part is wrong.
+    /// The wrong part.
     pub what: &'static str,
-    /// What is there.
+    /// Contents of that part.
     pub found: String,
-    /// What should be there.
+    /// Contents that an index block would have.
     pub expected: String,
 }
 
 impl LayoutError {
-    /// The error with the block it was found in.
+    /// Returns the error of the block at this address and file.
     #[must_use]
     pub fn at(self, path: &Path, address: BlockAddress) -> EngineError {
         let LayoutError { what, found, expected } = self;
@@ -306,28 +303,29 @@ impl LayoutError {
 /// An entry of a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The normalised key, as stored.
+    /// Normalised key, as stored.
     pub key: &'a [u8],
-    /// The row it belongs to.
+    /// Row of the entry, with [`Entry::is_marked`]'s bit.
     pub row: RowId,
 }
 
 impl Entry<'_> {
-    /// Compares by key, then by row id: the order of an index. A mark does not count.
+    /// Compares by key and then by row id, the order of an index; ignores the mark.
     #[inline]
     #[must_use]
     pub fn order(&self, key: &[u8], row: RowId) -> Ordering {
         self.key.cmp(key).then_with(|| (self.row.0 & !MARK).cmp(&row.0))
     }
 
-    /// Whether the row has been deleted or has another key now; for those who still see it the entry stays.
+    /// True if the row is deleted or has another key now; the entry stays for
+    /// sessions that still see it.
     #[inline]
     #[must_use]
     pub const fn is_marked(&self) -> bool {
         self.row.0 & MARK != 0
     }
 
-    /// The row without a mark.
+    /// Returns the row id without the mark.
     #[inline]
     #[must_use]
     pub const fn row_id(&self) -> RowId {
@@ -335,12 +333,12 @@ impl Entry<'_> {
     }
 }
 
-/// An entry of a branch: a child with the first entry below it.
+/// An entry of a branch: a child and the first entry below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Separator<'a> {
-    /// The first entry below the child when the tree was written.
+    /// First entry below the child when the tree was written.
     pub first: Entry<'a>,
-    /// The block below.
+    /// Address of the child.
     pub child: BlockAddress,
 }
 
@@ -352,11 +350,11 @@ pub struct LeafView<'a> {
 }
 
 impl<'a> LeafView<'a> {
-    /// A view of a whole block, header included. Looks at the frame only: each
-    /// entry is looked at when it is asked for.
+    /// Creates a view of a whole block, header included. Checks the layout only; an entry is
+    /// checked when it is read.
     ///
     /// # Errors
-    /// When entries and slots cannot both fit, or the next leaf is no address.
+    /// If entries and slots cannot both fit, or the next leaf is no valid address.
     pub fn new(block: &'a [u8], content: Content) -> Result<LeafView<'a>, LayoutError> {
         let layout = Layout::new(block, content, HEADER_BYTES + LINK_BYTES, 0)?;
         let link = &block[HEADER_BYTES..HEADER_BYTES + LINK_BYTES];
@@ -374,39 +372,39 @@ impl<'a> LeafView<'a> {
         Ok(LeafView { layout, next: (next.file.0 != 0).then_some(next) })
     }
 
-    /// How many entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn entry_count(&self) -> usize {
         self.layout.entries
     }
 
-    /// The leaf that follows in key order.
+    /// Returns the next leaf in key order; `None` for the last.
     #[must_use]
     pub fn next(&self) -> Option<BlockAddress> {
         self.next
     }
 
-    /// Entry number `index`.
+    /// Returns entry `index`, from 0.
     ///
     /// # Errors
-    /// When there is no such entry, or its bytes reach outside the content.
+    /// If there is no such entry, or its bytes reach outside the content.
     #[inline]
     pub fn entry(&self, index: usize) -> Result<Entry<'a>, LayoutError> {
         let offset = self.layout.slot(index)?;
         self.layout.parse(index, offset).map(|parsed| parsed.entry)
     }
 
-    /// The entries in order. Strict: each must start where the one before ended,
-    /// and the last end where the content does.
+    /// Iterates over the entries in order, strictly: each must start where the one before ended,
+    /// and the last must end where the content ends.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry<'a>, LayoutError>> + use<'a> {
         Walk::new(self.layout).map(|parsed| parsed.map(|parsed| parsed.entry))
     }
 
-    /// The number of the first entry that is not below this one; the number of
-    /// entries when all are.
+    /// Returns the index of the first entry that is not below this one; the number
+    /// of entries if all are.
     ///
     /// # Errors
-    /// When an entry on the way cannot be read.
+    /// If an entry compared cannot be read.
     pub fn lower_bound(&self, key: &[u8], row: RowId) -> Result<usize, LayoutError> {
         self.layout.partition(|entry| entry.order(key, row) == Ordering::Less)
     }
@@ -419,11 +417,10 @@ pub struct BranchView<'a> {
 }
 
 impl<'a> BranchView<'a> {
-    /// A view of a whole block, header included; each entry is looked at when it
-    /// is asked for.
+    /// Creates a view of a whole block, header included; an entry is checked when it is read.
     ///
     /// # Errors
-    /// When entries and slots cannot both fit, or there is no entry.
+    /// If entries and slots cannot both fit, or there is no entry.
     pub fn new(block: &'a [u8], content: Content) -> Result<BranchView<'a>, LayoutError> {
         let layout = Layout::new(block, content, HEADER_BYTES, CHILD_BYTES)?;
         if layout.entries == 0 {
@@ -433,44 +430,44 @@ impl<'a> BranchView<'a> {
         Ok(BranchView { layout })
     }
 
-    /// How many children.
+    /// Returns the number of children.
     #[must_use]
     pub fn entry_count(&self) -> usize {
         self.layout.entries
     }
 
-    /// Child number `index`.
+    /// Returns child `index`, from 0.
     ///
     /// # Errors
-    /// When there is no such entry, or its bytes reach outside the content.
+    /// If there is no such entry, or its bytes reach outside the content.
     #[inline]
     pub fn entry(&self, index: usize) -> Result<Separator<'a>, LayoutError> {
         let offset = self.layout.slot(index)?;
         self.layout.parse(index, offset).map(Parsed::separator)
     }
 
-    /// The children in order; as strict as [`LeafView::entries`].
+    /// Iterates over the children in order, as strictly as [`LeafView::entries`].
     pub fn entries(&self) -> impl Iterator<Item = Result<Separator<'a>, LayoutError>> + use<'a> {
         Walk::new(self.layout).map(|parsed| parsed.map(Parsed::separator))
     }
 
-    /// The child below which an entry is, if it is anywhere: the last one whose
-    /// first entry is not above it, or the first one.
+    /// Returns the child that covers an entry: the last child whose first entry is not above
+    /// it, or the first child.
     ///
     /// # Errors
-    /// When an entry on the way cannot be read.
+    /// If an entry compared cannot be read.
     pub fn child_for(&self, key: &[u8], row: RowId) -> Result<BlockAddress, LayoutError> {
         let above = self.layout.partition(|entry| entry.order(key, row) != Ordering::Greater)?;
         self.entry(above.saturating_sub(1)).map(|separator| separator.child)
     }
 }
 
-/// The frame of a block: where entries may be, and what follows each of them.
+/// The layout of a block: the range of its entries, and the bytes that follow each.
 #[derive(Debug, Clone, Copy)]
 struct Layout<'a> {
     block: &'a [u8],
     entries: usize,
-    /// Where the first entry starts and the last one ends.
+    /// Offsets of the first entry's start and the last entry's end.
     start: usize,
     end: usize,
     /// Bytes after the row id.
@@ -480,13 +477,13 @@ struct Layout<'a> {
 struct Parsed<'a> {
     entry: Entry<'a>,
     tail: &'a [u8],
-    /// Where the entry ends.
+    /// Offset of the entry's end.
     end: usize,
 }
 
 impl<'a> Parsed<'a> {
     fn separator(self) -> Separator<'a> {
-        // A branch is laid out with a tail of six bytes.
+        // A branch has a tail of six bytes.
         let [f0, f1, b0, b1, b2, b3] = *self.tail else {
             return Separator { first: self.entry, child: BlockAddress::default() };
         };
@@ -514,7 +511,7 @@ impl<'a> Layout<'a> {
         Ok(Layout { block, entries, start, end, tail })
     }
 
-    /// Where entry `index` starts, as its slot says.
+    /// Returns the offset of entry `index` in its slot.
     #[inline]
     fn slot(&self, index: usize) -> Result<usize, LayoutError> {
         if index >= self.entries {
@@ -544,7 +541,7 @@ impl<'a> Layout<'a> {
         Some(Parsed { entry: Entry { key, row: RowId(u64::from_be_bytes(*row)) }, tail, end })
     }
 
-    /// How many entries, from the first, satisfy `below`.
+    /// Returns the number of leading entries for which `below` is true.
     fn partition(&self, mut below: impl FnMut(&Entry<'a>) -> bool) -> Result<usize, LayoutError> {
         let (mut low, mut high) = (0, self.entries);
         while low < high {
@@ -574,7 +571,7 @@ fn no_such_entry(index: usize, entries: usize) -> LayoutError {
     LayoutError { what: "entries", found: entries.to_string(), expected: format!("more than {index}") }
 }
 
-/// Goes over all entries once, and stops at the first that is not as written.
+/// Iterator over all entries that stops at the first malformed one.
 struct Walk<'a> {
     layout: Layout<'a>,
     index: usize,

@@ -1,18 +1,16 @@
-//! Looking up an index: from the root down to a leaf, then along the leaves.
+//! Look-ups in an index: from the root to a leaf, and then along the leaves.
 //!
-//! A search is for an entry, a key and a row id: the pair is unique, so every
-//! level has one way down even where one key fills many leaves. A look-up of a
-//! key searches for its lowest possible entry, which leads to the leftmost leaf
-//! that may hold the key; the entry may also be the first of the leaf after it,
-//! so a range that finds nothing more in a leaf goes on with the next.
+//! A search is for an entry, the pair of key and row id. The pair is unique, so every level has one
+//! path down even if one key fills many leaves. A look-up of a key searches for its lowest possible
+//! entry, which leads to the leftmost leaf that may hold the key. The entry may also be the first
+//! of the next leaf, so a range that finds no more entries in a leaf continues with the next.
 //!
-//! The search trusts no block. On the way down each level must be of its kind:
-//! `height - 1` branches, then a leaf. A cycle, or a tree deeper than the
-//! catalog says, therefore ends at a branch where a leaf is due. Along the leaves
-//! no more are visited than the index has.
+//! The search trusts no block. On the path each level must be of its kind: `height - 1` branches
+//! and then a leaf. So a cycle, or a tree deeper than the catalog says, ends at a branch where a
+//! leaf is due. Along the leaves, a search visits no more leaves than the index has.
 //!
-//! Limits: a search holds one block at a time and takes no locks; an index does
-//! not change once it is built.
+//! Limits: a search holds one block at a time and takes no locks, because an index does not change
+//! once it is built.
 
 use crate::EngineError;
 use crate::cache::{CacheReader, PinnedBlock};
@@ -24,15 +22,15 @@ use plumb_units::{BlockAddress, RowId};
 use std::cell::RefCell;
 use std::ops::{Bound, Deref};
 
-/// Where a search gets its blocks from, verified: the buffer cache, but for tests.
+/// Source of verified blocks for a search: the buffer cache, except in tests.
 pub trait BlockGetter {
-    /// A whole block, header included, that stays as it is while it is held.
+    /// A whole block, header included, that does not change while it is held.
     type Block: Deref<Target = [u8]>;
 
-    /// The block of the index tablespace at `address`.
+    /// Returns the block of the index tablespace at `address`.
     ///
     /// # Errors
-    /// When it cannot be read, is corrupt, or not what is expected.
+    /// If it cannot be read, is corrupt, or is not as expected.
     fn get(&self, address: BlockAddress, expected: Expected) -> Result<Self::Block, EngineError>;
 }
 
@@ -45,13 +43,13 @@ impl<'a> BlockGetter for RefCell<CacheReader<'a>> {
     }
 }
 
-/// What a block that was verified says of its content.
+/// Returns the counts in a verified block's header.
 pub(crate) fn content_of(block: &[u8]) -> Content {
     let half = |at: usize| u16::from_le_bytes([block[at], block[at + 1]]);
     Content { entries: half(12), used: half(14) }
 }
 
-/// An index to search in.
+/// An index to search.
 #[derive(Debug)]
 pub struct BTree<'a, G> {
     index: &'a Index,
@@ -68,17 +66,17 @@ impl<G> Clone for BTree<'_, G> {
 impl<G> Copy for BTree<'_, G> {}
 
 impl<'a, G: BlockGetter> BTree<'a, G> {
-    /// The index, as the catalog knows it, in its tablespace.
+    /// Creates the search from the catalog's entry of the index and its tablespace.
     #[must_use]
     pub fn new(index: &'a Index, tablespace: &'a Tablespace, blocks: &'a G) -> BTree<'a, G> {
         assert_eq!(tablespace.purpose, Purpose::Indx, "an index is in the index tablespace");
         BTree { index, tablespace, blocks }
     }
 
-    /// The rows of a key, in order of their ids. The key is a normalised one.
+    /// Returns the rows of a normalised key, sorted by row id.
     ///
     /// # Errors
-    /// When a block on the way cannot be had or is none of this index.
+    /// If a block cannot be read, or is not of this index.
     pub fn lookup(&self, key: &[u8]) -> Result<Vec<RowId>, EngineError> {
         let mut range = self.range(Bound::Included(key), Bound::Included(key))?;
         let mut rows = Vec::new();
@@ -88,7 +86,7 @@ impl<'a, G: BlockGetter> BTree<'a, G> {
         Ok(rows)
     }
 
-    /// Whether there is an entry of this key for this row.
+    /// True if the index has an entry of this key for this row.
     ///
     /// # Errors
     /// As [`BTree::lookup`].
@@ -98,12 +96,12 @@ impl<'a, G: BlockGetter> BTree<'a, G> {
         Ok(range.next_entry()?.is_some_and(|entry| entry.row == row))
     }
 
-    /// The entries from one key to another, in order.
+    /// Returns the entries between two normalised keys, in order.
     ///
     /// # Errors
     /// As [`BTree::lookup`].
     pub fn range(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<Range<'a, G>, EngineError> {
-        // No row id is all zeros, or all ones: files are numbered from 1 to 1023.
+        // No row id is all zeros or all ones, because files are numbered from 1 to 1023.
         match from {
             Bound::Unbounded => self.seek(&[], RowId(0), to),
             Bound::Included(key) => self.seek(key, RowId(0), to),
@@ -111,7 +109,7 @@ impl<'a, G: BlockGetter> BTree<'a, G> {
         }
     }
 
-    /// The entries that are not below this one, up to a key.
+    /// Returns the entries at or above this one, up to a key.
     fn seek(&self, key: &[u8], row: RowId, to: Bound<&[u8]>) -> Result<Range<'a, G>, EngineError> {
         let key = trimmed(key);
         let leaf = self.descend(key, row)?;
@@ -127,7 +125,7 @@ impl<'a, G: BlockGetter> BTree<'a, G> {
         Ok(Range { tree: *self, leaf, first, leaves_left, to: to.map(|key| trimmed(key).to_vec()) })
     }
 
-    /// The leaf below which an entry is, if it is anywhere.
+    /// Returns the leaf that covers an entry; `None` for an empty index.
     fn descend(&self, key: &[u8], row: RowId) -> Result<Option<(BlockAddress, G::Block)>, EngineError> {
         let Some(root) = self.index.root else { return Ok(None) };
         let mut address = BlockAddress::from(root);
@@ -157,18 +155,18 @@ impl<'a, G: BlockGetter> BTree<'a, G> {
     }
 }
 
-/// An address that leads out of the index tablespace.
+/// Returns the error of an address outside of the index tablespace.
 pub(crate) fn foreign_address(what: &'static str, address: BlockAddress) -> LayoutError {
     let expected = "a block of the index tablespace".to_string();
     LayoutError { what, found: address.to_string(), expected }
 }
 
-/// Entries of an index one after the other.
+/// Iterator over entries of an index.
 #[derive(Debug)]
 pub struct Range<'a, G: BlockGetter> {
     tree: BTree<'a, G>,
     leaf: Option<(BlockAddress, G::Block)>,
-    /// The entry of the leaf that comes next.
+    /// Index of the next entry in the leaf.
     first: usize,
     /// Leaves that may still be visited, this one included.
     leaves_left: u64,
@@ -176,10 +174,10 @@ pub struct Range<'a, G: BlockGetter> {
 }
 
 impl<'a, G: BlockGetter> Range<'a, G> {
-    /// The next entry, or `None` at the end of the range.
+    /// Returns the next entry, or `None` at the end of the range.
     ///
     /// # Errors
-    /// When a leaf cannot be had or is none of this index.
+    /// If a leaf cannot be read, or is not of this index.
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>, EngineError> {
         self.pass_finished_leaves()?;
         let Some((address, block)) = &self.leaf else { return Ok(None) };
@@ -197,7 +195,7 @@ impl<'a, G: BlockGetter> Range<'a, G> {
         Ok(Some(entry))
     }
 
-    /// Goes on to the next leaf while this one has no more entries.
+    /// Moves to the next leaf while this one has no more entries.
     fn pass_finished_leaves(&mut self) -> Result<(), EngineError> {
         while let Some((address, block)) = &self.leaf {
             let address = *address;

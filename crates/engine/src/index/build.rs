@@ -1,21 +1,20 @@
 //! Builds an index: scan, parallel disk sort, leaves written once and in order.
 //!
-//! How: a sample of the table's blocks gives the key ranges of the sort servers.
-//! Scan servers read the table, make a record (key and row id) of each row and
-//! send it through the table queue to the sort server of its range. When the
-//! table ends each sort server merges its runs straight into the leaves of a
-//! sub-index. The sub-indexes follow one another in key order, so joining them
-//! is linking the last leaf of each to the first of the next, and writing the
-//! branches above all of them: no serial merge by a leader.
+//! A sample of the table's blocks gives the key ranges of the sort servers. Scan servers read the
+//! table and make a record (key and row id) of each row. The table queue passes it to the sort
+//! server of its range. At the end of the table each sort server merges its runs straight into the
+//! leaves of a sub-index. The sub-indexes follow one another in key order. So the join only links
+//! the last leaf of each to the first of the next. It writes the branches above all, so that no
+//! leader merges serially.
 //!
-//! Ranges are of (key, row id), not of keys: a key that half the rows share is
-//! split over servers by row id, so they stay balanced.
+//! Ranges are of (key, row id) rather than of keys. A key of half the rows is split over servers by
+//! row id, so the servers stay balanced.
 //!
 //! With `parallel_degree=1` one server scans, sorts and writes, without a queue.
 //!
-//! Branches: each sort server writes those above its leaves along with them
-//! ([`levels`](super::levels)); what is left for the join is one block of each.
-//! 100 million rows in 8K blocks make 225,000 leaves and 700 branches.
+//! Each sort server writes the branches above its leaves along with them
+//! ([`levels`](super::levels)). One block of each server is left for the join. 100 million rows in
+//! 8K blocks make 225,000 leaves and 700 branches.
 //!
 //! The index enters the control file last, after its blocks are durable.
 
@@ -46,38 +45,38 @@ use plumb_units::{BlockAddress, BlockNumber, Bytes, Lsn, RowId};
 use std::sync::Arc;
 use std::thread;
 
-/// Blocks of the table read to find the key ranges.
+/// Table blocks read to find the key ranges.
 const SAMPLE_BLOCKS: usize = 256;
-/// Of these, read at the same time.
+/// Sample blocks in flight at once.
 const SAMPLE_READS: usize = 32;
-/// The smallest record that is planned for: a packed word.
+/// Bytes of the smallest record that is planned for: a packed word.
 const RECORD_BYTES_MIN: usize = 8;
 
-/// Which index to build.
+/// Parameters of an index build.
 #[derive(Debug, Clone)]
 pub struct IndexSpec {
-    /// Its name, in any case: the catalog keeps names in capitals.
+    /// Name of the index, in any case: the catalog keeps names in capitals.
     pub name: String,
-    /// The table's name, in any case.
+    /// Name of the table, in any case.
     pub table: String,
-    /// Column names, each with whether it is descending.
+    /// Names of the key columns, each with `true` for descending.
     pub columns: Vec<(String, bool)>,
 }
 
-/// What a build did.
+/// Result of an index build.
 #[derive(Debug, Clone)]
 pub struct BuildOutcome {
     /// The index as entered in the catalog.
     pub index: Index,
-    /// What the sort servers did.
+    /// Summary of the sort servers' work.
     pub sort: SortSummary,
 }
 
 /// Builds an index by a parallel disk sort.
 ///
 /// # Errors
-/// When the table or a column is missing, the index exists, a key is too long,
-/// a block is corrupt or I/O fails; nothing of the build then remains.
+/// If the table or a column is missing, the index exists, a key is too long, a block is corrupt or
+/// I/O fails. Then nothing of the build remains.
 pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcome, EngineError> {
     let (table, columns) = resolve(instance, spec)?;
     let coordinator = instance.recorder.session(Role::Coordinator);
@@ -92,7 +91,7 @@ pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcom
     }
 }
 
-/// Looks table and columns up, and refuses a name that is taken.
+/// Finds the table and the columns, and refuses a name that is taken.
 fn resolve(instance: &Instance, spec: &IndexSpec) -> Result<(Table, Vec<IndexColumn>), EngineError> {
     let catalog = instance.catalog();
     let table = catalog.table(&spec.table)?.clone();
@@ -116,7 +115,7 @@ fn resolve(instance: &Instance, spec: &IndexSpec) -> Result<(Table, Vec<IndexCol
     Ok((table, columns))
 }
 
-/// What all parts of a build work with.
+/// State shared by all parts of a build.
 struct Build<'a> {
     instance: &'a Instance,
     spec: &'a IndexSpec,
@@ -125,7 +124,6 @@ struct Build<'a> {
     lsn: Lsn,
 }
 
-/// The index of one key range.
 struct SubIndex {
     outcome: SortOutcome,
     server: String,
@@ -165,7 +163,7 @@ impl Build<'_> {
         if entered.is_err() {
             instance.tablespace(Purpose::Indx).release(written.iter().map(|extent| extent.extent));
             for (purpose, counts) in extent_counts {
-                // The error to report is the build's.
+                // The build's error is the one to report.
                 let _ = instance.tablespace(purpose).cut_back(&counts);
             }
         }
@@ -182,7 +180,7 @@ impl Build<'_> {
         }
     }
 
-    /// The memory planned before the first row.
+    /// Returns the memory planned before the first row.
     fn memory(&self, plan: &SortPlan, degree: usize) -> Vec<(String, Bytes)> {
         let settings = &self.instance.settings;
         let options = scan::reader_options(self.instance, self.table.tablespace);
@@ -193,7 +191,7 @@ impl Build<'_> {
         if plan.direct_writes && conventional_scan {
             memory.push(("buffer cache".to_string(), settings.cache.db_cache_size));
         }
-        // A conventional scan stages one request; a direct one reads ahead.
+        // A conventional scan stages one request; a direct scan reads ahead.
         let scan_buffers = if conventional_scan { 1 } else { options.buffer_count };
         memory.push(("scan buffers".to_string(), all(options.chunk_blocks as usize * block * scan_buffers)));
         memory.push(("index write buffers".to_string(), all(levels::BUFFER_MEMORY)));
@@ -203,7 +201,7 @@ impl Build<'_> {
         memory
     }
 
-    /// Records of evenly spaced blocks of the table.
+    /// Returns records of evenly spaced blocks of the table.
     fn sample<C: Codec>(&self, session: &Session, codec: &C) -> Result<Vec<Vec<u8>>, EngineError> {
         let tablespace = self.instance.tablespace(self.table.tablespace);
         let blocks = sample_addresses(self.table);
@@ -239,7 +237,7 @@ impl Build<'_> {
         for slot in 0..content.entries {
             let mut record = Vec::new();
             let row = heap::row_at(bytes, content, slot).unwrap_or(&[]);
-            // A row in several blocks is left out: the others say enough.
+            // Chained rows are skipped, because the others suffice.
             if chained_length(row).is_some() {
                 continue;
             }
@@ -250,6 +248,9 @@ impl Build<'_> {
     }
 
     /// Appends the record of a row.
+    ///
+    /// # Errors
+    /// If the row is malformed, or its key is too long.
     #[inline]
     fn make<C: Codec>(
         &self,
@@ -267,7 +268,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// One server does everything.
+    /// Runs scan, sort and write in one server.
     fn serial<C: Codec>(
         &self,
         coordinator: &Session,
@@ -305,7 +306,7 @@ impl Build<'_> {
         part.into_iter().flatten().collect()
     }
 
-    /// Scan servers, the table queue, sort servers.
+    /// Runs scan servers, the table queue, and sort servers.
     fn parallel<C: Codec>(
         &self,
         coordinator: &Session,
@@ -319,7 +320,8 @@ impl Build<'_> {
         let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
         let (granules, queue) = (&granules, &queue);
         let parts = thread::scope(|scope| {
-            // Made here, not by the servers: one that cannot start lets nobody wait for it.
+            // Created here rather than by the servers, so that no server waits for one that cannot
+            // start.
             let guard = || queue.close_unless_done();
             let sorts = (0..degree).map(|range| {
                 let guard = guard();
@@ -410,7 +412,7 @@ impl Build<'_> {
         SortServer { instance, session, operation, plan, lsn, last_phase: Phase::MergeAndIndex }
     }
 
-    /// Merges what was sorted into the leaves of a sub-index.
+    /// Merges the sorted records into the leaves of a sub-index.
     fn finish_part<C: Codec>(
         &self,
         session: &Session,
@@ -466,7 +468,7 @@ impl Build<'_> {
             writer.adopt(top.clone())?;
         }
         let (extents, root) = writer.finish_root()?;
-        // The caller gives them back if what follows fails.
+        // The caller frees them if a later step fails.
         written.extend(&extents);
         branches.extend(extents);
         let entry_count: u64 = parts.iter().map(|part| part.outcome.row_count).sum();
@@ -491,7 +493,7 @@ impl Build<'_> {
         })
     }
 
-    /// Writes a leaf again, with the address of the leaf that follows it.
+    /// Rewrites a leaf with the address of the next leaf.
     fn link(
         &self,
         session: &Session,
@@ -523,7 +525,7 @@ impl Build<'_> {
     }
 }
 
-/// Evenly spaced blocks of a table, at most [`SAMPLE_BLOCKS`].
+/// Returns evenly spaced blocks of a table, at most [`SAMPLE_BLOCKS`].
 fn sample_addresses(table: &Table) -> Vec<BlockAddress> {
     let total: u64 = table.extents.iter().map(|extent| u64::from(extent.used)).sum();
     let count = total.min(SAMPLE_BLOCKS as u64);
@@ -532,7 +534,7 @@ fn sample_addresses(table: &Table) -> Vec<BlockAddress> {
     let mut passed = 0u64;
     let mut addresses = Vec::new();
     for number in 0..count {
-        // The middle of the number-th of `count` equal stretches.
+        // The middle of stretch `number` of `count` equal stretches.
         let wanted = (2 * number + 1) * total / (2 * count);
         while let Some(extent) = current {
             if wanted < passed + u64::from(extent.used) {

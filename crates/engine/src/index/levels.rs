@@ -1,4 +1,4 @@
-//! The levels of a B-tree, written bottom-up and in order, all at once.
+//! Writes the levels of a B-tree bottom-up and in order, all at once.
 //!
 //! ```text
 //! level 3               [ open ]              one block of each level is being filled:
@@ -6,19 +6,18 @@
 //! level 1   [written][written][ open ]        first entry goes to the level above
 //! leaves  [written][written][written][ open ]
 //! ```
-//! So a tree of any size needs the memory of one block a level. A level higher
-//! than the one below exists once that has filled a block, so the highest level
-//! of a key range is always one open block. The ranges are joined by the entries
-//! of those blocks, packed into new ones: no more blocks, and hardly ever one
+//! So a tree of any size needs the memory of one block per level. A level exists once the level
+//! below has filled a block, so the highest level of a key range is always one open block. The join
+//! packs the entries of those blocks into new ones. That takes no more blocks, and hardly ever one
 //! level more, than if one server had written it all.
 //!
-//! All branches of a range share a writer. Their order on disk is that in which
-//! they filled up; searches and checks follow addresses, so it does not matter.
+//! All branches of a range share a writer. They are on disk in the order in which they filled up,
+//! which does not matter, because searches and checks follow addresses.
 //!
-//! Invariants (I1 to I3 stand in [`block`](super::block)):
+//! Invariants (I1 to I3 are in [`block`](super::block)):
 //! - I4 A leaf links to the block that the next leaf is then written to.
-//! - I5 A branch that is written because it is full has two children at least, so each
-//!   level has at most half the blocks of the one below.
+//! - I5 A branch written because it is full has at least two children. So each level has at most
+//!   half the blocks of the one below.
 
 use crate::EngineError;
 use crate::access::Access;
@@ -32,13 +31,13 @@ use plumb_events::{Event, IoStream, Session, Statistic};
 use plumb_io::strict_assert;
 use plumb_units::{BlockAddress, Lsn, RowId};
 
-/// Write buffers of the leaves, and of all branches above them.
+/// Write buffers, as bytes and count: of the leaves, and of all branches above them.
 const LEAF_BUFFERS: (usize, usize) = (256 * 1024, 4);
 const BRANCH_BUFFERS: (usize, usize) = (64 * 1024, 2);
-/// Bytes of all of them.
+/// Bytes of all write buffers.
 pub(super) const BUFFER_MEMORY: usize = LEAF_BUFFERS.0 * LEAF_BUFFERS.1 + BRANCH_BUFFERS.0 * BRANCH_BUFFERS.1;
 
-/// Where a tree is written, and by whom.
+/// Destination of a tree, and the session that writes it.
 pub(super) struct TreeTarget<'a> {
     pub(super) session: &'a Session,
     pub(super) access: &'a Access,
@@ -65,7 +64,7 @@ impl<'a> TreeTarget<'a> {
     }
 }
 
-/// The tree of one key range, but for its highest block.
+/// The tree of one key range, except its highest block.
 #[derive(Default)]
 pub(super) struct WrittenTree {
     pub(super) leaf_count: u64,
@@ -78,13 +77,13 @@ pub(super) struct WrittenTree {
 }
 
 impl WrittenTree {
-    /// Everything it owns.
+    /// Returns all extents of the tree.
     pub(super) fn extents(&self) -> impl Iterator<Item = SegmentExtent> {
         self.leaves.iter().chain(&self.branches).copied()
     }
 }
 
-/// The last leaf of a key range, kept so that it can be linked to the next one.
+/// The last leaf of a key range, kept to be linked to the next range.
 pub(super) struct LastLeaf {
     pub(super) address: BlockAddress,
     pub(super) content: Content,
@@ -94,7 +93,7 @@ pub(super) struct LastLeaf {
 /// Writes leaves and the branches above them.
 pub(super) struct LeafWriter<'a, C: Codec> {
     codec: &'a C,
-    /// What decoding one record leaves for the next.
+    /// State that decoding one record leaves for the next.
     state: C::State,
     writer: SegmentWriter<'a>,
     leaf: LeafBuilder,
@@ -102,7 +101,7 @@ pub(super) struct LeafWriter<'a, C: Codec> {
     entry_count: u64,
     leaf_count: u64,
     first_leaf: Option<BlockAddress>,
-    /// Where the leaf before says that this one is.
+    /// Address that the leaf before links to.
     linked: Option<BlockAddress>,
 }
 
@@ -125,7 +124,7 @@ impl<'a, C: Codec> LeafWriter<'a, C> {
         self.entry_count
     }
 
-    /// Adds an entry; entries come in order.
+    /// Adds an entry; entries must come in order.
     #[inline]
     pub(super) fn push(&mut self, record: &[u8]) -> Result<(), EngineError> {
         self.entry_count += 1;
@@ -161,7 +160,7 @@ impl<'a, C: Codec> LeafWriter<'a, C> {
         Ok(content)
     }
 
-    /// Writes what is left. The last leaf refers to none yet.
+    /// Writes the rest. The last leaf has no next leaf yet.
     pub(super) fn finish(mut self) -> Result<WrittenTree, EngineError> {
         if self.entry_count == 0 {
             return Ok(WrittenTree::default());
@@ -171,8 +170,8 @@ impl<'a, C: Codec> LeafWriter<'a, C> {
         let content = self.close_leaf(None)?;
         let block = self.writer.block()?.to_vec();
         let address = self.writer.seal(content)?;
-        // Whichever part fails, the writer of the other still owns its extents and
-        // gives them back: after the drain the last step cannot fail.
+        // If one writer fails, the other still owns its extents and frees them: after the drain the
+        // last step cannot fail.
         self.writer.drain()?;
         let (branches, top) = self.branches.finish()?;
         let leaves = self.writer.finish()?;
@@ -187,7 +186,6 @@ impl<'a, C: Codec> LeafWriter<'a, C> {
     }
 }
 
-/// A branch block that takes no more entries.
 #[derive(Clone)]
 struct ClosedBranch {
     block: Vec<u8>,
@@ -205,15 +203,14 @@ impl ClosedBranch {
     }
 }
 
-/// The highest branch of a key range.
 #[derive(Clone)]
 pub(super) struct Top {
     branch: ClosedBranch,
-    /// Levels of the tree below and with it; a leaf is 1.
+    /// Levels from here down; a leaf is 1.
     pub(super) height: u32,
 }
 
-/// Where a search begins.
+/// The block at which a search begins.
 #[derive(Clone, Copy)]
 pub(super) struct Root {
     pub(super) address: BlockAddress,
@@ -221,7 +218,6 @@ pub(super) struct Root {
     pub(super) height: u32,
 }
 
-/// A branch block being filled.
 struct OpenBranch {
     builder: BranchBuilder,
     block: Vec<u8>,
@@ -232,7 +228,7 @@ impl OpenBranch {
         OpenBranch { builder: BranchBuilder::new(), block: vec![0; block_bytes] }
     }
 
-    /// `false` when it does not fit.
+    /// Adds a child; `false` if it does not fit.
     fn push(&mut self, key: &[u8], row: RowId, child: BlockAddress) -> bool {
         self.builder.push(&mut self.block, key, row, child)
     }
@@ -243,7 +239,7 @@ impl OpenBranch {
     }
 }
 
-/// Writes the branches above the blocks it is given, all levels of them.
+/// Writes the branches above the blocks it is given, on all levels.
 pub(super) struct BranchWriter<'a> {
     session: &'a Session,
     writer: SegmentWriter<'a>,
@@ -255,7 +251,7 @@ pub(super) struct BranchWriter<'a> {
 }
 
 impl<'a> BranchWriter<'a> {
-    /// A writer of the branches above blocks of height `below`.
+    /// Creates a writer of the branches above blocks of height `below`.
     pub(super) fn new(target: &TreeTarget<'a>, below: u32) -> Result<BranchWriter<'a>, EngineError> {
         Ok(BranchWriter {
             session: target.session,
@@ -271,7 +267,7 @@ impl<'a> BranchWriter<'a> {
         self.push_at(0, key, row, child)
     }
 
-    /// Adds the tree below another writer's top, brought to the height this writer builds on.
+    /// Adds the tree below another writer's top, raised to the height that this writer builds on.
     pub(super) fn adopt(&mut self, mut top: Top) -> Result<(), EngineError> {
         while top.height <= self.below {
             let address = self.write(&top.branch)?;
@@ -318,13 +314,13 @@ impl<'a> BranchWriter<'a> {
         self.writer.seal(branch.content)
     }
 
-    /// Writes every level but the highest; gives back the blocks, and that one.
+    /// Writes every level except the highest; returns the extents, and the highest block.
     pub(super) fn finish(mut self) -> Result<(Vec<SegmentExtent>, Option<Top>), EngineError> {
         let top = self.close_levels()?;
         Ok((self.writer.finish()?, top))
     }
 
-    /// Writes every level; gives back the blocks, and the root.
+    /// Writes every level; returns the extents, and the root.
     pub(super) fn finish_root(mut self) -> Result<(Vec<SegmentExtent>, Option<Root>), EngineError> {
         let root = match self.close_levels()? {
             Some(top) => Some(Root { address: self.write(&top.branch)?, height: top.height }),
@@ -335,7 +331,7 @@ impl<'a> BranchWriter<'a> {
 
     fn close_levels(&mut self) -> Result<Option<Top>, EngineError> {
         let mut level = 0;
-        // The highest level may fill up, and another rise above it, on the way.
+        // The highest level may fill up in the loop, so that another rises above it.
         while level + 1 < self.open.len() {
             self.raise(level)?;
             level += 1;

@@ -1,19 +1,19 @@
-//! Making a database, so that a creation that ends at any moment leaves a database or nothing.
+//! Creates a database, so that a creation that ends at any moment leaves a database or nothing.
 //!
-//! How: the control file is written first, as that of a database in the making, with the names of
-//! all files to come. Then the files are made and synced, then their directories. At last the
-//! control file is replaced by that of a database that stands. Who finds the first one, and can
-//! lock the home, knows that its maker is dead: the files it names go, and it after them. A
-//! creation that fails removes what it has made itself.
+//! The control file is written first, as that of an unfinished database, with the names of all
+//! files to come. Then the files are created and synced, and their directories. Finally the control
+//! file is replaced by that of a finished database. A process that finds the first one, and can
+//! lock the home, knows that its creator is dead. It removes the files that it names, and then the
+//! control file. A creation that fails removes its files itself.
 //!
-//! Why the names are safe to remove: none of the files was there when the control file was written,
-//! and a file that is there already is never opened. A control file that came from elsewhere may
-//! name any file, so a file outside the home is removed only if its header has this database's id:
-//! such a file gets its header first. A home with data files and no control file has been damaged
-//! by another program, and is left alone.
+//! The names are safe to remove: none of the files existed when the control file was written, and
+//! an existing file is never opened. A control file from elsewhere may name any file. So a file
+//! outside the home is removed only if its header has this database's id; such a file gets its
+//! header first. A home with data files and no control file was damaged by another program, and is
+//! left unchanged.
 //!
-//! The home is held by its descriptor from the first file on ([`Directory`]): should it be moved,
-//! the creation goes on where it is.
+//! The home is held by its descriptor from the first file on ([`Directory`]). If it is moved, the
+//! creation continues at its new place.
 
 use super::lock::{HomeLock, LOCK_FILE};
 use super::{Instance, Opened};
@@ -36,21 +36,21 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a database's files go.
+/// Directories of a database's files.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// The control file and the lock file.
+    /// Directory of the control file and the lock file.
     pub home: PathBuf,
-    /// Data files of tables; several directories are used in turn.
+    /// Directories of the data files of tables, used in turn.
     pub users: Vec<PathBuf>,
-    /// Data files of sort runs.
+    /// Directories of the data files of sort runs, used in turn.
     pub temp: Vec<PathBuf>,
-    /// Data files of indexes.
+    /// Directories of the data files of indexes, used in turn.
     pub indx: Vec<PathBuf>,
 }
 
 impl Layout {
-    /// Everything in one directory.
+    /// Returns the layout with all files in one directory.
     #[must_use]
     pub fn in_one(home: PathBuf) -> Layout {
         Layout { users: vec![home.clone()], temp: vec![home.clone()], indx: vec![home.clone()], home }
@@ -69,31 +69,31 @@ impl Layout {
     }
 }
 
-/// The first size of each tablespace in bytes, rounded up to extents.
+/// Initial size of each tablespace in bytes, rounded up to extents.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InitialSizes {
-    /// For tables.
+    /// Size of the tablespace of tables.
     pub users: Bytes,
-    /// For sort runs.
+    /// Size of the tablespace of sort runs.
     pub temp: Bytes,
-    /// For indexes.
+    /// Size of the tablespace of indexes.
     pub indx: Bytes,
 }
 
 impl InitialSizes {
-    /// Nothing at all.
+    /// The smallest sizes: one extent per file.
     pub const NONE: InitialSizes = InitialSizes { users: Bytes(0), temp: Bytes(0), indx: Bytes(0) };
 }
 
-/// The operation that makes the files.
+/// The operation that creates the files.
 pub(super) const CREATION: Lsn = Lsn(1);
 
 impl Instance {
-    /// Makes a new database and opens it.
+    /// Creates a new database and opens it.
     ///
     /// # Errors
-    /// When the home holds a database already, a setting cannot be met on this
-    /// machine, or a file cannot be made; then what was made is removed again.
+    /// If the home has a database already, a setting cannot be met on this machine, or a file
+    /// cannot be created; then all files created are removed.
     pub fn create(
         layout: &Layout,
         settings: Settings,
@@ -108,11 +108,11 @@ impl Instance {
         create_by(access, layout, settings, sizes, cancel)
     }
 
-    /// Makes a new database on a disk in memory that can lose power, and opens it. It has one
+    /// Creates a new database on a disk in memory that can lose power, and opens it. It has one
     /// server and starts no thread.
     ///
     /// # Errors
-    /// When the home holds a database already, or the disk fails.
+    /// If the home has a database already, or the disk fails.
     pub fn create_on(
         disk: &Arc<MemoryDisk>,
         home: &Path,
@@ -145,10 +145,10 @@ fn create_by(
         lock = HomeLock::take(&held, Lock::Exclusive)?;
         access.disk = Disk::Held(held);
         made.disk = Some(access.disk.clone());
-        // Not before: another process's lock file is not ours to remove.
+        // Not earlier, because another process's lock file must not be removed.
         made.files.push(layout.home.join(LOCK_FILE));
         if Catalog::find_on(&access.disk, &layout.home)?.is_some() {
-            // Whoever made it since has let go of it.
+            // Another process created it meanwhile and released the lock.
             made.keep();
             return Err(exists());
         }
@@ -194,11 +194,11 @@ fn create_by(
     Instance::new((settings, access, recorder, cancel), opened)
 }
 
-/// True if a database stands in `home`. What a killed creation has left there is removed.
+/// True if `home` has a database. Removes the remains of a killed creation.
 ///
 /// # Errors
-/// When the control file is damaged or there are data files without one, or another process is
-/// making one.
+/// If the control file is damaged, there are data files without one, or another
+/// process is creating a database.
 pub fn stands(home: &Path) -> Result<bool, EngineError> {
     let stands = |found: &Option<Catalog>| found.as_ref().is_some_and(Catalog::is_open);
     let found = Catalog::find(home)?;
@@ -208,7 +208,7 @@ pub fn stands(home: &Path) -> Result<bool, EngineError> {
     let held = Arc::new(Directory::open(home)?);
     let disk = Disk::Held(Arc::clone(&held));
     let _lock = HomeLock::take(&held, Lock::Exclusive)?;
-    // Its maker may have come to an end since.
+    // Its creator may have finished since.
     let found = Catalog::find_on(&disk, home)?;
     let Some(catalog) = found.as_ref().filter(|catalog| !catalog.is_open()) else {
         return Ok(stands(&found));
@@ -227,38 +227,37 @@ pub fn stands(home: &Path) -> Result<bool, EngineError> {
     if disk.exists(&home.join(RESERVE_NAME)) {
         disk.remove(&home.join(RESERVE_NAME))?;
     }
-    // Its own list goes last.
+    // The list of the files goes last.
     disk.remove(&home.join(FILE_NAME))?;
     Ok(false)
 }
 
-/// True if a file outside the home says that it is this database's.
+/// True if the header of a file outside the home has this database's id.
 fn is_of(catalog: &Catalog, path: &Path) -> bool {
     header::database_of(path).is_ok_and(|found| found == Some(catalog.database))
 }
 
-/// A directory's path without links, as it is compared.
+/// Returns a directory's path with links resolved, for comparisons.
 pub(super) fn canonical(directory: &Path) -> Result<PathBuf, EngineError> {
     directory.canonicalize().map_err(|source| {
         IoError::Operation { operation: "resolve", path: directory.to_path_buf(), source }.into()
     })
 }
 
-/// A tablespace that is to be made.
 struct Planned<'a> {
     purpose: Purpose,
     block_size: BlockSize,
     extent_bytes: u64,
     file_count: u64,
-    /// The length of all files, rounded up to extents.
+    /// Bytes of all files, rounded up to extents.
     bytes: Bytes,
-    /// Where the files go, in turn.
+    /// Directories of the files, used in turn.
     directories: &'a [PathBuf],
 }
 
 impl Planned<'_> {
-    /// As the control file has it: with files none of which is there yet, numbered behind those
-    /// that the catalog has.
+    /// Returns the control file's entry: files that do not exist yet, numbered
+    /// behind those of the catalog.
     fn entry(&self, catalog: &Catalog, home: &Path) -> Result<TablespaceEntry, EngineError> {
         let Planned { purpose, block_size, extent_bytes, file_count, directories, .. } = *self;
         let file_bytes = self.bytes.0.div_ceil(file_count).next_multiple_of(extent_bytes).max(extent_bytes);
@@ -280,15 +279,16 @@ impl Planned<'_> {
     }
 }
 
-/// Makes a tablespace of another block size in a database that is open, with as many files as USERS
-/// has and beside them.
+/// Creates a tablespace of another block size in an open database, with as many files as USERS
+/// has, in the same directories.
 ///
-/// It is entered first: should this be killed, the next opening makes the files, in which nothing
-/// lies.
+/// It enters the control file first. If the process is killed, the next opening creates
+/// the files, which are empty.
 ///
 /// # Errors
-/// When blocks of this size cannot be reached as the others are, transactions are open, a file is
-/// there already or cannot be made; then nothing was made.
+/// If blocks of this size cannot be accessed like the others, or a file exists already or cannot be
+/// created. Also if open transactions have no room in their log for such blocks. Then nothing was
+/// created.
 pub(super) fn add_tablespace(
     instance: &Instance,
     session: &Session,
@@ -340,7 +340,7 @@ pub(super) fn add_tablespace(
             Ok(())
         }
         Err(error) => {
-            // The error to report is the first one; an opening makes anew what the control file
+            // The first error is the one to report; an opening creates again what the control file
             // has.
             let _ = instance.replace_catalog(session, catalog, forget);
             forget(catalog);
@@ -350,7 +350,7 @@ pub(super) fn add_tablespace(
     }
 }
 
-/// Bytes of an extent: a power of two, and eight blocks at least.
+/// Returns the bytes of an extent: a power of two, and at least eight blocks.
 #[must_use]
 pub fn extent_bytes(settings: &Settings) -> u64 {
     let block_bytes = settings.block_size().bytes() as u64;
@@ -374,8 +374,8 @@ fn make_files(
     Ok(Tablespaces::of(made).expect("the first three were planned"))
 }
 
-/// Makes the files of a tablespace, which is in the catalog; `home` as it was given, and without
-/// links.
+/// Creates the files of a tablespace that is in the catalog; `home` is
+/// as given, `canonical` without links.
 fn make_tablespace(
     session: &Session,
     (access, cancel): (&Access, &Cancel),
@@ -393,7 +393,7 @@ fn make_tablespace(
     Tablespace::new(entry.purpose, block_size, BlockCount(entry.extent_blocks), (files, Vec::new()))
 }
 
-/// What the header of a data file must say.
+/// Returns the header that a data file must have.
 pub(super) fn header(
     catalog: &Catalog,
     entry: &TablespaceEntry,
@@ -412,10 +412,10 @@ pub(super) fn header(
     }
 }
 
-/// What a create has made so far; removed again unless kept.
+/// Files and directories of a creation, removed on drop unless kept.
 #[derive(Debug, Default)]
 struct Made {
-    /// By which the home is held, once it is.
+    /// The disk that holds the home's descriptor, once there is one.
     disk: Option<Disk>,
     directories: Vec<PathBuf>,
     files: Vec<PathBuf>,
@@ -433,8 +433,7 @@ impl Made {
     }
 }
 
-/// Makes the names durable: those of the files, and of the directories that they lie in. These may
-/// have been made by the caller just before.
+/// Syncs the names of the files and of their directories, which the caller may have just created.
 fn sync_names(disk: &Disk, catalog: &Catalog, layout: &Layout) -> Result<(), EngineError> {
     let parent = |path: PathBuf| path.parent().map(Path::to_path_buf);
     let of_files = catalog.data_files(&layout.home).filter_map(parent);
@@ -448,7 +447,7 @@ impl Drop for Made {
         if self.kept {
             return;
         }
-        // The error to report is the first one.
+        // The first error is the one to report.
         for file in &self.files {
             let _ = self.disk.as_ref().map(|disk| disk.remove(file));
         }

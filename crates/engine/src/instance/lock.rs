@@ -1,8 +1,8 @@
-//! The lock on a database's home: one process changes it, or several read it.
+//! The lock on a database's home: one process changes the database, or several read it.
 //!
-//! The lock file is one of the home's own: not reached through a link and with no second name,
-//! because the number of the process is written over what it contains. It is readable by its owner
-//! alone, otherwise any user could hold the lock and keep the database closed.
+//! The lock file must be the home's own, without a link or a second name, because the process id
+//! overwrites its contents. Only its owner may read it. Otherwise any user could hold the lock and
+//! keep the database closed.
 
 use crate::EngineError;
 use crate::storage::own_file::require_own;
@@ -11,10 +11,10 @@ use std::fs;
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 
-/// The lock file's name in the home; it holds the process that may write.
+/// Name of the lock file in the home; it holds the id of the writing process.
 pub(super) const LOCK_FILE: &str = "lock";
 
-/// A lock that lasts as long as this.
+/// The lock on a home, released on drop.
 #[derive(Debug)]
 pub(super) struct HomeLock {
     file: fs::File,
@@ -22,8 +22,8 @@ pub(super) struct HomeLock {
 }
 
 impl HomeLock {
-    /// Locks a home; `None` when it is to be read and has no lock file: then no process has it open
-    /// but one that makes it.
+    /// Locks a home. `None` for a reader of a home without a lock file: then no process has it
+    /// open, except one that creates it.
     pub(super) fn take(home: &Directory, lock: Lock) -> Result<Option<HomeLock>, EngineError> {
         let path = home.path().join(LOCK_FILE);
         let fail = |source| IoError::Operation { operation: "lock", path: path.clone(), source };
@@ -48,19 +48,18 @@ impl HomeLock {
             }
             Err(fs::TryLockError::Error(source)) => {
                 if made {
-                    // A file system that cannot lock keeps no empty database.
+                    // A file system without locks keeps no empty database.
                     let _ = home.remove(LOCK_FILE);
                 }
                 return Err(fail(source).into());
             }
         }
         if writes {
-            // It may be another user's in a directory of several: then the rights are that user's
-            // to set.
+            // In a shared directory the file may belong to another user, and so its permissions.
             let _ = file.set_permissions(fs::Permissions::from_mode(0o600));
             file.set_len(0).map_err(fail)?;
             file.rewind().map_err(fail)?;
-            // A full disk has no room for it: then others are told of a process without its number.
+            // On a full disk this fails, and other processes report a holder without its id.
             let _ = write!(file, "{}", std::process::id());
         }
         Ok(Some(HomeLock { file, lock }))
@@ -70,11 +69,11 @@ impl HomeLock {
 impl Drop for HomeLock {
     fn drop(&mut self) {
         if self.lock == Lock::Exclusive {
-            // Who reads after us leaves no number: ours would be taken for theirs.
+            // A reader that locks it next writes no id, so ours would count as the reader's.
             let _ = self.file.set_len(0);
         }
-        // Closing is not enough: a child that is being started elsewhere in this process has the
-        // descriptor too for a moment.
+        // Closing does not suffice: a child being started by another thread may hold the descriptor
+        // too.
         let _ = self.file.unlock();
     }
 }

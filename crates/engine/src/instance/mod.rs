@@ -1,12 +1,12 @@
 //! An instance: an open database with its settings, files and recorder.
 //!
-//! A database lies in one home directory (control file, lock file), its data
-//! files there or in directories of their own. [`create`] makes it, [`open`] opens
-//! what stands, [`crate::access`] decides how its files are reached. This is the instance
-//! that runs: the catalog and its changes, which are durable before they count.
+//! A database has a home directory (control file, lock file), and its data files there or in
+//! directories of their own. [`create`] creates it, [`open`] opens it, and [`crate::access`]
+//! decides how its files are accessed. This module is the running instance: the catalog, and its
+//! changes, which are durable before they take effect.
 //!
-//! Limits: one process at a time may change a database; several may read it
-//! ([`Instance::open_to_read`]). Changes of the catalog write all of it.
+//! Limits: one process may change a database, or several may read it ([`Instance::open_to_read`]).
+//! A change of the catalog rewrites all of it.
 
 mod create;
 mod lock;
@@ -34,37 +34,37 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-/// Bytes of the home's path that the header of a log file has room for.
+/// Most bytes of the home's path that a log file header can hold.
 const HOME_BYTES_MOST: usize = 4000;
 
 /// An open database.
 #[derive(Debug)]
 pub struct Instance {
-    /// A value for every setting.
+    /// Values of all settings.
     pub settings: Settings,
-    /// The way to the files.
+    /// Access to the files.
     pub access: Access,
-    /// The records of all sessions.
+    /// Recorder of all sessions.
     pub recorder: Recorder,
-    /// Asks everything under way to stop.
+    /// Flag that asks all running operations to stop.
     pub cancel: Cancel,
     home: PathBuf,
     mode: OpenMode,
     tablespaces: Arc<Tablespaces>,
-    /// Stop their writers when the instance is dropped.
+    /// Dropping these stops their writers.
     caches: BufferCaches,
     catalog: Mutex<Catalog>,
-    /// Why it is not known which control file a loss of power leaves, once that is so.
+    /// Reason why it is unknown which control file a power failure leaves; set at most once.
     doubt: OnceLock<String>,
-    /// What was measured for the plans of merges.
+    /// Measured read costs for merge plans.
     pub(crate) merge_reads: Mutex<Option<MergeReads>>,
-    /// The number of the next operation; changed under the catalog's lock.
+    /// Number of the next operation; changed under the catalog's lock.
     next_lsn: AtomicU64,
-    /// Holds the lock as long as it is open; `None` for files in memory.
+    /// Lock on the home while the database is open; `None` for files in memory.
     _lock: Option<HomeLock>,
 }
 
-/// What was found or made.
+/// State of a database that was created or opened.
 struct Opened {
     home: PathBuf,
     mode: OpenMode,
@@ -106,35 +106,33 @@ impl Instance {
         })
     }
 
-    /// Whether one thread does all work, so that its disk sees one order of requests.
+    /// True if one thread does all work, so that its disk sees one order of requests.
     fn is_one_thread(&self) -> bool {
         matches!(&self.access.disk, Disk::Memory(disk) if disk.has_power())
     }
 
-    /// The database's directory.
+    /// Returns the database's directory.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The tablespace of a purpose.
+    /// Returns the tablespace of a purpose.
     ///
     /// # Panics
-    /// When it is one of another block size that has not been made: see
-    /// [`Instance::tablespace_of`].
+    /// If it is for another block size and was never created: see [`Instance::tablespace_of`].
     #[must_use]
     pub fn tablespace(&self, purpose: Purpose) -> &Tablespace {
         self.tablespaces.get(purpose)
     }
 
-    /// The tablespace for tables with blocks of this size. That of another size than
-    /// `db_block_size` is made when it is first asked for, beside the files of USERS, with files of
-    /// so many bytes in all.
+    /// Returns the tablespace of tables with blocks of this size. If its size is
+    /// not `db_block_size`, the first call creates it next to the files of USERS,
+    /// with `first` bytes in all.
     ///
     /// # Errors
-    /// When there is no cache for blocks of this size, the files cannot be made or reached as those
-    /// of the database are, or transactions are open whose log has no room for records of such
-    /// blocks.
+    /// If no cache has blocks of this size, or the files cannot be created or accessed like the
+    /// others. Also if open transactions have no room in their log for records of such blocks.
     pub fn tablespace_of(
         &self,
         session: &Session,
@@ -150,24 +148,24 @@ impl Instance {
         Ok(purpose)
     }
 
-    /// The tablespaces, for what outlives a borrow of the instance.
+    /// Shares the tablespaces with owners that outlive a borrow of the instance.
     pub(crate) fn share_tablespaces(&self) -> Arc<Tablespaces> {
         Arc::clone(&self.tablespaces)
     }
 
-    /// All tablespaces.
+    /// Returns all tablespaces.
     #[must_use]
     pub fn tablespaces(&self) -> &Tablespaces {
         &self.tablespaces
     }
 
-    /// The buffer caches.
+    /// Returns the buffer caches.
     #[must_use]
     pub fn caches(&self) -> &BufferCaches {
         &self.caches
     }
 
-    /// A cache of another shape, for tests.
+    /// Replaces the cache, for tests.
     #[cfg(test)]
     pub(crate) fn replace_cache(&mut self, options: crate::cache::CacheOptions) {
         let (tablespaces, size) = (Arc::clone(&self.tablespaces), self.tablespaces.block_size());
@@ -176,16 +174,16 @@ impl Instance {
         self.caches = BufferCaches::one(cache);
     }
 
-    /// The catalog as it stands.
+    /// Locks the catalog and returns it.
     pub fn catalog(&self) -> MutexGuard<'_, Catalog> {
         locked(&self.catalog)
     }
 
-    /// A number for an operation that is about to write blocks. No operation of this database has
-    /// had it or will: a block says by it who wrote it.
+    /// Returns a number for an operation that will write blocks. No other operation of this
+    /// database ever has it, so that a block shows which operation wrote it.
     ///
     /// # Errors
-    /// When no number is left of those reserved, and the control file cannot be written.
+    /// If no reserved number is left, and the control file cannot be written.
     pub fn next_lsn(&self, session: &Session) -> Result<Lsn, EngineError> {
         let mut catalog = self.catalog();
         let lsn = self.next_lsn.load(Relaxed);
@@ -197,13 +195,12 @@ impl Instance {
         Ok(Lsn(lsn))
     }
 
-    /// Changes the catalog and makes the change durable: the moment at which a load or a build
-    /// becomes part of the database.
+    /// Changes the catalog, durably. At that moment a load or a build becomes part of the database.
     ///
     /// # Errors
-    /// When the control file cannot be written; then nothing has changed.
-    /// [`EngineError::ControlFileInDoubt`] when it may have and may not have: then nothing is
-    /// changed any more.
+    /// If the control file cannot be written; then nothing changed.
+    /// [`EngineError::ControlFileInDoubt`] if it may have changed; then
+    /// no later change is possible.
     pub fn change_catalog(
         &self,
         session: &Session,
@@ -214,7 +211,7 @@ impl Instance {
             change(catalog);
             catalog.definitions += 1;
         })?;
-        // L7: behind the control file. A crash between the two leaves one that is newer than noted.
+        // L7: after the control file. A crash in between leaves a newer control file than noted.
         if let Some(log) = self.caches.log() {
             log.note_definitions(session, catalog.definitions);
         }
@@ -239,9 +236,9 @@ impl Instance {
             *catalog = changed;
             return Ok(());
         };
-        // The new control file may stand although its directory could not be synced, and a loss of
-        // power may leave either. What the change gave away must not be used then, nor what it
-        // took: so the old one is put back.
+        // The new control file may exist although its directory could not be synced, and a power
+        // failure may leave either. Until that is known, no session may use the space that the
+        // change freed or took. So the old file is written back.
         let found = Catalog::find_on(&self.access.disk, &self.home);
         let is_as_before = found.is_ok_and(|found| found.as_ref() == Some(&*catalog));
         if is_as_before || self.write_catalog(session, catalog).is_ok() {
@@ -257,11 +254,12 @@ impl Instance {
         session.wait(Event::ControlFileParallelWrite, write)
     }
 
-    /// Notes where the files of a log lie that is about to be made: as the settings say.
+    /// Records the directories of the log files in the catalog, as the settings name them,
+    /// before the log is created.
     ///
     /// # Errors
-    /// When a directory that they name is not there, its files could not name the home, or the
-    /// control file cannot be written.
+    /// If a directory does not exist, the home's path is too long for the log files' headers, or
+    /// the control file cannot be written.
     pub(crate) fn name_log_places(&self, session: &Session) -> Result<LogPlaces, EngineError> {
         let places = LogPlaces::of(&self.settings)?;
         let home_bytes = self.canonical_home().as_os_str().len();
@@ -278,32 +276,30 @@ impl Instance {
         Ok(places)
     }
 
-    /// The home without links; as it was given where it cannot be resolved any more.
+    /// Returns the home with links resolved, or as it was given if that fails.
     pub(crate) fn canonical_home(&self) -> PathBuf {
         create::canonical(&self.home).unwrap_or_else(|_| self.home.clone())
     }
 
-    /// Frees the extents of a segment that the catalog does not have (any more). Its blocks leave
-    /// the cache.
+    /// Frees the extents of a segment that is not in the catalog, and discards its cached blocks.
     pub(crate) fn release(&self, session: &Session, purpose: Purpose, extents: &[SegmentExtent]) {
         let extents = || extents.iter().map(|piece| piece.extent);
         self.caches.discard(session, purpose, extents());
         self.tablespace(purpose).release(extents());
     }
 
-    /// Gives the disk what lies free at the end of the files of tables and indexes.
+    /// Returns free space at the end of the files of tables and indexes to the disk.
     pub(crate) fn shorten_files(&self) {
         for tablespace in self.tablespaces.kept() {
-            // A file that cannot be shortened keeps the space for what follows.
+            // A file that cannot be shortened keeps the space for later use.
             let _ = tablespace.give_back();
         }
     }
 
-    /// Refuses what would change the database when it was opened to be read, or may not be what is
-    /// on the disk.
+    /// Fails if the database was opened to be read, or its control file is in doubt.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`] and [`EngineError::ControlFileInDoubt`].
+    /// [`EngineError::ReadOnly`] or [`EngineError::ControlFileInDoubt`].
     pub fn require_writable(&self) -> Result<(), EngineError> {
         match (self.mode, self.doubt.get()) {
             (OpenMode::Read, _) => Err(EngineError::ReadOnly { home: self.home.clone() }),
@@ -314,7 +310,7 @@ impl Instance {
         }
     }
 
-    /// So many threads that sessions share; `None` for 0.
+    /// Returns `servers` threads that sessions share; `None` for 0.
     #[must_use]
     pub fn sharing(&self, servers: usize) -> Option<Sharing> {
         let cache = self.caches.own();
@@ -327,7 +323,7 @@ impl Instance {
         })
     }
 
-    /// A new parallel operation.
+    /// Creates a parallel operation.
     #[must_use]
     pub fn operation(&self) -> Operation {
         let operation = Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel);
@@ -335,25 +331,24 @@ impl Instance {
         if self.is_one_thread() { operation.without_threads() } else { operation }
     }
 
-    /// Servers in each set of a parallel operation.
+    /// Returns the number of servers in each set of a parallel operation.
     #[must_use]
     pub fn parallel_degree(&self) -> usize {
         self.access.servers.degree
     }
 
-    /// Makes the files of a tablespace durable.
+    /// Syncs the files of a tablespace.
     ///
     /// # Errors
-    /// When a device reports a failed write: what was written is lost and must
-    /// be written again.
+    /// If a device reports a failed write: the blocks written are lost and must be written again.
     pub fn sync(&self, session: &Session, purpose: Purpose) -> Result<(), EngineError> {
         self.tablespace(purpose).files.iter().try_for_each(|file| file.sync(session))
     }
 
-    /// Closes the database and removes every file and directory of it.
+    /// Closes the database and removes all its files and directories.
     ///
     /// # Errors
-    /// When something cannot be removed; the rest is removed all the same.
+    /// The first failure to remove something; the rest is removed.
     pub fn destroy(self) -> Result<(), EngineError> {
         self.caches.stop();
         let mut first = Ok(());
@@ -374,7 +369,7 @@ impl Instance {
                 .into_iter()
                 .chain(log_files)
             {
-                // Missing is as good as removed.
+                // A missing file counts as removed.
                 let _ = self.access.disk.remove(&path);
             }
             let mut directories: Vec<&Path> = self
@@ -386,7 +381,7 @@ impl Instance {
             let of_log = log_home::directories_in(&self.home, &places);
             directories.extend(of_log.iter().map(PathBuf::as_path).chain([self.home.as_path()]));
             for directory in directories {
-                // A directory that others use too is not empty and stays.
+                // A directory with other files is not empty, and stays.
                 let _ = self.access.disk.remove_directory(directory);
             }
         }

@@ -1,22 +1,22 @@
-//! Opening a database: to change it, or to read it without leaving a trace.
+//! Opens a database: to change it, or to read it without leaving a trace.
 //!
-//! To change it the home and every data file are locked for this process alone, a batch of numbers
-//! of operations is reserved, and what can be mended is: the temporary tablespace holds nothing
-//! that outlives an instance, so a file of it that is missing, short or damaged is made anew; so is
-//! a data file in which no table and no index has a block. Any other file that is missing or
-//! damaged keeps its error ([`Tablespace::unusable`]) and the rest can be used.
+//! To change it, the home and every data file are locked exclusively and a batch of operation
+//! numbers is reserved. Some files are repaired. The temporary tablespace holds nothing that
+//! outlives an instance, so a missing, short or damaged file of it is created again. So is a data
+//! file without blocks of any table or index. Any other missing or damaged file keeps its error
+//! ([`Tablespace::unusable`]), and the rest can be used.
 //!
-//! To read it nothing is written, not even a lock file's content: it works on a read-only mount, in
-//! a directory without write permission, and beside others who read. The temporary tablespace is
+//! To read it, nothing is written, not even the lock file. So reading works on a read-only mount,
+//! in a directory without write permission, and next to other readers. The temporary tablespace is
 //! not opened.
 //!
-//! A file outside the home names the home. When that is not this one, either the database was
-//! moved, and the file is given the new name; or this is a copy, and the file belongs to the
-//! original. The path comes from a control file that another user may have written, so such a file
-//! is used only if its header has this database's id, and is never made anew.
+//! A file outside the home names its home. If that is another directory, the database may have been
+//! moved, and the file gets the new name. Otherwise this is a copy, and the file belongs to the
+//! original. The path comes from a control file that another user may have written. So such a file
+//! is used only if its header has this database's id, and is never created again.
 //!
-//! The home is held by its descriptor ([`Directory`]): should it be moved while it is open, the
-//! instance goes on in it, and what is put in its place is not touched.
+//! The home is held by its descriptor ([`Directory`]). If it is moved while open, the instance
+//! continues in it, and leaves a new directory at the old place unchanged.
 
 use super::create::{canonical, header, stands};
 use super::lock::HomeLock;
@@ -44,16 +44,16 @@ impl Instance {
     /// Opens the database in `home`.
     ///
     /// # Errors
-    /// When there is none, another process has it open, or its control file is damaged. A data file
-    /// that is missing or damaged is an error for who needs it.
+    /// If there is none, another process has it open, or its control file is damaged. A missing or
+    /// damaged data file is reported to the sessions that need it.
     pub fn open(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
         stands(home)?;
         settings.require_archive_dest()?;
         open_as(OpenMode::Write, None, home, settings, cancel)
     }
 
-    /// Opens the database in `home` on a disk in memory that can lose power. It has one server and
-    /// starts no thread.
+    /// Opens the database in `home` on a disk in memory that can lose power. It has one
+    /// server and starts no thread.
     ///
     /// # Errors
     /// As [`Instance::open`].
@@ -61,8 +61,8 @@ impl Instance {
         open_as(OpenMode::Write, Some(disk), home, settings, Cancel::default())
     }
 
-    /// Opens the database in `home` to read it, beside others who read it. It cannot be changed,
-    /// and nothing can be sorted in it.
+    /// Opens the database in `home` to read it, next to other readers. It cannot be changed, and
+    /// nothing can be sorted in it.
     ///
     /// # Errors
     /// As [`Instance::open`].
@@ -86,8 +86,8 @@ fn open_as(
         (None, None) => return Err(missing()),
     };
     let read = || Catalog::find_on(&disk, home)?.ok_or_else(missing);
-    // Read before the lock to tell a missing database from a locked one, and
-    // again behind it: its last owner may have changed it until then.
+    // Read before the lock, to tell a missing database from a locked one, and again after it,
+    // because its last owner may have changed it meanwhile.
     let mut catalog = read()?;
     let kind = if mode == OpenMode::Read { Lock::Shared } else { Lock::Exclusive };
     let lock = match &held {
@@ -98,7 +98,7 @@ fn open_as(
         catalog = read()?;
     }
     if !catalog.is_open() {
-        // Whoever made it is dead, and what it left is not a reader's to remove.
+        // Its creator is dead, and a reader may not remove the remains.
         return Err(missing());
     }
     for entry in &catalog.tablespaces {
@@ -139,9 +139,8 @@ fn open_as(
     Instance::new((settings, access, recorder, cancel), opened)
 }
 
-/// Refuses a control file that is older than the log, and for writing a directory whose log another
-/// copy has. Returns the checkpoint that each data file must have been there for; 0 where none is
-/// known.
+/// Refuses a control file older than the log, and for writing a directory whose log another copy
+/// has. Returns the LSN that each data file header must have reached; 0 if unknown.
 fn require_log(
     mode: OpenMode,
     disk: &Disk,
@@ -152,14 +151,14 @@ fn require_log(
     let Some(log) = Checkpoint::find(disk, home, catalog.database) else { return Ok(Lsn(0)) };
     log_home::require_newest(home, catalog, &log)?;
     if mode == OpenMode::Write {
-        // A copy that cannot go on with its log does not diverge by loads that need none.
+        // A copy that cannot continue its log must not diverge by loads without redo either.
         let claim = Claim { disk, home, canonical, database: catalog.database, epochs: log.epochs };
         claim.require_log(&catalog.log_places, &log)?;
     }
     Ok(log.of_headers())
 }
 
-/// Decides the way to the files of a database.
+/// Resolves the access to the files of a database.
 fn access_to(
     catalog: &Catalog,
     home: &Path,
@@ -168,7 +167,7 @@ fn access_to(
     settings: &Settings,
 ) -> Result<Access, EngineError> {
     let files: Vec<PathBuf> = catalog.data_files(home).collect();
-    // Direct I/O moves whole pieces of the device in the smallest blocks, too.
+    // The smallest blocks decide if direct I/O is possible, because it moves whole device units.
     let sizes = catalog.tablespaces.iter().filter_map(|entry| BlockSize::new(entry.block_size));
     let block_size = sizes.min().unwrap_or(settings.block_size());
     match (mode, &disk) {
@@ -185,7 +184,7 @@ fn access_to(
     }
 }
 
-/// Marks what segments own as taken.
+/// Marks the extents of all segments as used.
 fn claim(catalog: &Catalog, tablespaces: &Tablespaces) -> Result<(), String> {
     for (purpose, extents) in owned_extents(catalog) {
         let missing = || format!("something lies in tablespace {}, which is not there", purpose.name());
@@ -203,14 +202,14 @@ fn owned_extents(catalog: &Catalog) -> impl Iterator<Item = (Purpose, &[SegmentE
     tables.chain(leaves).chain(branches).chain(live)
 }
 
-/// What the files of a database are opened with.
+/// Inputs for opening the files of a database.
 struct Opening<'a> {
     mode: OpenMode,
     home: &'a Path,
-    /// `None` in memory.
+    /// `None` for a database in memory.
     held: Option<&'a Directory>,
     canonical: PathBuf,
-    /// The one that data files must have been there for.
+    /// LSN that data file headers must have reached.
     checkpoint: Lsn,
     session: &'a Session,
     access: &'a Access,
@@ -230,10 +229,11 @@ impl Opening<'_> {
                     | EngineError::CopyOf { .. }
                     | EngineError::LinkedFile { .. }),
                 ) => return Err(error),
-                // A tablespace whose maker was killed: nothing lies in it, and the next opening to
-                // write makes it.
+                // The creator of the tablespace was killed. It is empty, and the next opening to
+                // write creates its files.
                 Err(error) if self.mode == OpenMode::Read && !self.is_used(file.id) && error.is_damage() => {}
-                // Sorts write to all files of it: without one they would not do what was asked for.
+                // Sorts write to all files of TEMP, so a missing one would change what was asked
+                // for.
                 Err(error) if entry.purpose == Purpose::Temp => return Err(error),
                 Err(error) => {
                     let (id, path) = (FileId(file.id), file.path_from(self.home));
@@ -244,7 +244,7 @@ impl Opening<'_> {
         Tablespace::new(entry.purpose, block_size, BlockCount(entry.extent_blocks), (files, unusable))
     }
 
-    /// True if a table or an index has an extent of the file.
+    /// True if a table or an index has an extent in the file.
     fn is_used(&self, file: u16) -> bool {
         owned_extents(self.catalog).flat_map(|(_, pieces)| pieces).any(|piece| piece.extent.file == file)
     }
@@ -257,7 +257,7 @@ impl Opening<'_> {
     ) -> Result<DataFile, EngineError> {
         let path = file.path_from(self.home);
         let header = header(self.catalog, entry, file, (block_size, &self.canonical));
-        // It may have grown since it was made: what segments own of it counts too.
+        // The file may have grown since its creation, so the extents of segments count too.
         let owned = owned_extents(self.catalog).flat_map(|(_, pieces)| pieces).map(|piece| piece.extent);
         let end_of = |extent: Extent| (u64::from(extent.block) + u64::from(extent.blocks)) * entry.block_size;
         let end = owned.filter(|extent| extent.file == file.id).map(end_of).max();
@@ -286,12 +286,13 @@ impl Opening<'_> {
         }
     }
 
-    /// Gives a file outside the home to this one, unless the database that it names is still there.
+    /// Assigns a file outside the home to this database, unless the database
+    /// that it names still exists.
     fn settle(&self, file: DataFile, header: FileHeader, found: Found) -> Result<DataFile, EngineError> {
         let Some(original) = found.home.filter(|named| header.home.as_ref() != Some(named)) else {
             return Ok(file);
         };
-        // What cannot be read is not known to be gone.
+        // A database that cannot be read counts as existing.
         let is_there = match Catalog::find(&original) {
             Ok(found) => found.is_some_and(|found| found.database == header.database),
             Err(_) => true,
@@ -308,7 +309,7 @@ impl Opening<'_> {
         Ok(file)
     }
 
-    /// Names the control file where a disk has no room for the length that it gives a file.
+    /// Adds the control file to the error of a disk without room for the length that it gives.
     fn without_room(&self, error: EngineError, path: &Path, bytes: u64) -> EngineError {
         match error {
             EngineError::Io(error) if error.is_full() => EngineError::NoRoom {
@@ -335,9 +336,8 @@ impl Opening<'_> {
     }
 }
 
-/// True if a file of the home that cannot be used as it is, and that has no block of a table or an
-/// index, can be replaced by an empty one: not if it may be another database's, or could not be
-/// reached.
+/// True if an unusable file of the home, without a block of a table or an index, may be replaced by
+/// an empty one. Not if it may be another database's, or could not be accessed.
 fn may_be_made_anew(error: &EngineError, purpose: Purpose) -> bool {
     match error {
         EngineError::OtherDatabase { .. } => purpose == Purpose::Temp,

@@ -1,19 +1,19 @@
-//! Room in the log files, which a session is promised before it takes a block (L5).
+//! Room in the log files, promised to a session before it takes a block (L5).
 //!
-//! It is counted in bytes of log blocks. A record is charged for a write of its own; the write
-//! gives back what the record did not take, being written with others. As much of each file as one
-//! record may leave over at its end is not counted.
+//! Room counts bytes of log blocks. A record is charged as if it were written alone; the write
+//! returns the difference when it joins other records. The bytes that one record may leave unused
+//! at the end of each file are not counted.
 
 use super::log_buffer::Apart;
 use super::log_writer::charge;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// The free room of all log files.
+/// Free room of all log files, in bytes of log blocks.
 #[derive(Debug)]
 pub(crate) struct Room {
     free: Apart<AtomicI64>,
     log_block: usize,
-    /// Left over for the records of checkpoints.
+    /// Bytes reserved for the records of checkpoints.
     spared: i64,
 }
 
@@ -30,31 +30,29 @@ impl Room {
         self.log_block
     }
 
-    /// Returns the bytes of log blocks that a record of so many bytes may take.
+    /// Returns the bytes of log blocks that a record of `record` bytes may take.
     pub(crate) fn charge(&self, record: usize) -> i64 {
         charge(record, self.log_block)
     }
 
-    /// Takes so many bytes of log blocks; `None` when there are fewer.
+    /// Takes `bytes` of log blocks; `None` if fewer are free.
     pub(super) fn admit(&self, bytes: i64) -> Option<Admission<'_>> {
         self.take(bytes, 0).then(|| Admission { room: self, bytes })
     }
 
-    /// Returns an admission to what was promised before a crash: room to undo what it left.
+    /// Returns an empty admission for the rollback of transactions that a crash interrupted. Its
+    /// records are charged when it is dropped, because their room was promised before the crash.
     pub(crate) fn promise_of_the_past(&self) -> Admission<'_> {
         Admission { room: self, bytes: 0 }
     }
 
-    /// Takes the charge of a checkpoint's record, for which some room is spared. False when that
-    /// has been used up by checkpoints that have not been completed.
+    /// Takes the charge of a checkpoint's record, from the spared room too. False if checkpoints
+    /// that did not complete have used that room.
     pub(crate) fn take_for_checkpoint(&self, record: usize) -> bool {
         self.take(self.charge(record), self.spared)
     }
 
-    /// Takes bytes of the room and of what is spared; false when there are fewer. Takes first and
-    /// gives back what was not there, so that sessions on two processors pass the
-    /// counter's line once and not twice. A session that reads it in between may wait for room a
-    /// moment too early.
+    /// Takes the unused rest of a file at a log switch; false if sessions were promised that room.
     pub(super) fn take(&self, bytes: i64, spared: i64) -> bool {
         let is_there = self.free.fetch_sub(bytes, Relaxed) + spared >= bytes;
         if !is_there {
@@ -68,7 +66,7 @@ impl Room {
     }
 }
 
-/// Room in the log that was promised to a session. Given back when dropped.
+/// Room in the log promised to a session; the unspent rest is returned on drop.
 #[derive(Debug)]
 pub struct Admission<'a> {
     room: &'a Room,
@@ -76,17 +74,17 @@ pub struct Admission<'a> {
 }
 
 impl Admission<'_> {
-    /// Takes the charge of a record out of it; the rest stays.
+    /// Spends the charge of a record of `record` bytes.
     pub fn spend(&mut self, record: usize) {
         self.bytes -= self.room.charge(record);
     }
 
-    /// Moves all of another one into it.
+    /// Takes over all room of another admission.
     pub(crate) fn join(&mut self, mut other: Admission<'_>) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
-    /// Splits some of it off.
+    /// Splits off `bytes` of log blocks.
     pub(crate) fn split(&mut self, bytes: i64) -> Self {
         self.bytes -= bytes;
         Admission { room: self.room, bytes }
@@ -95,7 +93,7 @@ impl Admission<'_> {
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        // Mostly all of it was spent, and sessions on other processors need the counter's line.
+        // Usually nothing is left, and sessions on other processors need the counter's cache line.
         if self.bytes != 0 {
             self.room.give(self.bytes);
         }

@@ -1,10 +1,10 @@
-//! The archiver: a filled log file is copied before it is used again.
+//! The archiver: copies a filled log file before it is used again.
 //!
-//! A copy is made beside its name (`.part`), synced, and then named, so what has the name is whole.
-//! Its name has the database's id and the sequence of the log file. A copy that cannot be made (no
-//! directory, no space) is no failure of the log: it is made anew until it can be, and sessions
-//! that need the file wait (`log file switch (archiving needed)`). A file whose copy has been made
-//! is known after a crash by the copy, whose first 4096 bytes are those of the file.
+//! A copy is written as `.part`, synced and then renamed, so a file with the final name is whole.
+//! The name holds the database's id and the sequence of the log file. A failed copy (no directory,
+//! no space) does not fail the log. The archiver retries, and sessions that need the file wait
+//! (`log file switch (archiving needed)`). After a crash the copy itself proves that a file was
+//! copied: its first 4096 bytes equal the file's.
 
 use super::bell::Bell;
 use super::copier::{Copier, Purpose};
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Time that a wait sleeps before it checks its condition again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The directory of copies, and the database whose they are.
+/// The directory of copies, for one database.
 #[derive(Debug, Clone)]
 pub(super) struct Archive {
     access: Access,
@@ -38,7 +38,10 @@ impl Archive {
         self.directory.join(format!("redo_{:08x}_{sequence:010}.arc", self.database.0 >> 96))
     }
 
-    /// True if there is a copy of the file with this header.
+    /// True if a copy of the file with this header exists.
+    ///
+    /// # Errors
+    /// If the copy with this sequence belongs to another log.
     pub(super) fn has(&self, session: &Session, header: &FileHeader) -> Result<bool, EngineError> {
         let path = self.path(header.sequence);
         if !self.access.disk.exists(&path) {
@@ -57,7 +60,7 @@ impl Archive {
         Err(EngineError::Log { path, why })
     }
 
-    /// Copies a log file of so many bytes, durably.
+    /// Copies the `bytes` of a log file durably, unless a copy exists.
     pub(super) fn copy(
         &self,
         session: &Session,
@@ -83,7 +86,6 @@ impl Archive {
         Ok(())
     }
 
-    /// Makes the names of copies durable.
     pub(super) fn sync_names(&self) -> Result<(), EngineError> {
         Ok(self.access.disk.sync_directory(&self.directory)?)
     }
@@ -92,9 +94,9 @@ impl Archive {
 /// The copies of filled log files, and the sessions that wait for them.
 #[derive(Debug)]
 pub(crate) struct Archiving {
-    /// None where no copies are made.
+    /// None if the database makes no copies.
     archive: Option<Archive>,
-    /// Why the last copy could not be made.
+    /// Reason why the last copy failed.
     failure: Mutex<Option<String>>,
     copied: Condvar,
     /// Rung when a file has been filled.
@@ -119,7 +121,7 @@ impl Archiving {
         locked(&self.failure).clone()
     }
 
-    /// Copies a log file of so many bytes, and notes why that failed.
+    /// Copies the `bytes` of a log file, and keeps the reason of a failure.
     pub(super) fn copy(
         &self,
         session: &Session,
@@ -135,12 +137,11 @@ impl Archiving {
         copied
     }
 
-    /// Wakes the sessions that wait for a copy.
     pub(super) fn tell(&self) {
         self.copied.notify_all();
     }
 
-    /// Rings the archiver and waits a moment for a copy.
+    /// Rings the archiver and waits for a copy, at most [`LOOK_AGAIN`].
     pub(crate) fn await_copy(&self, session: &Session) {
         self.bell.ring();
         let begin = session.begin_wait();

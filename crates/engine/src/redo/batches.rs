@@ -1,4 +1,4 @@
-//! The batches in the log files: the place of each, and readers of the records in them.
+//! The batches in the log files: the place of each, and the readers of their records.
 
 use super::log_file::BATCH_HEADER;
 use super::log_writer::{BatchPlace, LogWriter, Usage, charge};
@@ -10,16 +10,15 @@ use plumb_units::{Bytes, Lsn};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Most sessions that read records back at once, each of another batch.
+/// Most sessions that read records back at once, each from another batch.
 const READERS: usize = 8;
 
-/// The batches whose records can be read.
+/// Batches whose records can be read back.
 #[derive(Debug)]
 pub(crate) struct Batches {
-    /// First members.
     files: Vec<Arc<File>>,
     log_block: usize,
-    /// In the order of their LSNs.
+    /// Sorted by LSN, without overlaps.
     places: Mutex<VecDeque<BatchPlace>>,
     readers: [Mutex<ReadBack>; READERS],
 }
@@ -43,9 +42,9 @@ impl Batches {
         locked(&self.places)
     }
 
-    /// Forgets the batches of the file that a switch would go on in, before a byte of it is written
-    /// over. Those of the others can be read although no recovery needs them: statements that began
-    /// before a checkpoint find their versions there.
+    /// Forgets the batches of the next file before a switch overwrites it. Batches of other files
+    /// stay readable even if no recovery needs them: statements that began before a checkpoint
+    /// find their row versions there.
     pub(super) fn forget_next(&self, writer: &LogWriter) {
         let next = writer.next_file();
         let is_free = writer.files[next].usage == Usage::Free;
@@ -55,12 +54,12 @@ impl Batches {
         }
     }
 
-    /// Returns the position of the file with the first record from `low` on.
+    /// Returns the position of the file that holds the first record at or after `low`.
     pub(super) fn file_of(&self, low: Lsn) -> Option<usize> {
         self.places().iter().find(|place| place.end > low).map(|place| place.file)
     }
 
-    /// Returns the bytes of log blocks from the batch with the record at `redo` on.
+    /// Returns the bytes of log blocks from the batch that holds `redo` to the end.
     pub(super) fn bytes_from(&self, redo: Lsn) -> Bytes {
         let places = self.places();
         let first = places.get(places.partition_point(|place| place.end <= redo));
@@ -69,7 +68,7 @@ impl Batches {
         Bytes((last.written + own).saturating_sub(first.written))
     }
 
-    /// Reads the bytes of the record at an LSN; false when its file has been used again.
+    /// Reads the record at an LSN; false if its file has been used again.
     pub(super) fn read(&self, session: &Session, lsn: Lsn, into: &mut Vec<u8>) -> Result<bool, EngineError> {
         let place = {
             let places = self.places();
@@ -79,14 +78,14 @@ impl Batches {
         let Some(place) = place else { return Ok(false) };
         let offset = place.offset + BATCH_HEADER as u64 + (lsn.0 - place.lsn.0);
         let file = (&self.files[place.file], place.file);
-        // One batch has one reader, so that its windows serve all who want records of it.
+        // One batch has one reader, so that its windows serve all sessions that read from it.
         let number = (place.offset / self.log_block as u64) as usize % READERS;
         let mut reader = session.latch(&self.readers[number], Event::LatchFree);
         let verified = if place.verified { Ok(()) } else { reader.verify(session, file, &place) };
         let read = verified.and_then(|()| reader.record(session, file, (offset, &place), into));
         drop(reader);
         let mut places = self.places();
-        // The file may have been used again meanwhile.
+        // The file may have been reused during the read.
         if places.front().is_none_or(|first| first.lsn > place.lsn) {
             return Ok(false);
         }
@@ -96,7 +95,7 @@ impl Batches {
         Ok(true)
     }
 
-    /// Forgets the windows of the readers, before a file is written over.
+    /// Discards the readers' windows before a file is overwritten.
     pub(super) fn forget_windows(&self) {
         self.readers.iter().for_each(|reader| locked(reader).forget());
     }

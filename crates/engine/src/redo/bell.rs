@@ -4,7 +4,7 @@ use plumb_events::locked;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Rung by sessions, heard by a thread; a ring while it is awake is heard when it next sleeps.
+/// Sessions ring it, one thread hears it. A ring while the thread is awake ends its next sleep.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     rung: Mutex<bool>,
@@ -16,13 +16,12 @@ impl Bell {
         locked(&self.rung)
     }
 
-    /// Wakes who sleeps.
     pub(crate) fn ring(&self) {
         *self.rung() = true;
         self.heard.notify_one();
     }
 
-    /// Sleeps until it is rung, or for so long.
+    /// Sleeps until a ring, at most for `most`.
     pub(crate) fn sleep(&self, most: Duration) {
         let mut rung = self.rung();
         if !*rung {

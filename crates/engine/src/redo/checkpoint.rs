@@ -1,9 +1,9 @@
 //! The control block of the log: where recovery begins.
 //!
-//! Two copies of 512 bytes, 4096 apart, in `redo.ctl`; they are written in turn, each durable
-//! before the next checkpoint. So a write that the power cut short leaves the other copy, which is
-//! the one before: recovery then begins earlier, in a log that still has all it needs, because a
-//! log file is used again only after the control block that gives it up is durable (L3).
+//! `redo.ctl` holds two copies of 512 bytes, 4096 apart. Checkpoints overwrite them in turn, and
+//! each is durable before the next. A write torn by a power failure leaves the other, older copy,
+//! so recovery begins earlier. The log still holds all that it needs, because a log file is reused
+//! only after the control block that releases it is durable (L3).
 //!
 //! ```text
 //! byte  0  crc32c u32      of bytes 4 to 128
@@ -11,15 +11,15 @@
 //!       8  magic           "plumbctl"
 //!      16  database u128
 //!      32  serial u64      of the copy: the higher one counts
-//!      40  redo LSN u64    records from here on are done again; the first one is that of the checkpoint
-//!      48  low LSN u64     records before it are not needed, by no transaction either
+//!      40  redo LSN u64    of the checkpoint's record, the first that recovery applies
+//!      48  low LSN u64     records before it are not needed by recovery or any transaction
 //!      56  sequence u64    of the log file with the low LSN
 //!      64  next transaction u64
 //!      72  log block u32   bytes
 //!      76  log files u32
-//!      80  members u32     of each log file; 0 as 1
+//!      80  members u32     of each log file; 0 means 1
 //!      88  file bytes u64  of each log file; 0: not noted
-//!      96  headers u64     1: each data file's header has the LSN of this checkpoint, or of a later one
+//!      96  headers u64     1: each data file header has the LSN of this checkpoint or a later one
 //!     104  epoch u64       of the last opening; 0: no member lies outside of the home
 //!     112  epoch before u64
 //!     120  definitions u64 changes of the catalog that the control file had at least; 0: not noted
@@ -40,69 +40,68 @@ use plumb_units::Lsn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file's name in the database's home.
+/// File name in the database's home.
 pub const FILE_NAME: &str = "redo.ctl";
 const MAGIC: [u8; 8] = *b"plumbctl";
 const VERSION: u32 = 1;
-/// Bytes from one copy to the other.
+/// Distance between the two copies.
 const COPY_BYTES: usize = 4096;
-/// Bytes of a log block, from the least to what any device asks for.
+/// Bytes of a log block: the least, and the most that any device asks for.
 const LOG_BLOCKS: (u64, u64) = (512, 64 << 10);
-/// Bytes of a log file at most: the range of the setting.
+/// Most bytes of a log file, the upper end of the setting's range.
 const FILE_BYTES_MOST: u64 = 1 << 40;
 
-/// True for a control block whose checkpoint is noted in the headers of data files.
+/// State of the data file headers: with or without the LSN of the checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileHeaders {
-    /// By none: the log is new, or an older program wrote the control block.
+    /// No header is known to have it: the log is new, or an older program wrote the control block.
     NotNoted,
-    /// In each, before the control block was written.
+    /// Each header had it before the control block was written.
     Noted,
 }
 
-/// What the control block says.
+/// Contents of one copy of the control block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The database.
+    /// The database that owns the log.
     pub database: DatabaseId,
-    /// Counts checkpoints.
+    /// Number of the checkpoint; the copy with the higher one counts.
     pub serial: u64,
-    /// Where records begin that have to be done again.
+    /// LSN of the first record that recovery applies.
     pub redo: Lsn,
-    /// Where records begin that are needed at all.
+    /// LSN of the first record that recovery or a rollback needs, at most `redo`.
     pub low: Lsn,
-    /// The log file with the low LSN.
+    /// Sequence of the log file that holds the low LSN.
     pub sequence: u64,
-    /// The least number that no transaction has had.
+    /// Lowest transaction number that was never used.
     pub next_transaction: u64,
-    /// Bytes of a log block.
+    /// Bytes of a log block, a power of two from 512 to 64K.
     pub log_block: u32,
-    /// How many log files there are.
+    /// Number of log files.
     pub log_files: u32,
-    /// How many members each of them has.
+    /// Members of each log file, 1 or 2.
     pub members: u32,
-    /// How long each of them is at least; 0 in a control block that was written before this was
-    /// noted.
+    /// Least bytes of each log file; 0 in a control block from before this field existed.
     pub file_bytes: u64,
-    /// Whether headers of data files have it.
+    /// State of the data file headers.
     pub headers: FileHeaders,
-    /// The epochs that members outside of the home may have.
+    /// Epochs that members outside of the home may have.
     pub epochs: Epochs,
-    /// Changes of the catalog that the control file had at least (L7); 0 in a control block from
-    /// before this was noted.
+    /// Least number of catalog changes that the control file holds (L7); 0 in a control block
+    /// from before this field existed.
     pub definitions: u64,
 }
 
 impl Checkpoint {
-    /// Up to where the log goes at least. Where a transaction was under way the record of the
-    /// checkpoint, which lists it, must be there: without it what the transaction had changed
-    /// before would pass for committed.
+    /// Returns the LSN that the log reaches at least. If a transaction was running, the
+    /// checkpoint's record, which lists it, must be there. Otherwise the transaction's earlier
+    /// changes would count as committed.
     pub(super) fn reaches(&self) -> Lsn {
         let lists = self.low < self.redo;
         Lsn(self.redo.0 + if lists { HEADER_BYTES as u64 } else { 0 })
     }
 
-    /// The checkpoint that each data file must have been there for; 0 where that is not known.
+    /// Returns the LSN that each data file header must have reached; 0 if unknown.
     pub(crate) fn of_headers(&self) -> Lsn {
         if self.headers == FileHeaders::Noted { self.redo } else { Lsn(0) }
     }
@@ -129,8 +128,8 @@ impl Checkpoint {
         bytes[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Refuses a field that no control block has. Everything that follows computes with them: how
-    /// many files and members are opened, how they are cut into blocks, where the log begins.
+    /// Rejects a field out of range. The numbers of files and members, their sizes and the start of
+    /// the log all follow from these fields.
     fn require_bounds(&self, path: &Path) -> Result<(), EngineError> {
         let part = (path, "the control block");
         require(part, ("serial", self.serial), 0..=LSN_MOST)?;
@@ -149,23 +148,22 @@ impl Checkpoint {
         require(part, ("log files", u64::from(self.log_files)), 1..=u64::from(FILES_MOST))?;
         require(part, ("members of a log file", u64::from(self.members)), 1..=2)?;
         require(part, ("bytes of a log file", self.file_bytes), 0..=FILE_BYTES_MOST)?;
-        // The next one is above it.
+        // Leaves room for the next epoch, which is higher.
         require(part, ("epoch", self.epochs.now.0), 0..=u64::MAX >> 1)?;
         require(part, ("changes of the catalog", self.definitions), 0..=LSN_MOST)
     }
 
-    /// The control block of a database; `None` where it cannot be read, which is for the opening of
-    /// the log to report.
+    /// Reads the control block of a database; `None` if that fails, which opening the log reports.
     pub(crate) fn find(disk: &Disk, home: &Path, database: DatabaseId) -> Option<Checkpoint> {
         let path = path(home);
         let bytes = disk.read_small(&path).ok().flatten()?;
         Checkpoint::newest(&bytes, database, &path).ok()
     }
 
-    /// The copy that counts of those in a control block.
+    /// Returns the newer whole copy of a control block.
     ///
     /// # Errors
-    /// When none is whole, or it is another database's.
+    /// If neither copy is whole, a field is out of range, or the database is another one.
     pub(super) fn newest(bytes: &[u8], database: DatabaseId, path: &Path) -> Result<Checkpoint, EngineError> {
         let copies = bytes.chunks_exact(COPY_BYTES).take(2).filter_map(Checkpoint::read);
         let newest = copies.max_by_key(|copy| copy.serial).ok_or_else(|| EngineError::Log {
@@ -202,7 +200,6 @@ impl Checkpoint {
     }
 }
 
-/// The open file of the control block.
 #[derive(Debug)]
 pub(super) struct ControlFile {
     file: Arc<File>,
@@ -211,7 +208,7 @@ pub(super) struct ControlFile {
 }
 
 impl ControlFile {
-    /// Opens it, or makes one without a copy in it.
+    /// Opens the file, or creates one without a copy.
     pub(super) fn open_at(access: &Access, path: &Path, mode: OpenMode) -> Result<ControlFile, EngineError> {
         let file = access.disk.open(path, mode, DirectIo::Off)?;
         lock(&file)?;
@@ -220,7 +217,7 @@ impl ControlFile {
         Ok(ControlFile { file: Arc::new(file), channel, buffer: buffers.pop() })
     }
 
-    /// Writes the copy whose turn it is, and makes it durable.
+    /// Overwrites the older copy durably.
     pub(super) fn write(&mut self, session: &Session, checkpoint: &Checkpoint) -> Result<(), EngineError> {
         let mut buffer = self.buffer.take().ok_or_else(|| lost(&self.file))?;
         checkpoint.write(&mut buffer[..COPY_BYTES]);
@@ -228,7 +225,7 @@ impl ControlFile {
         self.transfer(session, Operation::WriteAndSync, offset, (buffer, COPY_BYTES))
     }
 
-    /// The copy that counts, durable from then on.
+    /// Reads the newer copy and makes it durable.
     pub(super) fn read(
         &mut self,
         session: &Session,
@@ -238,7 +235,7 @@ impl ControlFile {
         self.transfer(session, Operation::ReadAtMost, 0, (buffer, 2 * COPY_BYTES))?;
         let buffer = self.buffer.as_ref().ok_or_else(|| lost(&self.file))?;
         let newest = Checkpoint::newest(buffer, database, self.file.path())?;
-        // L6: a killed process may have written it and not synced it.
+        // L6: a killed process may have written this without a sync.
         session.wait(Event::ControlFileParallelWrite, || self.file.sync_data())?;
         Ok(newest)
     }
@@ -266,7 +263,7 @@ impl ControlFile {
     }
 }
 
-/// Locks a file of the log for this process alone.
+/// Locks a log file against other processes.
 pub(super) fn lock(file: &File) -> Result<(), EngineError> {
     if file.lock(Lock::Exclusive)? {
         return Ok(());
@@ -275,7 +272,6 @@ pub(super) fn lock(file: &File) -> Result<(), EngineError> {
     Err(EngineError::InUse { what: "log file", path, holder })
 }
 
-/// Where it is.
 pub(super) fn path(home: &Path) -> PathBuf {
     home.join(FILE_NAME)
 }

@@ -1,6 +1,6 @@
-//! A directory's claim to log files outside of it. It is refused where another copy has gone on
-//! with them, by the epochs ([`epoch`](super::epoch)), and where the database that they name is
-//! there.
+//! A directory's claim to log files outside of it. It is refused if another copy of the database
+//! has continued them, as the epochs show ([`epoch`](super::epoch)). It is also refused if the
+//! database that the files name still exists.
 
 use super::checkpoint::{self, Checkpoint};
 use super::epoch::{Epochs, Standing};
@@ -13,22 +13,22 @@ use crate::storage::own_file::require_own_at;
 use plumb_io::{Disk, OpenMode};
 use std::path::Path;
 
-/// A directory that would go on with log files outside of it.
+/// A directory that claims log files outside of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim<'a> {
     pub(crate) disk: &'a Disk,
-    /// The directory as it was named.
+    /// The directory as the user named it.
     pub(crate) home: &'a Path,
     /// The directory with all links resolved.
     pub(crate) canonical: &'a Path,
     pub(crate) database: DatabaseId,
-    /// The epochs of its control block.
+    /// The epochs of the directory's control block.
     pub(crate) epochs: Epochs,
 }
 
 impl Claim<'_> {
-    /// Refuses a member that another copy of the database has gone on with, or whose database is
-    /// still where it was.
+    /// Refuses a member that another copy of the database has continued, or whose database still
+    /// exists at its old place.
     pub(super) fn judge(&self, path: &Path, owner: &Owner) -> Result<Standing, EngineError> {
         let standing = self.epochs.standing(owner.epoch);
         if standing == Standing::Continued {
@@ -43,8 +43,8 @@ impl Claim<'_> {
         Ok(standing)
     }
 
-    /// True if the database of the directory that a member names could go on with it. One that
-    /// cannot be read is not known to be gone.
+    /// True if the database in the directory that a member names could continue the log. A
+    /// directory that cannot be read counts as existing.
     fn has_rival(&self, owner: &Owner) -> bool {
         let Ok(found) = Catalog::find(&owner.home) else { return true };
         if found.is_none_or(|found| found.database != self.database) {
@@ -58,11 +58,11 @@ impl Claim<'_> {
         rival.is_none_or(|rival| rival.epochs.standing(owner.epoch) == Standing::Own)
     }
 
-    /// Refuses a directory whose log files outside of it are another copy's, whatever is to be
-    /// written. A log file that is missing or damaged is for the opening of the log to report.
+    /// Refuses a directory whose outside log files belong to another copy, even for changes without
+    /// redo. A missing or damaged log file is reported when the log is opened.
     ///
     /// # Errors
-    /// As [`Claim::judge`], or when a member is a link or another database's.
+    /// As [`Claim::judge`], or if a member is a link or belongs to another database.
     pub(crate) fn require_log(&self, places: &LogPlaces, log: &Checkpoint) -> Result<(), EngineError> {
         let all = MemberId::all(log.log_files, log.members);
         for id in all.filter(|id| places.is_outside(id.member)) {

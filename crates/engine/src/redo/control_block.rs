@@ -1,5 +1,5 @@
-//! The control block of an open log: the last checkpoint, and the LSN that a backup keeps the log
-//! from.
+//! The control block of an open log: the last checkpoint, and the LSN from which a backup holds the
+//! log.
 
 use super::checkpoint::{Checkpoint, ControlFile};
 use crate::EngineError;
@@ -7,7 +7,7 @@ use plumb_events::{Session, locked};
 use plumb_units::Lsn;
 use std::sync::{Mutex, MutexGuard};
 
-/// The control block as a session changes it.
+/// The control block, locked for a change.
 #[derive(Debug)]
 pub(super) struct Written {
     file: ControlFile,
@@ -19,7 +19,7 @@ impl Written {
         &self.checkpoint
     }
 
-    /// Replaces it durably; it has the next serial number.
+    /// Replaces the control block durably, with the next serial number.
     pub(super) fn write(&mut self, session: &Session, next: Checkpoint) -> Result<(), EngineError> {
         let next = Checkpoint { serial: self.checkpoint.serial + 1, ..next };
         self.file.write(session, &next)?;
@@ -28,11 +28,11 @@ impl Written {
     }
 }
 
-/// The control block, and the hold of a backup on the log.
+/// The control block, and a backup's hold on the log.
 #[derive(Debug)]
 pub(crate) struct ControlBlock {
     written: Mutex<Written>,
-    /// Needed from here on for a backup, although no transaction and no recovery needs it.
+    /// First LSN that a backup needs, although no transaction and no recovery may need it.
     held: Mutex<Option<Lsn>>,
 }
 
@@ -41,7 +41,6 @@ impl ControlBlock {
         ControlBlock { written: Mutex::new(Written { file, checkpoint }), held: Mutex::default() }
     }
 
-    /// Locks it to be changed.
     pub(super) fn change(&self) -> MutexGuard<'_, Written> {
         locked(&self.written)
     }
@@ -50,13 +49,16 @@ impl ControlBlock {
         self.change().checkpoint
     }
 
-    /// Returns the LSN from which on the log is needed, where a checkpoint needs it from `low` on.
+    /// Returns the first LSN that is needed, if the checkpoint needs the log from `low` on.
     pub(super) fn needed_from(&self, low: Lsn) -> Lsn {
         locked(&self.held).map_or(low, |held| held.min(low))
     }
 
-    /// Keeps the log from the last checkpoint's record on, until the hold is dropped or
-    /// [`ControlBlock::let_go`].
+    /// Holds the log from the low LSN of the last checkpoint on, until the hold is
+    /// dropped or [`ControlBlock::let_go`] is called.
+    ///
+    /// # Errors
+    /// If a backup holds the log already.
     pub(crate) fn hold(&self) -> Result<Held<'_>, EngineError> {
         let written = self.change();
         let mut held = locked(&self.held);
@@ -71,13 +73,13 @@ impl ControlBlock {
         Ok(Held(self))
     }
 
-    /// Holds nothing any more, because sessions need the room. False when nothing was held.
+    /// Drops the hold, because sessions need the room. False if there was none.
     pub(crate) fn let_go(&self) -> bool {
         locked(&self.held).take().is_some()
     }
 }
 
-/// The log, held for a backup.
+/// A backup's hold on the log.
 #[derive(Debug)]
 pub(crate) struct Held<'a>(&'a ControlBlock);
 

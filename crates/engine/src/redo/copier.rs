@@ -1,4 +1,4 @@
-//! Moves bytes of log files from file to file.
+//! Copies bytes between log files.
 
 use crate::EngineError;
 use plumb_events::{Event, IoStream, Session};
@@ -9,21 +9,20 @@ use std::sync::Arc;
 /// Bytes of a read and of a write.
 const PIECE: usize = 1 << 20;
 
-/// What for.
+/// Reason for the copy; it selects the wait event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The archiver's copies.
+    /// A copy made by the archiver.
     Archive,
-    /// A member of a log file that is made like the other.
+    /// A member of a log file, made from the other member.
     Member,
 }
 
-/// Moves bytes from file to file.
 pub(super) struct Copier<'a> {
     session: &'a Session,
     purpose: Purpose,
     channel: Channel,
-    /// `None` while it is under way.
+    /// `None` while a request is in flight.
     buffer: Option<IoBuffer>,
 }
 
@@ -33,7 +32,7 @@ impl<'a> Copier<'a> {
         Ok(Copier { session, purpose, channel, buffer: Arena::buffers(PIECE, 1)?.1.pop() })
     }
 
-    /// Reads at most a megabyte.
+    /// Reads `length` bytes, at most [`PIECE`].
     pub(super) fn read(
         &mut self,
         file: &Arc<File>,
@@ -44,7 +43,7 @@ impl<'a> Copier<'a> {
         Ok(self.buffer.as_ref().map_or(&[], |buffer| &buffer[..length]))
     }
 
-    /// Writes at most so many bytes as the log writer does at once, durably.
+    /// Writes bytes durably, in pieces of [`PIECE`].
     pub(super) fn write(&mut self, file: &Arc<File>, offset: u64, bytes: &[u8]) -> Result<(), EngineError> {
         for (number, piece) in bytes.chunks(PIECE).enumerate() {
             let buffer = self.buffer.as_mut().expect("each request gives it back");
@@ -55,7 +54,7 @@ impl<'a> Copier<'a> {
         Ok(self.session.wait(self.event(), || file.sync_data())?)
     }
 
-    /// Copies a stretch, which is not durable then.
+    /// Copies a range of bytes; the caller syncs.
     pub(super) fn copy(
         &mut self,
         from: &Arc<File>,

@@ -1,4 +1,4 @@
-//! Making a log: its files, of zeros, and its control block, which comes last.
+//! Creation of a log: first its files, filled with zeros, and last its control block.
 
 use super::checkpoint::{self, Checkpoint, ControlFile, FileHeaders};
 use super::epoch::Epochs;
@@ -15,17 +15,17 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Numbers that direct path operations of one opening may have below the LSNs of its log.
+/// Operation numbers reserved below the first LSN, for the direct path operations of one opening.
 pub(super) const OPERATIONS: u64 = 1 << 30;
-/// Bytes of a write when a log file is made.
+/// Bytes of one write that fills a log file.
 const PIECE: usize = 1 << 20;
 
 impl LogHome<'_> {
-    /// Makes the log files and the control block. Until the control block is there the database has
-    /// no log, and what was made is made anew.
+    /// Creates the log files and the control block. Until the control block exists the database has
+    /// no log, and the next attempt creates everything again.
     ///
     /// # Errors
-    /// When a file cannot be made, or the settings contradict each other.
+    /// If a file cannot be created, or the settings contradict each other.
     pub fn create(&self, session: &Session) -> Result<Log, EngineError> {
         let options = self.options()?;
         let bytes = of_whole_pages(self.settings.log.log_file_size.0);
@@ -73,7 +73,7 @@ impl LogHome<'_> {
         Log::new(Opened { options, writer, archive, control, checkpoint, places: VecDeque::new() })
     }
 
-    /// The control block gets its name when it is whole.
+    /// Writes the control block under another name and renames it, so that it is whole or absent.
     fn create_control(&self, session: &Session, checkpoint: &Checkpoint) -> Result<ControlFile, EngineError> {
         let path = checkpoint::path(self.home);
         let beside = path.with_extension("new");
@@ -91,8 +91,8 @@ impl LogHome<'_> {
         ControlFile::open_at(self.access, &path, OpenMode::Write)
     }
 
-    /// Refuses to make a log where one of this database is. The copy of a directory from before its
-    /// log was made has none, and would remove the original's.
+    /// Refuses to create a log where this database has one. A copy of the directory taken before
+    /// its log existed has none, and would delete the original's.
     fn require_no_log(&self, count: u32, members: u32) -> Result<(), EngineError> {
         let all = MemberId::all(count, members);
         for path in all.filter(|id| self.places.is_outside(id.member)).map(|id| self.path(id)) {
@@ -107,8 +107,8 @@ impl LogHome<'_> {
         Ok(())
     }
 
-    /// True for a log file of this database that has batches, or had some before it was begun
-    /// again. One that a killed process was making has none.
+    /// True if a log file of this database has batches, or had some before it was reused. A file
+    /// that a killed process was creating has none.
     fn has_begun(&self, path: &Path) -> Result<bool, EngineError> {
         let mut head = self.access.disk.read_head(path, FILE_HEADER as usize + BATCH_HEADER)?;
         head.resize(FILE_HEADER as usize + BATCH_HEADER, 0);
@@ -117,7 +117,10 @@ impl LogHome<'_> {
         Ok(header.sequence > 1 || batch.is_some())
     }
 
-    /// Makes room for a member that is made: removes one that this database has made before.
+    /// Removes a member that this database created before, to make room for a new one.
+    ///
+    /// # Errors
+    /// If the file is not this database's.
     fn remove_own(&self, path: &Path, member: u32) -> Result<(), EngineError> {
         let disk = &self.access.disk;
         if !disk.exists(path) {
@@ -135,7 +138,8 @@ impl LogHome<'_> {
         Ok(disk.remove(path)?)
     }
 
-    /// Makes a member of a log file, of zeros. One outside of the home says first whose it is.
+    /// Creates a member filled with zeros. One outside of the home names its owner first, so that
+    /// the next attempt may remove it.
     pub(super) fn create_member(
         &self,
         session: &Session,

@@ -1,7 +1,7 @@
-//! The gate: shared by changes of blocks, and closed for a moment by a checkpoint.
+//! The gate: changes of blocks share it, and a checkpoint closes it for a moment.
 //!
-//! A session leaves it only when the blocks that it changed are given back as dirty. So when a
-//! checkpoint has closed it, every change with a lower LSN is in a block that the cache knows to be
+//! A session leaves the gate only after it has returned its changed blocks as dirty. So once a
+//! checkpoint has closed the gate, the cache knows every block with a change of a lower LSN as
 //! dirty.
 
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
@@ -9,8 +9,8 @@ use plumb_events::sharing;
 use plumb_units::Lsn;
 use std::sync::PoisonError;
 
-/// The LSN at which the last checkpoint began, behind the gate. In shards, because each change
-/// enters and leaves it: on one lock two threads that do nothing else take turns at its cache line.
+/// The LSN at which the last checkpoint began, behind the gate. Sharded, because each change enters
+/// and leaves it: with one lock, two threads would contend for its cache line.
 #[derive(Debug)]
 pub(super) struct Floor(ShardedLock<Lsn>);
 
@@ -24,7 +24,7 @@ impl Floor {
         Gate(sharing::patiently(|| self.0.try_read().ok(), gate))
     }
 
-    /// Runs `work` with the gate closed, and sets the floor to the LSN that it returns.
+    /// Closes the gate, runs `work`, and sets the floor to the LSN that it returns.
     pub(super) fn close<T>(&self, work: impl FnOnce() -> (Lsn, T)) -> T {
         let gate = || self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut floor = sharing::patiently(|| self.0.try_write().ok(), gate);
@@ -34,13 +34,13 @@ impl Floor {
     }
 }
 
-/// The gate, entered. While it is held no checkpoint begins.
+/// A share of the gate; no checkpoint begins while a session holds one.
 #[derive(Debug)]
 pub struct Gate<'a>(ShardedLockReadGuard<'a, Lsn>);
 
 impl Gate<'_> {
-    /// Returns the LSN at which the last checkpoint began: a block with a lower one is logged whole
-    /// when it changes.
+    /// Returns the LSN at which the last checkpoint began. A block with a lower LSN is
+    /// logged whole when it changes.
     #[must_use]
     pub fn floor(&self) -> Lsn {
         *self.0

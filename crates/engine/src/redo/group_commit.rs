@@ -1,51 +1,51 @@
-//! Group commit: who writes the log, and how those who wait for it learn that it is written.
+//! Group commit: chooses the thread that writes the log, and wakes the sessions that wait for it.
 //!
-//! One thread at a time has the log writer's role (G1). Who needs records durable takes the role
-//! when it is free, and writes; else it leaves the LSN that it needs and its thread, and sleeps. A
-//! write wakes those whose records it made durable, and nobody else. Where the role goes then is
-//! the first of these that holds:
+//! One thread at a time holds the log writer's role (G1). A session that needs records durable
+//! takes the role if it is free, and writes. Otherwise it registers its LSN and its thread, and
+//! sleeps. Each write wakes exactly the sessions it made durable. The role then passes by the first
+//! condition that holds:
 //!
 //! ```text
-//!                                                            LGWR is put before other threads      it is not
-//! who waits longest wants the role itself (a log switch)     that one has it                       the same
-//! much has gathered, and LGWR wants to write it              LGWR has it                           LGWR has it if nobody waits
-//! two or more wait, or one and LGWR had the role             LGWR has it                           as if one waited
-//! one waits                                                  it is free, and that one is woken to take it, unless another comes by first
-//! nobody waits                                               it is free
+//! condition                                        LGWR has priority   LGWR has none
+//! first sleeper waits for the role (log switch)    that session        that session
+//! LGWR asked for it, to write gathered records     LGWR                LGWR, if no session sleeps
+//! two sleep, or one sleeps and LGWR held it        LGWR                as for one session
+//! one session sleeps                               free, and that session is woken to ask for it
+//! no session sleeps                                free
 //! ```
 //!
-//! Why LGWR only then: a session alone is done sooner by itself, for LGWR would be two wake-ups
-//! more. Of many each write would begin when the next writer has been woken and has got a
-//! processor; LGWR has one, and goes on: 81,000 commits/s of 32 sessions for 71,000, p99 0.84 ms
-//! for 0.96 (two processors, medians of six runs in turn). With its turn among the others it would
-//! do 35,000 beside two processes that want the processors, and sessions by themselves 70,000.
+//! Why LGWR writes only then: a single session commits sooner without it, because LGWR costs two
+//! more wake-ups. With many sessions, each write would wait until the next writer was woken and got
+//! a processor. LGWR has one: 81K commits/s against 71K, p99 0.84 ms against 0.96 (32 sessions, two
+//! processors). Without priority, next to two busy processes, LGWR would reach 35K and the sessions
+//! 70K.
 //!
-//! Why not a condition variable: it wakes everybody, to queue for one mutex, and half of them to
-//! find that their records are in the next write. What else was tried with 32 threads, and was no
-//! faster than LGWR: that each whom a write has served wakes two others, or the next of those who
-//! last ran on its processor; and that the next write waits until all have run whom the last one
-//! served, which has all 32 commit by one write, no more of them a second. It is the wake-ups that
-//! cost: 12 to 18 us each from one processor to another there (`perf bench futex wake -t 32` takes
-//! 0.4 to 0.6 ms).
+//! Rejected with 32 threads, because none beat LGWR:
+//! - A condition variable: it wakes all sessions to queue for one mutex, and half of them are not
+//!   durable yet.
+//! - Chained wake-ups, where each woken session wakes two others, or the next one of its processor.
+//! - A next write that waits until all woken sessions have run: all 32 commit by one write, and the
+//!   rate stays the same.
 //!
-//! A session that shares its thread leaves nothing and asks again and again, because its thread has
-//! other work. With the role it lets those run first that are ready: what they commit is in the
-//! same write. Else the first of those whom a write has woken would begin the next one alone with
-//! what had come before, the others would wait for two writes, and so it would go on: 32 sessions
-//! in two groups, each of which waits for the other.
+//! The wake-ups are the cost: 12 to 18 us each between processors.
 //!
-//! Limits: a session that shares its thread and wants the role itself is in no list: it finds the
-//! role when it is free, and LGWR keeps it while others wait. Log switches and backups are made by
-//! sessions with threads of their own.
+//! A session that shares its thread registers nothing and polls, because its thread has other work.
+//! When it gets the role it first runs the other ready sessions, so that their commits join its
+//! write. Otherwise the first session woken would write alone, and the others would wait for two
+//! writes. The 32 sessions would fall into two groups that wait for each other.
 //!
-//! The mutex, the atomics and the threads are `super::{sharing, sync, thread}`: a model checker
-//! takes this file with its own (`tests/it/model.rs`).
+//! Limits: a session that shares its thread and waits for the role itself is in no list. It gets
+//! the role only when it is free, and LGWR keeps it while others wait. Sessions with threads of
+//! their own make log switches and backups.
+//!
+//! The mutex, the atomics and the threads are `super::{sharing, sync, thread}`, because a model
+//! checker compiles this file with its own (`tests/it/model.rs`).
 //!
 //! Invariants:
 //! - G1 One thread at a time has the role.
-//! - G2 Who sleeps needs what is not durable, and somebody has the role, or has been woken to take
-//!   it, or asks again by itself.
-//! - G3 What is durable stays so.
+//! - G2 While a session sleeps, its LSN is not durable. Some thread holds the role, has been woken
+//!   to take it, or polls for it.
+//! - G3 The durable LSN never falls.
 
 use super::sharing;
 use super::sync::atomic::{
@@ -57,26 +57,25 @@ use super::thread::{self, Thread, ThreadId};
 use plumb_units::Lsn;
 use std::sync::PoisonError;
 
-/// What who wants the role itself waits for: more than ever becomes durable.
+/// LSN of a session that waits for the role itself; no write ever reaches it.
 pub(super) const ROLE: Lsn = Lsn(u64::MAX);
 
-/// What a session does next that needs records durable.
+/// Next step of a session that needs records durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Nothing: they are.
+    /// The records are durable.
     Durable,
-    /// It has the role, and writes.
+    /// The session has the role and writes.
     Write,
-    /// It sleeps ([`GroupCommit::sleep`]), and asks again.
+    /// The session sleeps ([`GroupCommit::sleep`]) and asks again.
     Sleep,
 }
 
-/// The log writer's role, and who waits for it or for what it writes.
+/// The log writer's role, and the sessions that wait for it or for durable records.
 #[derive(Debug)]
 pub(super) struct GroupCommit {
     durable: AtomicU64,
-    /// Whether nothing is written any more; each change asks, and the mutex is for those who
-    /// commit.
+    /// True after a failure. Each change reads it, and the mutex is kept for commits.
     has_failed: AtomicBool,
     role: Mutex<Role>,
 }
@@ -84,26 +83,25 @@ pub(super) struct GroupCommit {
 #[derive(Debug, Default)]
 struct Role {
     holder: Holder,
-    /// Whether LGWR writes for those who wait.
+    /// True if LGWR writes for waiting sessions.
     lgwr_serves: bool,
-    /// Much has gathered up to there, and LGWR wants the role to write it.
+    /// LSN up to which records have gathered that LGWR asks to write.
     lgwr_wants: Option<Lsn>,
-    /// In the order in which they came.
+    /// In the order of arrival.
     sleepers: Vec<Sleeper>,
-    /// Why nothing is written any more.
+    /// First failure, after which nothing is written.
     failure: Option<String>,
 }
 
-/// Who has the role.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     #[default]
     Nobody,
-    /// A session, which took it.
+    /// A session that took it.
     Session,
-    /// The session of this thread, which was asleep and finds it when it asks.
+    /// The sleeping session of this thread, which finds it when it asks.
     Given(ThreadId),
-    /// LGWR, which took it or finds it when it looks.
+    /// LGWR, which took it, or finds it when it checks.
     Lgwr,
 }
 
@@ -114,19 +112,20 @@ struct Sleeper {
 }
 
 impl GroupCommit {
-    /// Nobody waits, and everything before `durable` is.
     pub(super) fn new(durable: Lsn) -> GroupCommit {
         let durable = AtomicU64::new(durable.0);
         GroupCommit { durable, has_failed: AtomicBool::new(false), role: Mutex::default() }
     }
 
-    /// Records before it are durable.
+    /// Returns the LSN before which all records are durable.
     pub(super) fn durable(&self) -> Lsn {
         Lsn(self.durable.load(Acquire))
     }
 
-    /// What a session does that needs records before `until` durable. The error is why it is in
-    /// vain.
+    /// Returns the next step of a session that needs records before `until` durable.
+    ///
+    /// # Errors
+    /// The first failure, after which nothing becomes durable.
     pub(super) fn turn(&self, until: Lsn) -> Result<Turn, String> {
         if self.durable() >= until {
             return Ok(Turn::Durable);
@@ -149,7 +148,7 @@ impl GroupCommit {
         }
     }
 
-    /// Sleeps until it is worth while to ask again, or for no reason.
+    /// Sleeps until the session should ask again. It may wake early, for no reason.
     pub(super) fn sleep(&self, until: Lsn) {
         if !sharing::is_shared() {
             return thread::park();
@@ -159,16 +158,16 @@ impl GroupCommit {
         }
     }
 
-    /// The writer says up to where the log is durable now, and keeps the role.
+    /// Publishes the durable LSN; the writer keeps the role.
     pub(super) fn wrote(&self, durable: Lsn) {
         self.store(durable);
         let woken = self.role().take_durable(durable);
         wake(woken);
     }
 
-    /// Who has the role gives it up, and says up to where the log is durable, if that has changed.
-    /// Where LGWR has it then its bell is rung before others are woken: the next write is what the
-    /// most wait for.
+    /// Gives up the role, and publishes the durable LSN if there is a new one. If LGWR
+    /// gets the role, its bell is rung before sessions are woken, because most sessions
+    /// wait for the next write.
     pub(super) fn give_up(&self, durable: Option<Lsn>, ring: impl FnOnce()) {
         if let Some(durable) = durable {
             self.store(durable);
@@ -176,7 +175,7 @@ impl GroupCommit {
         let durable = self.durable();
         let mut role = self.role();
         let was = role.holder;
-        assert!(matches!(was, Holder::Session | Holder::Lgwr), "G1: who gives the role up has it");
+        assert!(matches!(was, Holder::Session | Holder::Lgwr), "G1: only the holder gives the role up");
         let woken = role.take_durable(durable);
         let next = role.pass_on(durable);
         let is_lgwrs = role.holder == Holder::Lgwr && was != Holder::Lgwr;
@@ -188,14 +187,14 @@ impl GroupCommit {
         wake(woken);
     }
 
-    /// Whether LGWR writes for those who wait from now on. If no more, it looks once again whether
-    /// it has the role.
+    /// Sets if LGWR writes for waiting sessions. After `false`, LGWR must check once more
+    /// whether it has the role.
     pub(super) fn lgwr_serves(&self, serves: bool) {
         self.role().lgwr_serves = serves;
     }
 
-    /// Whether LGWR has the role and is to write. Where much has gathered, up to `wants`, it takes
-    /// the role when that is free, and may be given it when it is given up.
+    /// True if LGWR has the role and must write. With `wants`, the LSN up to which records have
+    /// gathered, LGWR takes a free role, or asks to get it next.
     pub(super) fn lgwr_writes(&self, wants: Option<Lsn>) -> bool {
         let mut role = self.role();
         if role.failure.is_some() {
@@ -209,7 +208,7 @@ impl GroupCommit {
         has_it
     }
 
-    /// Nothing is written any more. The first reason stays.
+    /// Ends all writing; the first reason is kept.
     pub(super) fn fail(&self, why: String) {
         let woken = {
             let mut role = self.role();
@@ -220,18 +219,17 @@ impl GroupCommit {
         wake(woken);
     }
 
-    /// Whether somebody has the role.
     pub(super) fn is_taken(&self) -> bool {
         self.role().holder != Holder::Nobody
     }
 
-    /// Why nothing is written any more.
+    /// Returns the first failure, after which nothing is written.
     pub(super) fn failure(&self) -> Option<String> {
         self.has_failed.load(Acquire).then(|| self.role().failure.clone())?
     }
 
     fn store(&self, durable: Lsn) {
-        assert!(durable >= self.durable(), "G3: what is durable stays so");
+        assert!(durable >= self.durable(), "G3: the durable LSN never falls");
         self.durable.store(durable.0, Release);
     }
 
@@ -241,7 +239,7 @@ impl GroupCommit {
 }
 
 impl Role {
-    /// Whether the calling session may take it.
+    /// True if the calling session may take the role.
     fn is_mine_to_take(&self) -> bool {
         match self.holder {
             Holder::Nobody => true,
@@ -250,10 +248,10 @@ impl Role {
         }
     }
 
-    /// The role goes where it is wanted most; who is to be woken for it, and is in the list no
-    /// more: if it finds the role taken it enters again.
+    /// Passes the role on. Returns the session to wake for it and takes it off the list; a session
+    /// that finds the role taken enters again.
     fn pass_on(&mut self, durable: Lsn) -> Option<Sleeper> {
-        // Asked once: who appends rings again while much has gathered.
+        // One request counts once, because appending sessions ring again while much has gathered.
         let is_wanted = self.lgwr_wants.take().is_some_and(|until| until > durable);
         let enough = if self.holder == Holder::Lgwr { 1 } else { 2 };
         let is_lgwrs = match self.lgwr_serves {
@@ -269,14 +267,14 @@ impl Role {
         (self.holder != Holder::Lgwr && first.is_some()).then(|| self.sleepers.remove(0))
     }
 
-    /// The session sleeps from now on. It is there already when something else has woken it.
+    /// Lists the calling session. It may be listed already, if something else has woken it.
     fn enter(&mut self, until: Lsn) {
         self.leave();
         self.sleepers.push(Sleeper { until, thread: thread::current() });
     }
 
-    /// The session sleeps no more. In the list it would be given the role again when it has it no
-    /// more, and nobody would be woken for it.
+    /// Takes the calling session off the list. Otherwise it could be given the role again, and no
+    /// thread would be woken for it.
     fn leave(&mut self) {
         if !self.sleepers.is_empty() {
             let caller = thread::current().id();
@@ -284,7 +282,7 @@ impl Role {
         }
     }
 
-    /// Whether to ask for it is in vain.
+    /// True if the session would ask for the role in vain.
     fn keeps_others(&self) -> bool {
         self.holder != Holder::Nobody && self.failure.is_none()
     }

@@ -1,16 +1,16 @@
-//! The log as sessions use it: admission, the gate, appending, making durable, reading back.
+//! The log as sessions use it: admission, gate, append, durability, reading back.
 //!
-//! A change of blocks goes through five steps, and waits for other sessions in the first alone:
-//! 1. [`Log::admit`]: room in the files for the record and for what may undo it (L5,
+//! A change of blocks takes five steps, and only the first waits for other sessions:
+//! 1. [`Log::admit`] reserves room in the files for the record and its undoing (L5,
 //!    [`admission`](super::admission)).
-//! 2. [`Log::enter`]: the gate, shared by changes and closed for a moment by a checkpoint. It says
-//!    where the last checkpoint began ([`gate`](super::gate)).
-//! 3. The blocks are taken and changed.
-//! 4. [`Log::append`]: the record has its LSN, which goes into the blocks.
-//! 5. The blocks are given back as dirty, and the gate is left.
+//! 2. [`Log::enter`] enters the gate, which changes share and a checkpoint closes for a moment. The
+//!    gate tells where the last checkpoint began ([`gate`](super::gate)).
+//! 3. The session takes the blocks and changes them.
+//! 4. [`Log::append`] returns the record's LSN, which the session writes into the blocks.
+//! 5. The session returns the blocks as dirty and leaves the gate.
 //!
-//! [`Log::make_durable`] is group commit: [`group_commit`](super::group_commit) decides which
-//! thread writes, [`log_writer`](super::log_writer) what.
+//! [`Log::make_durable`] is group commit: [`group_commit`](super::group_commit) chooses the thread
+//! that writes, [`log_writer`](super::log_writer) writes.
 
 use super::admission::{Admission, Room};
 use super::archiver::{Archive, Archiving};
@@ -38,31 +38,30 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Time that LGWR sleeps when the next record is still being copied, and as long again as the
-/// kernel's timers are late (50 us by default): its session may need the processor that LGWR, put
-/// before it, would not leave to it.
+/// Sleep of LGWR while the next record is still being copied. The kernel's timers add 50 us by
+/// default. The copying session may need the processor that LGWR, which has priority, would keep.
 const COPYING: Duration = Duration::from_micros(10);
 
-/// Sizes that a log is made with.
+/// Sizes that a log is created with.
 #[derive(Debug, Clone, Copy)]
 pub struct LogOptions {
     /// Bytes of the log buffer, a power of two.
     pub buffer_bytes: usize,
-    /// Bytes of a block of the database.
+    /// Bytes of a database block.
     pub block_bytes: usize,
-    /// Most bytes of log that a recovery shall have to do again; 0: as the files allow.
+    /// Most bytes of log that a recovery should apply; 0: as the files allow.
     pub checkpoint_interval: u64,
 }
 
 impl LogOptions {
-    /// The longest record: a split writes five blocks at most.
+    /// Returns the most bytes of a record: a split writes five blocks at most.
     #[must_use]
     pub const fn record_max(&self) -> usize {
         6 * self.block_bytes + 2048
     }
 
-    /// Transactions that may be under way at once in a database with blocks of so many bytes,
-    /// because the record of a checkpoint lists them all: 596 with 2K, 2,132 with 8K.
+    /// Returns the most transactions that may run at once with blocks of `block_bytes`, because a
+    /// checkpoint's record lists them all: 596 with 2K, 2,132 with 8K.
     #[must_use]
     pub const fn transactions_max(block_bytes: usize) -> usize {
         let options = LogOptions { buffer_bytes: 0, block_bytes, checkpoint_interval: 0 };
@@ -76,23 +75,22 @@ pub struct Log {
     options: LogOptions,
     sync: SyncChoice,
     total: Bytes,
-    // Records on their way, in the order of their steps.
+    // The stages of a record, in order.
     pub(crate) room: Room,
     floor: Floor,
     buffer: LogBuffer,
     group: Apart<GroupCommit>,
     writer: Mutex<LogWriter>,
     pub(crate) lgwr: Lgwr,
-    /// From where it ended when it was opened to where it goes on.
+    /// LSNs from the old log's end to its continuation, which no record has.
     gap: Range<Lsn>,
-    // In the files.
     pub(crate) batches: Batches,
     pub(crate) control: ControlBlock,
     pub(crate) pace: Pace,
     pub(crate) archiving: Archiving,
 }
 
-/// A log that was made or opened: its next batch goes where the writer says.
+/// A created or opened log; the writer holds the place of the next batch.
 pub(super) struct Opened {
     pub(super) options: LogOptions,
     pub(super) writer: LogWriter,
@@ -102,7 +100,7 @@ pub(super) struct Opened {
     pub(super) places: VecDeque<BatchPlace>,
 }
 
-/// See [`Log::ends_with`].
+/// Fails the log if a panic drops it ([`Log::ends_with`]).
 #[derive(Debug)]
 pub(crate) struct EndsWith<'a>(&'a Log, &'static str);
 
@@ -138,26 +136,26 @@ impl Log {
         })
     }
 
-    /// Admits records of so many bytes in all, each written alone, and as many bytes of log blocks
-    /// besides; `None` when there is no room now.
+    /// Admits records of `record` bytes in all, each written alone, and `besides` more bytes of log
+    /// blocks. `None` if that room is not free.
     #[must_use]
     pub fn admit(&self, record: usize, besides: i64) -> Option<Admission<'_>> {
         self.room.admit(self.room.charge(record) + besides)
     }
 
-    /// Bytes of log blocks that are free.
+    /// Returns the free bytes of log blocks.
     #[must_use]
     pub fn room(&self) -> i64 {
         self.room.free()
     }
 
-    /// Returns the way its writes become durable, and the reason.
+    /// Returns the sync method of log writes, and the reason for it.
     #[must_use]
     pub fn sync(&self) -> &SyncChoice {
         &self.sync
     }
 
-    /// Returns the nice value of LGWR as the kernel has it; `None` where sessions do its work.
+    /// Returns LGWR's nice value from the kernel; `None` if sessions do its work.
     #[must_use]
     pub fn lgwr_nice(&self) -> Option<i32> {
         self.lgwr.nice()
@@ -166,7 +164,7 @@ impl Log {
     /// Makes the calling thread LGWR, with the priority that was asked for.
     ///
     /// # Errors
-    /// When that was asked for by name and is refused.
+    /// If the setting demands priority and the kernel refuses it.
     pub(crate) fn begins_lgwr(&self, asked: Option<HighPriority>) -> Result<(), EngineError> {
         if self.lgwr.begin(asked)? {
             self.group.lgwr_serves(true);
@@ -174,7 +172,7 @@ impl Log {
         Ok(())
     }
 
-    /// LGWR ends, and sessions do its work.
+    /// Ends LGWR; sessions do its work from now on.
     pub(crate) fn ends_lgwr(&self, session: &Session) {
         self.group.lgwr_serves(false);
         while self.group.lgwr_writes(None) {
@@ -182,30 +180,30 @@ impl Log {
         }
     }
 
-    /// Bytes of a log block.
+    /// Returns the bytes of a log block.
     #[must_use]
     pub fn block_bytes(&self) -> usize {
         self.room.log_block()
     }
 
-    /// Returns the way to its files: past the page cache or through it.
+    /// Returns the I/O mode of the files: past the page cache or through it.
     #[must_use]
     pub fn direct(&self) -> DirectIo {
         self.batches.files()[0].direct()
     }
 
-    /// Bytes of all log files.
+    /// Returns the bytes of all log files.
     #[must_use]
     pub fn total(&self) -> Bytes {
         self.total
     }
 
-    /// The first members of its files.
+    /// Returns the first members of the log files.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.batches.files().iter().map(|file| &**file)
     }
 
-    /// Paths of the second members of its files; none where each has one.
+    /// Returns the paths of the second members; none if each file has one member.
     #[must_use]
     pub fn second_members(&self) -> Vec<PathBuf> {
         let writer = locked(&self.writer);
@@ -213,19 +211,19 @@ impl Log {
         second.map(|member| member.path().to_path_buf()).collect()
     }
 
-    /// Sizes that it was made with.
+    /// Returns the sizes that the log was created with.
     #[must_use]
     pub fn options(&self) -> &LogOptions {
         &self.options
     }
 
-    /// Enters the gate.
+    /// Enters the gate; waits while a checkpoint has closed it.
     pub fn enter(&self) -> Gate<'_> {
         self.floor.enter()
     }
 
-    /// Closes the gate for a moment: no change is in progress. Runs `work` with the LSN of the next
-    /// record, and sets the floor to the LSN that it had.
+    /// Runs `work` with the gate closed, so that no change is in progress, and sets the floor.
+    /// `work` gets the LSN of the next record.
     pub(crate) fn close<T>(&self, work: impl FnOnce(Lsn) -> T) -> T {
         self.floor.close(|| {
             let begin = self.buffer.reserved();
@@ -235,33 +233,33 @@ impl Log {
         })
     }
 
-    /// The LSN of the next record.
+    /// Returns the LSN of the next record.
     #[must_use]
     pub fn end(&self) -> Lsn {
         self.buffer.reserved()
     }
 
-    /// Records before it are durable.
+    /// Returns the LSN before which all records are durable.
     #[must_use]
     pub fn durable(&self) -> Lsn {
         self.group.durable()
     }
 
-    /// Appends a whole record. The session may wait for the log buffer, but for nobody who waits
-    /// for it.
+    /// Appends a whole record and returns its LSN. The session may wait for the log buffer, but
+    /// never for a session that waits for it.
     ///
     /// # Errors
-    /// When the log has failed.
+    /// If the log has failed.
     ///
     /// # Panics
-    /// When the record is longer than [`LogOptions::record_max`].
+    /// If the record is longer than [`LogOptions::record_max`].
     pub fn append(&self, session: &Session, record: &[u8]) -> Result<Lsn, EngineError> {
         assert!(record.len() <= self.options.record_max(), "a record of {} bytes", record.len());
         let lsn = self.buffer.reserve(record.len());
         let end = Lsn(lsn.0 + record.len() as u64);
         let mut result = Ok(());
         while !self.buffer.has_room(end) && result.is_ok() {
-            // Everything before has been reserved by sessions that are copying.
+            // Sessions have reserved everything before, and are copying it.
             let until = Lsn(end.0 - (self.buffer.bytes() / 2) as u64);
             result = self.make_durable_as(session, until, Event::LogBufferSpace);
         }
@@ -273,9 +271,8 @@ impl Log {
         Ok(lsn)
     }
 
-    /// Does the work that LGWR's bell is rung for: writes for sessions that have left it the role,
-    /// and what has gathered for those that will need it durable, or its place in the buffer. A
-    /// large transaction goes on meanwhile. A failure is the log's, and so every session's.
+    /// Writes for sessions that left LGWR the role, and what has gathered, so that a large
+    /// transaction goes on meanwhile. A failure fails the log, and with it every session.
     pub(crate) fn write_as_lgwr(&self, session: &Session) {
         self.lgwr.hear();
         while self.group.lgwr_writes(self.gathered_until()) {
@@ -283,8 +280,8 @@ impl Log {
         }
     }
 
-    /// Writes once, and sleeps while a record is being copied. The role is given up first: while no
-    /// session waits it is free meanwhile.
+    /// Writes once, and sleeps while a record is being copied. The role is given up before the
+    /// sleep, so that a session can take it.
     fn write_once(&self, session: &Session) {
         let written = self.write(session);
         let is_copied = matches!(written, Ok(None)) && self.end() > self.durable();
@@ -294,16 +291,16 @@ impl Log {
         }
     }
 
-    /// Up to where much has gathered.
+    /// Returns the log's end if much has gathered.
     fn gathered_until(&self) -> Option<Lsn> {
         let (durable, end) = (self.durable(), self.end());
         self.lgwr.has_gathered(durable, end).then_some(end)
     }
 
-    /// Waits until records before `until` are durable, writing them if nobody does.
+    /// Waits until records before `until` are durable; writes them itself if no other thread does.
     ///
     /// # Errors
-    /// When a write or a sync fails, or has failed; what is not durable is lost (L4).
+    /// If a write or a sync fails, or has failed; records that are not durable are lost (L4).
     pub fn make_durable(&self, session: &Session, until: Lsn) -> Result<(), EngineError> {
         self.make_durable_as(session, until, Event::LogFileSync)
     }
@@ -313,7 +310,7 @@ impl Log {
             match self.turn(until)? {
                 Turn::Durable => return Ok(()),
                 Turn::Sleep => self.sleep(session, until, event),
-                // After a failure the next turn says so, to the caller as to all.
+                // After a failure the next turn returns it, to this session and to all others.
                 Turn::Write => {
                     let _ends = self.ends_with("the log writer");
                     sharing::let_others();
@@ -323,8 +320,7 @@ impl Log {
         }
     }
 
-    /// Gives the role up, with what was made durable by it. After a failure nothing is written any
-    /// more.
+    /// Gives up the role with the durable LSN of its write. A failure ends all writing.
     fn end_writing(&self, written: Result<Option<Lsn>, EngineError>) {
         let durable = written.unwrap_or_else(|error| {
             self.group.fail(error.to_string());
@@ -343,17 +339,17 @@ impl Log {
         session.end_wait(event, begin);
     }
 
-    /// Goes on at the beginning of the next file, as if the current one were full. Nothing happens
-    /// where that is at its beginning already.
+    /// Switches to the next file, as if the current one were full. Does nothing if
+    /// the current one is empty.
     ///
     /// # Errors
-    /// When no file is free, or its header cannot be written.
+    /// If no file is free, or its header cannot be written.
     pub(crate) fn switch(&self, session: &Session) -> Result<(), EngineError> {
         self.make_durable(session, self.end())?;
         self.as_writer(session, || self.switch_as_writer(session))
     }
 
-    /// Does work as the log writer: nothing is written to the log meanwhile, and who commits waits.
+    /// Runs `work` in the log writer's role: no thread writes the log meanwhile, and commits wait.
     pub(crate) fn as_writer<T>(
         &self,
         session: &Session,
@@ -362,13 +358,13 @@ impl Log {
         while self.turn(ROLE)? != Turn::Write {
             self.sleep(session, ROLE, Event::LogFileSync);
         }
-        let _ends = self.ends_with("who worked as the log writer");
+        let _ends = self.ends_with("a session in the log writer's role");
         let result = work();
         self.end_writing(Ok(None));
         result
     }
 
-    /// Ends the log if a panic ends the caller: what others wait for would never come.
+    /// Fails the log if the caller panics, because others would wait forever for its writes.
     pub(crate) fn ends_with(&self, who: &'static str) -> EndsWith<'_> {
         EndsWith(self, who)
     }
@@ -379,7 +375,7 @@ impl Log {
         if left == writer.files[writer.current].bytes as i64 - FILE_HEADER as i64 {
             return Ok(());
         }
-        // What is left of the file was room for sessions, and is none any more (L5).
+        // The rest of the file was room for sessions, and is lost (L5).
         let is_free = writer.files.iter().any(|file| file.usage == Usage::Free);
         if !is_free || !self.room.take(left - writer.spare, 0) {
             return Err(EngineError::NoLogFile { groups: writer.files.len() });
@@ -393,27 +389,27 @@ impl Log {
         switched
     }
 
-    /// The place of the next batch: position of the file, and byte.
+    /// Returns the place of the next batch: position of the file, and byte in it.
     #[must_use]
     pub fn position(&self) -> (usize, u64) {
         let writer = locked(&self.writer);
         (writer.current, writer.offset)
     }
 
-    /// Writes, as the log writer, until records before `until` are durable; gives what the last
-    /// write made so.
+    /// Writes, in the role, until records before `until` are durable. Returns the durable
+    /// LSN of the last write.
     fn write_until(&self, session: &Session, until: Lsn) -> Result<Lsn, EngineError> {
         loop {
             match self.write(session)? {
                 Some(durable) if durable >= until => return Ok(durable),
                 Some(durable) => self.group.wrote(durable),
-                // A session that is copying its record has not come to the end of it.
+                // A session is still copying its record.
                 None => sharing::yield_now(),
             }
         }
     }
 
-    /// Writes what is complete; `None` when nothing is.
+    /// Writes all complete records; `None` if there are none.
     fn write(&self, session: &Session) -> Result<Option<Lsn>, EngineError> {
         let mut writer = locked(&self.writer);
         self.batches.forget_next(&writer);
@@ -431,18 +427,18 @@ impl Log {
         Ok(Some(written.place.end))
     }
 
-    /// Bytes of log that a recovery would go through that began now.
+    /// Returns the bytes of log that a recovery would read now.
     #[must_use]
     pub fn to_recover(&self) -> Bytes {
         self.batches.bytes_from(self.control.checkpoint().redo)
     }
 
-    /// Returns the progress of the device with what the log writer asked it for.
+    /// Returns the device's progress with requests of the log writer.
     pub(crate) fn progress(&self) -> DeviceProgress {
         DeviceProgress { is_asked: self.group.is_taken(), answer_count: self.durable().0 }
     }
 
-    /// Ends the log after a failure elsewhere that leaves unknown what is durable.
+    /// Fails the log after a failure elsewhere that leaves unknown what is durable.
     pub(crate) fn fail(&self, why: String) {
         self.group.fail(why);
     }
@@ -450,7 +446,7 @@ impl Log {
     /// Fails if the log has failed.
     ///
     /// # Errors
-    /// With the first failure.
+    /// The first failure.
     pub fn check(&self) -> Result<(), EngineError> {
         match self.group.failure() {
             Some(first) => Err(EngineError::LogFailed { first }),
@@ -458,22 +454,22 @@ impl Log {
         }
     }
 
-    /// Reads the bytes of the record at an LSN; false when the log does not have it any more.
+    /// Reads the record at an LSN; false if the log no longer holds it.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn read(&self, session: &Session, lsn: Lsn, into: &mut Vec<u8>) -> Result<bool, EngineError> {
         Ok(self.buffer.read(lsn, into).is_some() || self.batches.read(session, lsn, into)?)
     }
 
-    /// Memory that holds records read back.
+    /// Returns the memory that holds records read back.
     #[must_use]
     pub fn read_back_memory(&self) -> Bytes {
         self.batches.memory()
     }
 
-    /// Makes a checkpoint durable and takes back the files that it does not need. Records are done
-    /// again from `redo` on, and needed from `low` on.
+    /// Makes a checkpoint durable and frees the files that it does not need. Recovery applies
+    /// records from `redo` on, and needs them from `low` on.
     pub(crate) fn note_checkpoint(
         &self,
         session: &Session,
@@ -496,8 +492,8 @@ impl Log {
         Ok(())
     }
 
-    /// Gives back the files that are not needed: not those behind `low`, and not those without a
-    /// copy (L3).
+    /// Frees the files that no recovery needs: all records before `low`, and copied
+    /// if copies are made (L3).
     fn release(&self, writer: &mut LogWriter, low: Lsn) {
         let (current, spare) = (writer.current, writer.spare);
         for (number, file) in writer.files.iter_mut().enumerate() {
@@ -508,7 +504,7 @@ impl Log {
         }
     }
 
-    /// True if a file would be free if it had been copied.
+    /// True if a file is kept only because it has no copy.
     pub(crate) fn needs_archiver(&self) -> bool {
         let low = self.control.checkpoint().low;
         let writer = locked(&self.writer);
@@ -516,18 +512,17 @@ impl Log {
         writer.files.iter().enumerate().any(|(number, file)| number != writer.current && is_kept(file))
     }
 
-    /// True if a filled file has no copy, where copies are made.
+    /// True if copies are made and a filled file has none.
     pub(crate) fn has_uncopied(&self) -> bool {
         let writer = locked(&self.writer);
         self.archiving.is_on()
             && (0..writer.files.len()).any(|at| at != writer.current && !writer.files[at].archived)
     }
 
-    /// Copies the oldest filled file that has no copy; `false` when there is none.
+    /// Copies the oldest filled file without a copy; `false` if there is none.
     ///
     /// # Errors
-    /// When the copy cannot be made: the log is none the worse for it, and the next call tries
-    /// again.
+    /// If the copy fails; the log is unharmed, and the next call retries.
     pub(crate) fn archive_next(&self, session: &Session) -> Result<bool, EngineError> {
         if !self.archiving.is_on() {
             return Ok(false);
@@ -549,13 +544,13 @@ impl Log {
         Ok(true)
     }
 
-    /// Why the last copy of a filled log file could not be made; it is tried again.
+    /// Returns why the last copy of a filled log file failed; the archiver retries it.
     #[must_use]
     pub fn archiver_error(&self) -> Option<String> {
         self.archiving.failure()
     }
 
-    /// Counts a commit that had to become durable.
+    /// Waits until a commit is durable, and counts it.
     pub(crate) fn commit(&self, session: &Session, end: Lsn) -> Result<(), EngineError> {
         let begin = now();
         self.make_durable(session, end)?;

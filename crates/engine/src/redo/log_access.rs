@@ -1,9 +1,9 @@
-//! The way to the log files: past the page cache or through it, apart from the data files.
+//! I/O mode of the log files: past the page cache or through it, independent of the data files.
 //!
-//! `log_file_io=auto` follows `filesystemio_options`; `direct` and `buffered` are about the log
-//! alone, so that a comparison of the two changes nothing else. A log block is as long as direct
-//! I/O needs on this device, whichever way the files are opened: so a log can be opened either way
-//! later, and both ways write the same bytes.
+//! `log_file_io=auto` follows `filesystemio_options`. `direct` and `buffered` affect the log alone,
+//! so that a comparison of the two changes nothing else. A log block is as long as direct I/O
+//! requires on this device, in either mode. So both modes write the same bytes, and a log can be
+//! reopened in the other one.
 
 use crate::EngineError;
 use crate::access::Access;
@@ -12,13 +12,12 @@ use plumb_host::device::{self, DirectIoSupport};
 use plumb_io::{DirectIo, IoError};
 use std::path::Path;
 
-/// The least log block.
 const LOG_BLOCK_MIN: u64 = 512;
 
-/// The way to the log files of a database whose data files are reached so.
+/// Returns the access to the log files, given the access to the data files.
 ///
 /// # Errors
-/// When direct I/O was asked for the log and does not work in its directory.
+/// If direct I/O was asked for the log and its directory does not support it.
 pub(crate) fn of_log(settings: &Settings, access: &Access, home: &Path) -> Result<Access, EngineError> {
     let direct = match (settings.log.log_file_io, !access.disk.is_memory()) {
         (Some(LogFileIo::Buffered), _) | (_, false) => DirectIo::Off,
@@ -35,7 +34,7 @@ pub(crate) fn of_log(settings: &Settings, access: &Access, home: &Path) -> Resul
     Ok(way)
 }
 
-/// The least piece that a log file in this directory is written by.
+/// Returns the bytes of a log block in this directory, the least unit of a write.
 pub(super) fn log_block(access: &Access, home: &Path) -> u64 {
     if access.disk.is_memory() {
         return LOG_BLOCK_MIN;

@@ -1,30 +1,30 @@
 //! The log buffer: a ring of words that sessions fill without a lock.
 //!
-//! How: a session adds its length to one counter and has its place; it copies its record there, and
-//! notes last where it ends. For each [`HEADER_BYTES`] of the ring there is one such end, because
-//! no record is shorter: one that lies behind the beginning of a record says that it is complete,
-//! and one of a round before never does. So the writer takes records from the oldest on until an
-//! end is not there.
+//! A session adds its record's length to one counter, which gives it a place. It copies the record
+//! there, and then stores where the record ends. There is one such end for each [`HEADER_BYTES`] of
+//! the ring, because no record is shorter. An end above the record's start proves the record
+//! complete; an end from an earlier round is lower. The writer takes records from the oldest on, up
+//! to the first whose end is missing.
 //!
 //! ```text
 //!     freed               taken            reserved     freed + size
 //!       |  kept for readers |  complete or not  |  free      |
 //! ```
 //!
-//! The half of the ring that was written last is kept: old versions of rows are mostly found there.
-//! A reader copies first and looks then whether its place had been given back meanwhile.
+//! The half of the ring that was written last stays readable, because most old row versions are
+//! there. A reader copies first, and then checks that its place was not freed meanwhile.
 //!
-//! Why not a first word that is zero until a record is complete: the writer would have to make
-//! zeros of all that it has written, in cache lines that sessions on other processors have.
+//! Rejected: a first word that is zero until a record is complete. The writer would have to zero
+//! everything it has written, in cache lines that sessions on other processors hold.
 //!
-//! Why words and not bytes: a shared byte array would need unsafe code.
+//! Words rather than bytes, because a shared byte array needs unsafe code.
 //!
-//! The atomics are `super::atomic`: a model checker takes this file with its own
+//! The atomics are `super::atomic`, because a model checker compiles this file with its own
 //! (`tests/it/model.rs`).
 //!
 //! Invariants:
-//! - R1 A place is written by the session that reserved it alone.
-//! - R2 `freed <= taken <= reserved <= freed + size`, but for sessions that wait for room.
+//! - R1 Only the session that reserved a place writes it.
+//! - R2 `freed <= taken <= reserved <= freed + size`, except for sessions that wait for room.
 
 use super::atomic::{
     AtomicU64,
@@ -34,8 +34,7 @@ use super::atomic::{
 use super::record::HEADER_BYTES;
 use plumb_units::Lsn;
 
-/// Something that sessions change all the time, in cache lines of its own: two lines, because
-/// processors fetch them in pairs.
+/// A frequently changed value in cache lines of its own: two, because processors fetch pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Apart<T>(T);
@@ -58,14 +57,14 @@ impl<T> std::ops::Deref for Apart<T> {
 #[derive(Debug)]
 pub(super) struct LogBuffer {
     words: Box<[AtomicU64]>,
-    /// Where the record ends that begins in these [`HEADER_BYTES`].
+    /// End of the record that begins in these [`HEADER_BYTES`].
     ends: Box<[AtomicU64]>,
     reserved: Apart<AtomicU64>,
     freed: Apart<AtomicU64>,
 }
 
 impl LogBuffer {
-    /// An empty buffer of so many bytes, a power of two; its first record has this LSN.
+    /// Creates an empty buffer of `bytes`, a power of two; `first` is the LSN of its first record.
     pub(super) fn new(bytes: usize, first: Lsn) -> LogBuffer {
         assert!(bytes.is_power_of_two(), "places wrap around");
         assert!(first.0.is_multiple_of(8), "records begin at words");
@@ -75,33 +74,33 @@ impl LogBuffer {
         LogBuffer { words, ends, reserved: Apart::new(at()), freed: Apart::new(at()) }
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.words.len() * 8
     }
 
-    /// The LSN of the next record.
+    /// Returns the LSN of the next record.
     pub(super) fn reserved(&self) -> Lsn {
         Lsn(self.reserved.load(Acquire))
     }
 
-    /// A place for a record of so many bytes, which the session must fill once there is room.
+    /// Reserves a place for a record of `bytes`, which the session must fill once there is room.
     pub(super) fn reserve(&self, bytes: usize) -> Lsn {
         assert!(bytes >= HEADER_BYTES && bytes.is_multiple_of(8), "a record of {bytes} bytes");
         assert!(bytes <= self.bytes() / 2, "a record of {bytes} bytes fits half the log buffer");
         Lsn(self.reserved.fetch_add(bytes as u64, Relaxed))
     }
 
-    /// Whether what ends there may be filled in.
+    /// True if a record that ends at `end` may be filled in.
     pub(super) fn has_room(&self, end: Lsn) -> bool {
         end.0 <= self.freed.load(Acquire) + self.bytes() as u64
     }
 
-    /// Copies a record to its place; from then on it is complete.
+    /// Copies a record to its place and marks it complete.
     pub(super) fn fill(&self, lsn: Lsn, record: &[u8]) {
         let end = lsn.0 + record.len() as u64;
         assert!(self.has_room(Lsn(end)), "R1: the place is free");
-        // A reader that meets a byte of it learns that what it wanted is gone.
+        // A reader that sees a byte of this record must also see that its own place was freed.
         fence(Release);
         let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
         let mut bytes = record.chunks_exact(8);
@@ -113,8 +112,8 @@ impl LogBuffer {
         self.end_of(lsn.0).store(end, Release);
     }
 
-    /// Where the records that are complete end, from a record on; at most so many bytes on. Calls
-    /// `each` with the length of each.
+    /// Returns the end of the complete records that start at `from`, at most `most` bytes on.
+    /// Calls `each` with each length.
     pub(super) fn complete_from(&self, from: Lsn, most: usize, mut each: impl FnMut(usize)) -> Lsn {
         let mut at = from.0;
         loop {
@@ -127,7 +126,6 @@ impl LogBuffer {
         }
     }
 
-    /// Copies complete records out.
     pub(super) fn copy(&self, from: Lsn, into: &mut [u8]) {
         let mut bytes = into.chunks_exact_mut(8);
         for piece in self.pieces(from.0, bytes.len() * 8) {
@@ -137,8 +135,7 @@ impl LogBuffer {
         }
     }
 
-    /// Records before `written` have been written: gives back all of their places but half the
-    /// ring.
+    /// Frees the places of records before `written`, except the last half of the ring.
     pub(super) fn release(&self, written: Lsn) {
         let until = written.0.saturating_sub(self.bytes() as u64 / 2);
         if until > self.freed.load(Relaxed) {
@@ -146,7 +143,7 @@ impl LogBuffer {
         }
     }
 
-    /// The record at an LSN before `written`; `None` when its place has been given back.
+    /// Reads the record at an LSN before `written`; `None` if its place has been freed.
     pub(super) fn read(&self, lsn: Lsn, into: &mut Vec<u8>) -> Option<()> {
         let end = self.end_of(lsn.0).load(Acquire);
         let length =
@@ -161,8 +158,7 @@ impl LogBuffer {
         &self.ends[(lsn as usize / HEADER_BYTES) & (self.ends.len() - 1)]
     }
 
-    /// The words of so many bytes from a place on: up to the end of the ring, and from its start
-    /// on.
+    /// Returns the words of `bytes` from a place on: up to the ring's end, and from its start.
     fn pieces(&self, from: u64, bytes: usize) -> [&[AtomicU64]; 2] {
         let (before, behind) = self.words.split_at((from as usize / 8) & (self.words.len() - 1));
         let first = behind.len().min(bytes / 8);

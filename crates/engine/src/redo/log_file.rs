@@ -1,4 +1,4 @@
-//! The log files: made in advance, filled with zeros, written in turn.
+//! The log files: created in advance, filled with zeros, written in turn.
 //!
 //! ```text
 //! file    byte 0   crc32c u32        of bytes 4 to 64, or to 72 in version 2
@@ -16,20 +16,20 @@
 //!           4096   batches
 //!
 //! batch        0   crc32c u32        of bytes 4 to its length
-//!              4   length u32        of header and records; zeros follow up to the end of the log block
+//!              4   length u32        of header and records; zeros fill the last log block
 //!              8   LSN u64           of its first record
 //!             16   sequence u64      of the file
 //!             24   sequence of the database's opening u64 (random)
 //!             32   records
 //! ```
-//! A file's batches end where no batch of its sequence and of the next LSN follows. LSNs may pass
-//! over a stretch between two batches: each opening of the database does. What an earlier use of
-//! the file left has a lower LSN.
+//! The batches of a file end where no batch of its sequence with the next LSN follows. LSNs may
+//! skip a stretch between two batches, as each opening of the database does. Batches from an
+//! earlier use of the file have lower LSNs.
 //!
-//! A member outside of the database's directory has the database's id in its name, so that several
-//! databases may share a directory, and names the database's directory in its header: a copy of the
-//! database has the same id and would reach the same file. Which copy may go on with it says the
-//! epoch (see [`epoch`](super::epoch)).
+//! A member outside of the database's directory has the database's id in its name, so that
+//! databases may share a directory. Its header names the database's directory, because a copy of
+//! the database has the same id and reaches the same file. The epoch decides which copy may
+//! continue it (see [`epoch`](super::epoch)).
 
 use super::epoch::Epoch;
 use crate::EngineError;
@@ -42,28 +42,28 @@ use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes before the first batch of a file.
+/// Bytes of a file before its first batch.
 pub const FILE_HEADER: u64 = 4096;
 /// Bytes of a batch before its records.
 pub(super) const BATCH_HEADER: usize = 32;
 const MAGIC: [u8; 8] = *b"plumblog";
 const VERSION: u32 = 1;
-/// The same of a header that names the owner of a member outside.
+/// Version of a header that names the owner of a member outside.
 const VERSION_OWNER: u32 = 2;
 
-/// The epoch's place in a header.
+/// Offset of the epoch in a header.
 const EPOCH: usize = 64;
-/// The place of the home's length, and behind it of the home.
+/// Offset of the home's length; the home follows.
 const HOME: usize = EPOCH + 8;
 const _: () = assert!(HOME <= 512, "O4: the epoch is in the first sector");
 
-/// Log files that a database may have: the range of the setting.
+/// Most log files of a database, the upper end of the setting's range.
 pub(super) const FILES_MOST: u32 = 64;
-/// Bytes of a batch at most: what half of the largest log buffer takes, and its header. A longer
-/// one was never written.
+/// Most bytes of a batch: its header and half of the largest log buffer. No
+/// longer one was ever written.
 const BATCH_MOST: usize = (1 << 29) + BATCH_HEADER;
 
-/// Refuses a number of a file that no log has. It is checked once, where it is read.
+/// Rejects a number that no log has, once, where it is read.
 pub(super) fn require(
     (path, part): (&Path, &str),
     (field, found): (&str, u64),
@@ -78,7 +78,7 @@ pub(super) fn require(
     Err(EngineError::Log { path: path.to_path_buf(), why })
 }
 
-/// What a log file says of itself.
+/// Header of a log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileHeader {
     pub(super) database: DatabaseId,
@@ -88,29 +88,29 @@ pub(super) struct FileHeader {
     pub(super) previous_end: Lsn,
 }
 
-/// The database that a member outside of its directory belongs to.
+/// The database that owns a member outside of its directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Owner {
-    /// The database's directory; empty where no member lies outside of it.
+    /// The database's directory; empty if no member lies outside of it.
     pub(super) home: PathBuf,
-    /// The epoch of the opening that wrote the header.
+    /// Epoch of the opening that wrote the header.
     pub(super) epoch: Epoch,
 }
 
 impl Owner {
-    /// True if an epoch was drawn, or none is needed.
+    /// True if an epoch was drawn, or none is needed because no member lies outside.
     pub(super) fn has_epoch(&self) -> bool {
         self.home.as_os_str().is_empty() || self.epoch != Epoch::default()
     }
 }
 
 impl FileHeader {
-    /// Of a file that has not been used.
+    /// Returns the header of a file that has never been used.
     pub(super) fn unused(database: DatabaseId, number: u32) -> FileHeader {
         FileHeader { database, sequence: 0, first: Lsn(0), number, previous_end: Lsn(0) }
     }
 
-    /// Fills a header; it names no owner whose home is empty.
+    /// Writes the header to a page; an empty home names no owner.
     pub(super) fn write(&self, bytes: &mut [u8], owner: &Owner) {
         bytes[..FILE_HEADER as usize].fill(0);
         let home = owner.home.as_os_str().as_bytes();
@@ -133,8 +133,8 @@ impl FileHeader {
         bytes[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Returns the owner that a whole header names. The home is empty where none is named, and
-    /// where the power went while a long one was changed.
+    /// Returns the owner that a valid header names. The home is empty if none is named, or if the
+    /// power failed while a long one was written.
     pub(super) fn owner(bytes: &[u8]) -> Owner {
         if summed(bytes) < HOME {
             return Owner::default();
@@ -146,7 +146,11 @@ impl FileHeader {
         Owner { home: PathBuf::from(OsStr::from_bytes(home)), epoch: Epoch(number(bytes, EPOCH)) }
     }
 
-    /// What is there; `None` where no whole header is, as when the power went while it was written.
+    /// Reads a header; `None` if there is no whole one, for example after a
+    /// power failure during its write.
+    ///
+    /// # Errors
+    /// If the file belongs to another database, or a field is out of range.
     pub(super) fn read(
         bytes: &[u8],
         database: DatabaseId,
@@ -182,7 +186,7 @@ impl FileHeader {
     }
 }
 
-/// Bytes of a header that its own checksum covers.
+/// Returns the end of the bytes that the header's own checksum covers.
 fn summed(bytes: &[u8]) -> usize {
     match number(bytes, 0) >> 32 == u64::from(VERSION_OWNER) {
         true => HOME,
@@ -190,7 +194,6 @@ fn summed(bytes: &[u8]) -> usize {
     }
 }
 
-/// What a batch says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BatchHeader {
     /// Bytes of header and records.
@@ -201,7 +204,7 @@ pub(super) struct BatchHeader {
 }
 
 impl BatchHeader {
-    /// Completes a batch whose records are in their place.
+    /// Writes the header, with the checksum, before records that are in place.
     pub(super) fn write(&self, batch: &mut [u8]) {
         batch[4..8].copy_from_slice(&(self.length as u32).to_le_bytes());
         batch[8..16].copy_from_slice(&self.lsn.0.to_le_bytes());
@@ -211,8 +214,8 @@ impl BatchHeader {
         batch[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The length that the bytes of a header claim, of this sequence and of this LSN or a later
-    /// one.
+    /// Returns the length that a header claims, if it has this sequence and an
+    /// LSN of at least `least`.
     pub(super) fn claimed(bytes: &[u8], sequence: u64, least: Lsn) -> Option<usize> {
         let head = bytes.get(..BATCH_HEADER)?;
         let length = (number(head, 0) >> 32) as usize;
@@ -221,21 +224,21 @@ impl BatchHeader {
         fits.then_some(length)
     }
 
-    /// The batch at the front of `bytes`, if a whole one of this sequence and of this LSN or a
-    /// later one is there.
+    /// Reads the batch at the front of `bytes`; `None` unless it is whole, of this sequence, and
+    /// its LSN is at least `least`.
     pub(super) fn read(bytes: &[u8], sequence: u64, least: Lsn) -> Option<BatchHeader> {
         let length = BatchHeader::claimed(bytes, sequence, least)?;
         let header = BatchHeader { length, lsn: Lsn(number(bytes, 8)), sequence, opening: number(bytes, 24) };
         (number(bytes, 0) as u32 == checksum(bytes.get(4..length)?)).then_some(header)
     }
 
-    /// Refuses a whole batch of an LSN that no log reaches, at this byte of a file.
+    /// Rejects a whole batch at byte `at` whose LSN no log reaches.
     pub(super) fn require_bounds(&self, path: &Path, at: u64) -> Result<(), EngineError> {
         require((path, &format!("the batch at byte {at}")), ("LSN", self.lsn.0), 0..=LSN_MOST)
     }
 }
 
-/// Checks a batch that is read in parts: from its header to its end.
+/// Checksum of a batch that is read in parts, from its header to its end.
 #[derive(Debug)]
 pub(super) struct BatchCheck {
     head: [u8; BATCH_HEADER],
@@ -250,7 +253,7 @@ impl Default for BatchCheck {
 }
 
 impl BatchCheck {
-    /// The bytes that follow; a header comes in one part.
+    /// Adds the next bytes; the whole header is in the first part.
     pub(super) fn update(&mut self, part: &[u8]) {
         if self.seen == 0 {
             self.head.copy_from_slice(&part[..BATCH_HEADER]);
@@ -259,7 +262,7 @@ impl BatchCheck {
         self.seen += part.len();
     }
 
-    /// Whether they were the batch of this LSN, whole.
+    /// True if the parts were the whole batch of this LSN.
     pub(super) fn is_whole(&self, lsn: Lsn) -> bool {
         let (sum, length) = (number(&self.head, 0) as u32, (number(&self.head, 0) >> 32) as usize);
         u64::from(sum) == self.sum.finalize() && length == self.seen && number(&self.head, 8) == lsn.0

@@ -1,5 +1,4 @@
-//! A database whose log is made or opened: its files and their places, and what making and opening
-//! share.
+//! A database whose log is created or opened: its files, their places, and code shared by both.
 
 use super::archiver::Archive;
 use super::checkpoint::{self, Checkpoint};
@@ -25,13 +24,12 @@ use plumb_units::{Bytes, Lsn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The files of a log in a database's home, those that there can be, where their places are the
-/// usual ones.
+/// Returns the paths that log files in a database's home can have, with the default places.
 pub fn files(home: &Path) -> impl Iterator<Item = PathBuf> {
     files_in(home, DatabaseId(0), LogPlaces::default())
 }
 
-/// The files that the log of a database can have.
+/// Returns the paths that the log files of a database can have.
 pub(crate) fn files_in(
     home: &Path,
     database: DatabaseId,
@@ -44,8 +42,8 @@ pub(crate) fn files_in(
 /// True if a database has a log.
 ///
 /// # Errors
-/// When the control file knows of one and the log's control block is gone: log files that were made
-/// anew would be the end of what only the old ones have.
+/// If the control file knows of a log whose control block is missing. New log files would destroy
+/// what only the old ones hold.
 pub(crate) fn has_log(disk: &Disk, home: &Path, reaches: Lsn) -> Result<bool, EngineError> {
     let path = checkpoint::path(home);
     let is_there = disk.exists(&path);
@@ -56,14 +54,14 @@ pub(crate) fn has_log(disk: &Disk, home: &Path, reaches: Lsn) -> Result<bool, En
     Ok(is_there)
 }
 
-/// The control block of a log in a database's home.
+/// Returns the path of the log's control block in a database's home.
 #[must_use]
 pub fn control_block(home: &Path) -> PathBuf {
     checkpoint::path(home)
 }
 
-/// Refuses a control file that is older than the log's control block (L7): what it says of segments
-/// is no longer so, and blocks of one would be read as another's.
+/// Refuses a control file older than the log's control block (L7). Its segments are out of date,
+/// and blocks of one segment would be read as another's.
 pub(crate) fn require_newest(home: &Path, catalog: &Catalog, noted: &Checkpoint) -> Result<(), EngineError> {
     if catalog.definitions >= noted.definitions {
         return Ok(());
@@ -78,18 +76,17 @@ pub(crate) fn require_newest(home: &Path, catalog: &Catalog, noted: &Checkpoint)
     Err(EngineError::ControlFile { path: home.join(CATALOG), why })
 }
 
-/// Names of a log's files in their usual places: those of first members, which the others are made
-/// of.
+/// Returns the default names of the first members, from which the other members are created.
 pub(crate) fn usual_names(files: u32) -> impl Iterator<Item = String> {
     let path = |id| LogPlaces::default().path(Path::new(""), DatabaseId(0), id);
     MemberId::all(files, 1).map(move |id| path(id).display().to_string())
 }
 
-/// The files of a log that a copy of a database must have, in their usual places, each with its
-/// least length.
+/// Returns the log files that a copy of a database must have, in their default places, each with
+/// its least length in bytes.
 ///
 /// # Errors
-/// When the control block cannot be read, or is another database's.
+/// If the control block cannot be read, or belongs to another database.
 pub(crate) fn log_files_of(
     disk: &Disk,
     home: &Path,
@@ -106,40 +103,40 @@ pub(crate) fn log_files_of(
     Ok(logs.chain([(control, bytes.len() as u64)]).collect())
 }
 
-/// The directories of members within a database's home that are not the home itself.
+/// Returns the directories of members inside a database's home, without the home itself.
 pub(crate) fn directories_in(home: &Path, places: &LogPlaces) -> Vec<PathBuf> {
     let within = [1, 2].into_iter().filter(|member| !places.is_outside(*member));
     within.map(|member| places.directory(home, member)).filter(|directory| directory != home).collect()
 }
 
-/// A database whose log is made or opened.
+/// A database whose log is created or opened.
 #[derive(Debug, Clone, Copy)]
 pub struct LogHome<'a> {
     /// The database's directory.
     pub home: &'a Path,
-    /// The same without links.
+    /// The same directory with links resolved.
     pub canonical: &'a Path,
-    /// The directories of its log files.
+    /// Directories of the log files.
     pub places: &'a LogPlaces,
-    /// The id of the database.
+    /// Id of the database.
     pub database: DatabaseId,
-    /// The way to its log files.
+    /// Access to the log files.
     pub access: &'a Access,
-    /// The settings of the instance.
+    /// Settings of the instance.
     pub settings: &'a Settings,
-    /// The tablespaces whose blocks records change.
+    /// Tablespaces whose blocks the records change.
     pub tablespaces: &'a Tablespaces,
-    /// LSNs must be above it: numbers of operations so far.
+    /// Highest operation number so far; LSNs must be above it.
     pub above: Lsn,
-    /// The end of the log, or an LSN behind it.
+    /// End of the log, or an LSN behind it.
     pub reaches: Lsn,
-    /// The buffer caches, which no block is in yet.
+    /// Buffer caches, still empty.
     pub caches: &'a BufferCaches,
-    /// The extents in which records may be done again.
+    /// Extents in which recovery may apply records.
     pub live: &'a [LiveExtent],
 }
 
-/// The place where a log goes on: behind `end`, with the LSN `next`.
+/// The place where a log continues: behind `end`, with the LSN `next`.
 pub(super) struct Continuation {
     pub(super) files: Vec<LogFile>,
     pub(super) current: usize,
@@ -148,27 +145,27 @@ pub(super) struct Continuation {
     pub(super) end: Lsn,
 }
 
-/// An extent of a segment that is there: records may be done again in it. One that the segment got
-/// later than it was created may be given records of the segment before: its block is not in use
-/// yet then, and is new when it is.
+/// An extent of an existing segment, in which recovery may apply records. An extent added after
+/// the segment's creation may get records of an earlier segment too. That is harmless: its blocks
+/// are not in use yet, and are formatted when they are.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveExtent {
-    /// The place in its tablespace.
+    /// Place in the tablespace.
     pub extent: Extent,
-    /// The tablespace of its file.
+    /// Tablespace of the extent's file.
     pub purpose: Space,
-    /// When its segment was created: what the log has of it before was another's.
+    /// LSN at which the segment was created; earlier records belong to another segment.
     pub created: Lsn,
-    /// True if it is read through the buffer cache; else by direct path.
+    /// True if the buffer cache reads it, false for direct path.
     pub cached: bool,
 }
 
-/// Rounds a size that was asked for up to whole pages: log files are that long.
+/// Rounds bytes up to whole pages of 4096, the unit of log file sizes.
 pub(super) fn of_whole_pages(bytes: u64) -> u64 {
     bytes.next_multiple_of(4096)
 }
 
-/// Refuses log files that are too short for the records of the largest blocks.
+/// Rejects log files too short for the records of the largest blocks.
 pub(super) fn require_records(options: &LogOptions, log_block: u64, bytes: u64) -> Result<(), EngineError> {
     let least = FILE_HEADER + 3 * charge(options.record_max(), log_block as usize) as u64;
     if bytes >= least {
@@ -188,7 +185,7 @@ impl LogHome<'_> {
     pub(super) fn options(&self) -> Result<LogOptions, EngineError> {
         let buffer_bytes = self.settings.log.log_buffer.0 as usize;
         let checkpoint_interval = self.settings.log.log_checkpoint_interval.0;
-        // A record may be of blocks of any tablespace.
+        // A record may change blocks of any tablespace.
         let block_bytes = self.tablespaces.largest_block().bytes();
         let options = LogOptions { buffer_bytes, block_bytes, checkpoint_interval };
         if buffer_bytes < 2 * options.record_max() {
@@ -204,7 +201,7 @@ impl LogHome<'_> {
         Ok(options)
     }
 
-    /// The log writer of files that it goes on in, which are opened as `log_sync_method` asks.
+    /// Returns the log writer, with files opened as `log_sync_method` asks.
     pub(super) fn writer(
         &self,
         session: &Session,
@@ -240,8 +237,9 @@ impl LogHome<'_> {
         Ok(Arena::buffers(options.buffer_bytes / 2 + FILE_HEADER as usize, 1)?.1.remove(0))
     }
 
-    /// The log writer's way to its files: a system call of its own, but for two members, which are
-    /// written at once. The log writer's role goes from thread to thread, and the channel with it.
+    /// Returns the log writer's channel: a system call for one member. Two members are written at
+    /// once by the instance's I/O method, in its form for any thread. The channel passes between
+    /// threads with the log writer's role.
     fn channel(&self, members: u32) -> Result<Channel, EngineError> {
         let method = match members {
             1 => Method::start(MethodKind::Sync, 1)?,
@@ -250,7 +248,7 @@ impl LogHome<'_> {
         Ok(method.channel_of(members as usize, &[], &[])?)
     }
 
-    /// Makes the directories of members that are within the database's; those outside are there.
+    /// Creates the directories of members inside the home; those outside must exist.
     pub(super) fn make_places(&self, members: u32) -> Result<(), EngineError> {
         for member in (1..=members).filter(|member| !self.places.is_outside(*member)) {
             self.access.disk.make_directory(&self.places.directory(self.home, member))?;
@@ -258,7 +256,7 @@ impl LogHome<'_> {
         Ok(())
     }
 
-    /// The least piece that log files in their directories are written by.
+    /// Returns the bytes of a log block: the larger one, if two directories differ.
     pub(super) fn log_block(&self) -> u64 {
         let of = |member| log_access::log_block(self.access, &self.places.directory(self.home, member));
         of(1).max(if self.places.is_outside(2) { of(2) } else { 0 })
@@ -268,7 +266,7 @@ impl LogHome<'_> {
         [1, 2].into_iter().any(|member| self.places.is_outside(member))
     }
 
-    /// The owner that headers name where a member lies outside of the home.
+    /// Returns the owner that headers name; empty if no member lies outside of the home.
     pub(super) fn owner(&self, epoch: Epoch) -> Owner {
         match self.is_outside() {
             true => Owner { home: self.canonical.to_path_buf(), epoch },
@@ -285,14 +283,14 @@ impl LogHome<'_> {
         self.places.path(self.home, self.database, id)
     }
 
-    /// The place for copies of filled log files; `None` where none are made.
+    /// Returns the destination of copies of filled log files; `None` if none are made.
     pub(super) fn archive(&self) -> Result<Option<Archive>, EngineError> {
         let Some(directory) = self.settings.archive_dest()? else { return Ok(None) };
         let directory = self.make_own(directory)?;
         Ok(Some(Archive::new(self.access, directory, self.database)))
     }
 
-    /// Decides how log writes become durable, and has the files open for it.
+    /// Chooses the sync method of log writes, and reopens the files if it requires that.
     fn choose_sync(
         &self,
         session: &Session,
@@ -306,7 +304,7 @@ impl LogHome<'_> {
             for member in files.iter_mut().flat_map(|file| &mut file.members) {
                 let (disk, direct) = (&self.access.disk, self.access.direct);
                 let durable = disk.open_durable(member.path(), OpenMode::Write, direct, durability)?;
-                // One lock at a time: these are two openings of one file.
+                // Unlocks first, because both are openings of the same file.
                 member.unlock();
                 checkpoint::lock(&durable)?;
                 *member = Arc::new(durable);
@@ -315,7 +313,7 @@ impl LogHome<'_> {
         Ok(choice)
     }
 
-    /// A directory for copies; one within the database is made, any other is there or is none.
+    /// Returns a directory for copies. One inside the home is created; any other must exist.
     fn make_own(&self, directory: &Path) -> Result<PathBuf, EngineError> {
         let path = self.home.join(directory);
         if directory.is_relative() {

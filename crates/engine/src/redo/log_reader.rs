@@ -1,7 +1,7 @@
-//! Reads a log file from its start on, ahead of need.
+//! Reads a log file from its start, ahead of need.
 //!
-//! What has been read and not yet been given up is one stretch of memory, so that a batch is whole
-//! wherever pieces end.
+//! Bytes read and not yet discarded are contiguous in memory, so that a batch is whole wherever its
+//! requests ended.
 
 use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER};
 use crate::EngineError;
@@ -13,24 +13,23 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most bytes of a request, and how many are in flight.
+/// Most bytes of a request, and most requests in flight.
 const PIECE: u64 = 512 * 1024;
 const AHEAD: u64 = 8;
 
-/// Reads one log file after another.
 pub(super) struct LogReader<'a> {
     session: &'a Session,
     access: Access,
     channel: Channel,
     spare: Vec<IoBuffer>,
-    /// Bytes of all buffers.
+    /// Bytes of all buffers together.
     ahead: u64,
     file: Option<(Arc<File>, u64)>,
-    /// Where the next request begins.
+    /// Offset of the next request.
     asked: u64,
-    /// What has arrived out of turn, by its offset.
+    /// Data that arrived out of order, by offset.
     arrived: BTreeMap<u64, (IoBuffer, usize)>,
-    /// The file's bytes from `start` on.
+    /// The file's bytes from offset `start` on.
     bytes: Vec<u8>,
     start: u64,
 }
@@ -51,14 +50,14 @@ impl<'a> LogReader<'a> {
         })
     }
 
-    /// The header of a file.
+    /// Reads the header of a file.
     pub(super) fn head(&mut self, file: &Arc<File>) -> Result<&[u8], EngineError> {
         self.open(file, 0..FILE_HEADER)?;
         self.fill(FILE_HEADER)?;
         Ok(self.window(0))
     }
 
-    /// Goes on with another file, or another stretch of it.
+    /// Continues with another file, or another range of it.
     pub(super) fn open(&mut self, file: &Arc<File>, stretch: Range<u64>) -> Result<(), EngineError> {
         while self.channel.outstanding() > 0 {
             self.take_in()?;
@@ -71,8 +70,8 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
-    /// Has buffers for a stretch of so many bytes: no more than it takes, because the kernel clears
-    /// them all, and most logs that are only looked at are short.
+    /// Allocates buffers for a range of `bytes`. No more than needed, because the kernel zeros them
+    /// all, and most logs that are only checked are short.
     fn read_ahead(&mut self, bytes: u64) -> Result<(), EngineError> {
         let ahead = bytes.clamp(1, AHEAD * PIECE).next_multiple_of(4096);
         if ahead > self.ahead {
@@ -84,7 +83,7 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
-    /// Reads up to `until`, or to where the file ends.
+    /// Reads up to `until`, or to the end of the file.
     pub(super) fn fill(&mut self, until: u64) -> Result<(), EngineError> {
         let Some((file, end)) = self.file.clone() else { return Ok(()) };
         let until = until.min(end);
@@ -115,15 +114,15 @@ impl<'a> LogReader<'a> {
                 self.spare.push(buffer);
             }
             if self.end() == before && self.channel.outstanding() == 0 {
-                // The file is shorter than its length says.
+                // The file is shorter than its recorded length.
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// The batch at an offset, if a whole one of this sequence and of this LSN or a later one is
-    /// there.
+    /// Reads the batch at an offset; `None` unless it is whole, of this sequence, and its
+    /// LSN is at least `least`.
     pub(super) fn batch(
         &mut self,
         at: u64,
@@ -140,18 +139,18 @@ impl<'a> LogReader<'a> {
         Ok(found)
     }
 
-    /// What has been read, from an offset on.
+    /// Returns the bytes read so far, from an offset on.
     pub(super) fn window(&self, from: u64) -> &[u8] {
         from.checked_sub(self.start).and_then(|at| self.bytes.get(at as usize..)).unwrap_or_default()
     }
 
-    /// Puts other bytes in the place of some that have been read.
+    /// Overwrites bytes that have been read.
     pub(super) fn replace(&mut self, at: u64, bytes: &[u8]) {
         let at = (at - self.start) as usize;
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Gives up what is before an offset.
+    /// Discards the bytes before an offset.
     pub(super) fn discard(&mut self, before: u64) {
         self.bytes.drain(..(before.min(self.end()) - self.start) as usize);
         self.start = before;

@@ -1,14 +1,14 @@
-//! The log writer: a role, carried by a session that needs its records durable, or by LGWR
+//! The log writer: a role, held by a session that needs its records durable, or by LGWR
 //! ([`super::group_commit`]).
 //!
-//! It takes all complete records that fit a write, puts a header before them, writes them at the
-//! next log block and makes them durable: one write and one sync at a time (L2). When the next
-//! record does not fit the rest of the file it goes on in a file that nobody needs any more; there
-//! always is one, because sessions were admitted against the room that is left (L5).
+//! It takes all complete records that fit one write, and puts a header before them. It writes them
+//! at the next log block and makes them durable: one write and one sync at a time (L2). If the next
+//! record does not fit the rest of the file, it continues in a free file. One always exists,
+//! because sessions are admitted against the free room (L5).
 //!
-//! Why not always a thread: a lone session would hand over and be woken again, which takes longer
-//! than the 3 us that it may lose to the bare write. Why no timer: while one session writes the
-//! others gather, and the next write takes them all.
+//! Rejected: a thread for all writes, because a lone session would pay two wake-ups, more than the
+//! 3 us it may lose. Rejected: a timer, because sessions gather while one writes, and the next
+//! write takes them all.
 
 use super::log_buffer::LogBuffer;
 use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader, Owner};
@@ -20,110 +20,107 @@ use plumb_io::{Channel, File, IoBuffer, Request};
 use plumb_units::{Lsn, Nanos};
 use std::sync::Arc;
 
-/// What a log file is used for now.
+/// Present use of a log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usage {
     /// Nothing in it is needed.
     Free,
-    /// It is written, or was and is needed: its records end before this LSN.
+    /// It is being written, or is needed still; its records end before this LSN.
     Used(Lsn),
 }
 
-/// An open log file.
 #[derive(Debug)]
 pub(super) struct LogFile {
-    /// The same bytes twice, where it is mirrored.
+    /// Two with the same bytes if the log is mirrored.
     pub(super) members: Vec<Arc<File>>,
     pub(super) header: FileHeader,
     pub(super) bytes: u64,
     pub(super) usage: Usage,
-    /// Whether what it has need not be copied before it is used again.
+    /// True if the file may be reused without a copy.
     pub(super) archived: bool,
 }
 
 impl LogFile {
-    /// The member that is read.
+    /// Returns the member that is read.
     pub(super) fn file(&self) -> &Arc<File> {
         &self.members[0]
     }
 }
 
-/// A batch in the files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BatchPlace {
     pub(super) lsn: Lsn,
     pub(super) end: Lsn,
-    /// Position of the file among the files.
+    /// Position among the log files.
     pub(super) file: usize,
-    /// Of the batch's header.
+    /// Offset of the batch's header.
     pub(super) offset: u64,
-    /// Bytes of log blocks that were written since the log was opened, up to its end; 0 of batches
-    /// from before.
+    /// Bytes of log blocks written up to its end, since the log was opened; 0 for older batches.
     pub(super) written: u64,
-    /// Whether it has been read back and found whole.
+    /// True if the batch was read back and found whole.
     pub(super) verified: bool,
 }
 
-/// The log files and where the next batch goes.
+/// The log files, and the place of the next batch.
 #[derive(Debug)]
 pub(super) struct LogWriter {
     pub(super) database: DatabaseId,
-    /// The owner in headers; empty where no member lies outside of the database's directory.
+    /// Owner in the headers; empty if no member lies outside of the database's directory.
     pub(super) owner: Owner,
     pub(super) files: Vec<LogFile>,
     pub(super) current: usize,
-    /// In the current file.
+    /// Offset of the next batch in the current file.
     pub(super) offset: u64,
-    /// Of the next record.
+    /// LSN of the next record.
     pub(super) next: Lsn,
-    /// Behind the last batch; `next` is further on when the database has just been opened.
+    /// End of the last batch; `next` is higher after the database was opened.
     pub(super) end: Lsn,
-    /// Draws apart what copies of the database write.
+    /// Random number that tells apart batches of copies of the database.
     pub(super) opening: u64,
     pub(super) block: usize,
     /// Bytes of log blocks written since the log was opened.
     pub(super) written: u64,
-    /// Log bytes at the end of each file that are not counted as room: what one record may leave
-    /// over.
+    /// Log bytes at the end of each file that are not counted as room: one
+    /// record may leave them unused.
     pub(super) spare: i64,
     pub(super) sync: SyncChoice,
-    /// Whether filled files are copied.
+    /// True if filled files are copied.
     pub(super) archives: bool,
     pub(super) channel: Channel,
     /// `None` after a failed write.
     pub(super) staging: Option<IoBuffer>,
-    /// The same for the second member, where there is one.
+    /// Buffer of the second member, if there is one.
     pub(super) mirror: Option<IoBuffer>,
 }
 
-/// Records that a write takes.
+/// Records taken for one write.
 #[derive(Debug, Clone, Copy)]
 struct Taken {
     end: Lsn,
     entries: u64,
-    /// What sessions were charged for them.
+    /// Log bytes that sessions were charged for them.
     charged: i64,
-    /// When they began to be gathered.
+    /// Time at which gathering began.
     begin: Nanos,
 }
 
-/// What a write did.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) place: BatchPlace,
-    /// Log bytes that sessions were charged for its records and that it did not take.
+    /// Log bytes charged for the records that the write did not need.
     pub(super) refund: i64,
 }
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        // A ring that knows the files keeps them open, and so locked, for some milliseconds more.
+        // A ring that registered the files keeps them open, and so locked, some milliseconds
+        // longer.
         self.files.iter().flat_map(|file| &file.members).for_each(|member| member.unlock());
     }
 }
 
 impl LogWriter {
-    /// Writes all complete records that fit one write; `None` when there is none.
+    /// Writes all complete records that fit one write; `None` if there are none.
     pub(super) fn write(
         &mut self,
         session: &Session,
@@ -135,8 +132,8 @@ impl LogWriter {
         if taken.end == self.next {
             return Ok(None);
         }
-        // What was complete stays so: when nothing of it fits, then because the first record is too
-        // long, and not because it was not complete yet.
+        // Complete records stay complete. So if none of them fits, the first one is too long, and
+        // not merely incomplete.
         let mut unused_spare = 0;
         if taken.end.0 - self.next.0 > self.fits() {
             taken = self.take(buffer, self.fits() as usize);
@@ -148,11 +145,11 @@ impl LogWriter {
             assert!(taken.end > self.next, "a log file holds any record");
         }
         let written = self.write_until(session, buffer, taken)?;
-        // What the file had at its end was not counted; what it has taken of it was.
+        // The rest of the file was not counted as room, but the records that used it were charged.
         Ok(Some(Written { refund: written.refund + unused_spare, ..written }))
     }
 
-    /// The complete records that fit so many bytes.
+    /// Takes the complete records that fit `most` bytes.
     fn take(&self, buffer: &LogBuffer, most: usize) -> Taken {
         let (mut entries, mut charged, block, begin) = (0, 0, self.block, now());
         let end = buffer.complete_from(self.next, most, |record| {
@@ -198,39 +195,41 @@ impl LogWriter {
         Ok(Written { place, refund: charged - padded as i64 })
     }
 
-    /// Bytes of records that fit what is left of the current file.
+    /// Returns the bytes of records that fit the rest of the current file.
     fn fits(&self) -> u64 {
         (self.left() as u64).saturating_sub(BATCH_HEADER as u64)
     }
 
-    /// Bytes that are left of the current file.
+    /// Returns the bytes left in the current file.
     pub(super) fn left(&self) -> i64 {
         self.files[self.current].bytes as i64 - self.offset as i64
     }
 
-    /// Goes on in a file that is not needed.
+    /// Continues in a file that is not needed.
+    ///
+    /// # Errors
+    /// If no file is free, or its header cannot be written.
     pub(super) fn switch(&mut self, session: &Session) -> Result<(), EngineError> {
         let free = self.next_file();
         if self.files[free].usage != Usage::Free {
-            // L5: sessions were admitted against the room in free files. The undo of a recovery was
-            // admitted when its log was written, and a log from elsewhere may have promised
-            // nothing.
+            // L5 promises a free file to sessions. The rollback of a recovery was admitted when its
+            // log was written, and a log from elsewhere may have promised nothing.
             return Err(EngineError::NoLogFile { groups: self.files.len() });
         }
         let sequence = self.files[self.current].header.sequence + 1;
         self.begin_file(session, free, sequence)
     }
 
-    /// The file that is used after this one: of those that are free the one that was begun longest
-    /// ago, or else of all.
+    /// Returns the file used next: the free one begun longest ago, or the oldest of
+    /// all if none is free.
     pub(super) fn next_file(&self) -> usize {
         let others = self.files.iter().enumerate().filter(|(at, _)| *at != self.current);
         let order = |file: &LogFile| (file.usage != Usage::Free, file.header.sequence);
         others.min_by_key(|(_, file)| order(file)).map_or(self.current, |(at, _)| at)
     }
 
-    /// Begins a file: its header is durable before a batch is in it, which is what a switch of the
-    /// log waits for.
+    /// Begins a file. Its header is durable before a batch is in it, and a
+    /// log switch waits for that.
     pub(super) fn begin_file(
         &mut self,
         session: &Session,
@@ -258,8 +257,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Writes to all members of the current file at once, durably. The failure of one is the log's:
-    /// which of them can be believed is found out by a recovery, not guessed while sessions go on.
+    /// Writes to all members of the current file at once, durably. If one fails, the log fails:
+    /// recovery finds out which member to trust, rather than sessions that go on.
     fn transfer(
         &mut self,
         session: &Session,
@@ -297,14 +296,14 @@ impl LogWriter {
     }
 }
 
-/// Bytes of the log that a record may take when it is written alone.
+/// Returns the bytes of log blocks of a record written alone.
 pub(super) fn charge(record: usize, block: usize) -> i64 {
     (record + BATCH_HEADER).next_multiple_of(block) as i64
 }
 
 #[cfg(test)]
 mod tests {
-    //! The invariants of the log, broken by hand: the program stops before anything is written.
+    //! Breaks invariants of the log by hand: the program stops before it writes anything.
 
     use super::super::record::{RecordBytes, RecordKind};
     use super::super::sync_method::SyncMethod;
@@ -314,7 +313,7 @@ mod tests {
     use plumb_io::{Arena, DirectIo, Disk, Method, MethodKind, OpenMode};
     use std::path::Path;
 
-    /// A record of 32 bytes.
+    /// Appends a record of 32 bytes.
     fn append(buffer: &LogBuffer) {
         let mut record = RecordBytes::default();
         record.begin(RecordKind::Commit, 1, Lsn(0), &[]);
@@ -323,7 +322,7 @@ mod tests {
         buffer.fill(lsn, bytes);
     }
 
-    /// A log of two files in memory, the first begun, with one record in its buffer.
+    /// Creates a log of two files in memory, the first begun, with one record in its buffer.
     fn with_writer(body: impl FnOnce(&mut LogWriter, &LogBuffer, &Session)) {
         let recorder = Recorder::new();
         let session = recorder.session(Role::User);
@@ -380,7 +379,7 @@ mod tests {
     fn a_record_that_is_completed_meanwhile_makes_no_switch() {
         const RECORDS: usize = 20_000;
         with_writer(|writer, _, session| {
-            // No file is free: a switch would not find one.
+            // No file is free, so that a switch would fail.
             writer.files[1].usage = Usage::Used(Lsn(32));
             writer.files[0].bytes = 64 << 20;
             let buffer = LogBuffer::new(4 << 20, writer.next);
@@ -406,7 +405,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "L2: a batch begins where the last one ended")]
-    fn a_batch_does_not_begin_before_the_end_of_the_last_one() {
+    fn a_batch_never_begins_before_the_last_one_ends() {
         with_writer(|writer, buffer, session| {
             writer.end = Lsn(72);
             let _ = writer.write(session, buffer);
@@ -435,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_without_a_free_file_stops_before_anything_is_written() {
+    fn a_log_without_a_free_file_stops_before_writing() {
         with_writer(|writer, buffer, session| {
             writer.files[1].usage = Usage::Used(Lsn(32));
             writer.offset = writer.files[0].bytes;

@@ -1,54 +1,53 @@
-//! The redo log: what is in it is durable, whatever becomes of the blocks.
+//! The redo log: its records are durable, even if the blocks they changed are lost.
 //!
-//! What it does: a change of blocks becomes a [`record`], made by an [`edit::Edit`] while the
-//! blocks are changed. [`Log`] takes records into a buffer in memory ([`log_buffer`]) and writes
-//! them ([`log_writer`]) to files that are made in advance and used in turn ([`log_file`]). A
-//! checkpoint ([`checkpoint`]) notes from where on the log is needed. After a crash [`recovery`]
-//! does the records again.
+//! A change of blocks becomes a [`record`], built by an [`edit::Edit`] while the blocks change.
+//! [`Log`] takes records into a buffer in memory ([`log_buffer`]) and writes them ([`log_writer`])
+//! to files created in advance and used in turn ([`log_file`]). A checkpoint ([`checkpoint`])
+//! records where the needed log begins. After a crash [`recovery`] applies the records again.
 //!
 //! ```text
-//! LSN      100        180     240        ..            a byte of records, without headers and rests of blocks
+//!  LSN      100        180     240        ..            counts bytes of records alone
 //! records  [r1        |r2     |r3        |..
 //! file     |header 4K |[batch: header 32, r1, r2, rest of block]|[batch: header, r3, rest]|
 //! ```
 //!
-//! How much (`cargo xtask bench redo`): a row of 42 bytes inserted alone is a record of 144 bytes,
-//! in an array 60 bytes a row. A commit is 32 bytes, and a log write of its own when nobody else
-//! commits: 512 bytes. A record of 104 bytes takes one thread 31 to 39 ns, from its admission to
-//! the null device (2.6 to 3.3 GB/s), while another processor writes. Two threads and LGWR on two
-//! processors manage 2.3 to 2.7 GB/s, whether `log_buffer` is 8M or 64M, because LGWR is put before
-//! them (`high_priority_processes`): they fill the four megabytes that may be on their way in 2 ms,
-//! and a slice of the scheduler is 3. With its turn among the others it is 1.2 to 1.4 GB/s with 8M;
-//! a shorter slice for LGWR alone changed nothing. What is left are the cache lines that two
-//! threads hand to each other for each record: that of the records' places, and those that hold the
-//! end of one record and the beginning of the next. Room for each thread apart was tried: two
-//! threads were as slow, and one was a tenth slower. So was that a session writes what has gathered
-//! when LGWR has been rung and has had no processor: 1.3 to 1.6 GB/s with 8M, and 1.6 to 1.7 with
-//! 64M. The gate is in shards.
+//! Costs (`cargo xtask bench redo`): a row of 42 bytes inserted alone is a record of 144 bytes, in
+//! an array 60 bytes a row. A commit is 32 bytes, and a log write of 512 bytes if no other session
+//! commits. A record of 104 bytes takes one thread 31 to 39 ns, from admission to the null device.
 //!
-//! Log files may lie outside of the database's directory, where a copy of it reaches them too. One
-//! copy goes on with them ([`epoch`], [`claim`]).
+//! Two threads and LGWR on two processors write 2.3 to 2.7 GB/s with either 8M or 64M of
+//! `log_buffer`, because LGWR has priority (`high_priority_processes`). Without priority it is 1.2
+//! to 1.4 GB/s with 8M: the threads fill the four megabytes in flight in 2 ms, and a slice of the
+//! scheduler takes 3. The limit is cache lines that two threads pass to each other for each record.
+//! One is the counter of places; others hold the end of one record and the start of the next.
+//! - Rejected: a shorter scheduler slice for LGWR alone, which changed nothing.
+//! - Rejected: room for each thread apart. Two threads were as slow, and one was a tenth slower.
+//! - Rejected: a session writes when LGWR was rung and got no processor, 1.3 to 1.6 GB/s.
+//! - Adopted: the gate is sharded.
 //!
-//! Why LSNs that count bytes of records, and not bytes of the file: a session then knows its LSN by
-//! adding its length to one counter, before anybody knows which write its record will be in. The
-//! price is a list of batches that says where in the files an LSN is.
+//! Log files may lie outside of the database's directory, where a copy of the database reaches them
+//! too. Only one copy continues them ([`epoch`], [`claim`]).
+//!
+//! LSNs count bytes of records rather than bytes of files. So a session gets its LSN by adding its
+//! length to one counter, before it is known which write will take its record. The price is a list
+//! of batches that maps LSNs to places in the files.
 //!
 //! Invariants:
-//! - L1 A log block is written once until its file is used again: a batch begins at a block, and
-//!   the rest of its last one stays empty.
-//! - L2 One batch is in flight at a time; it begins where everything before is durable.
-//! - L3 A file is used again only when the control block, durably, does not need it, and its copy
-//!   is durable where copies are made.
+//! - L1 A log block is written once until its file is reused: a batch begins at a block, and the
+//!   rest of its last block stays empty.
+//! - L2 One batch is in flight at a time; all batches before it are durable.
+//! - L3 A file is reused only when the durable control block does not need it, and its copy is
+//!   durable if copies are made.
 //! - L4 A failed write or sync of the log is its last: every later call fails with it.
-//! - L5 A session waits for room in the files before it takes a block, never after: else the
-//!   checkpoint that makes room could wait for it.
-//! - L6 A recovery syncs the files that it relies on before it reads them: a killed process may
-//!   have written and not synced.
+//! - L5 A session waits for room in the files before it takes a block, never after. Otherwise the
+//!   checkpoint that makes room could wait for the session.
+//! - L6 Recovery syncs the files that it relies on before it reads them: a killed process may have
+//!   written without a sync.
 //! - L7 The control file has at least the number of changes that the control block notes, because
 //!   it is replaced first.
 //!
-//! Limits: sizes, groups and members are fixed when the log is made. Damage in the middle of a
-//! second member is found only when it is needed.
+//! Limits: sizes, groups and members are fixed when the log is created. Damage in the middle of a
+//! second member is found only when the member is needed.
 
 mod admission;
 mod archiver;
@@ -79,7 +78,7 @@ pub mod recovery;
 mod replay;
 mod sync_method;
 
-// As the files name them that a model checker takes with its own: see there.
+// Files import these names from here, because a model checker compiles them with its own.
 use plumb_events::sharing;
 use std::sync::{self, atomic};
 use std::thread;

@@ -1,11 +1,11 @@
-//! Opening a log: its control block, the members of its files, and the epoch of members outside.
+//! Opens a log: its control block, the members of its files, and the epoch of members outside.
 //!
-//! 1. The newer whole copy of the control block says which log file has the low LSN, and where redo
-//!    begins.
-//! 2. The control block and the files from that one on are synced: a killed process may have
-//!    written last and not synced (L6).
-//! 3. The records are done again ([`recovery`](super::recovery)).
-//! 4. The log goes on behind its last batch, with LSNs of its own.
+//! 1. The newer whole copy of the control block names the log file with the low LSN, and the LSN
+//!    where redo begins.
+//! 2. The control block and the files from that one on are synced, because a killed process may
+//!    have written without a sync (L6).
+//! 3. Recovery applies the records again ([`recovery`](super::recovery)).
+//! 4. The log continues behind its last batch, with new LSNs.
 
 use super::archiver::Archive;
 use super::checkpoint::{self, Checkpoint, ControlFile};
@@ -30,11 +30,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl LogHome<'_> {
-    /// Opens the log and does again what it has.
+    /// Opens the log and applies its records.
     ///
     /// # Errors
-    /// When the control block or a log file is missing or damaged, or a block that has to be
-    /// changed is.
+    /// If the control block, a log file or a block to change is missing or damaged.
     pub fn recover(&self, session: &Session) -> Result<(Log, Recovered), EngineError> {
         let options = self.options()?;
         let path = checkpoint::path(self.home);
@@ -55,7 +54,7 @@ impl LogHome<'_> {
         let checkpoint = match self.is_outside() {
             true => {
                 if is_cut_short {
-                    // O1: otherwise two openings in a row that are cut short leave members of three
+                    // O1: two openings in a row that are cut short would leave members of three
                     // epochs.
                     self.write_epoch(session, &files, &checkpoint)?;
                 }
@@ -63,8 +62,8 @@ impl LogHome<'_> {
             }
             false => checkpoint,
         };
-        // Copies of a database go on with LSNs of their own, above all numbers of operations; and
-        // above the first of a file that was begun by an opening which wrote nothing else.
+        // Copies of a database continue with different LSNs. All are above any operation number,
+        // and above the first LSN of a file begun by an opening that wrote nothing else.
         let stretch = self.access.disk.random_id() as u64 >> 32;
         let least = end.max(files[current].header.first).max(Lsn(self.above.0 + OPERATIONS));
         let next = Lsn((least.0 + stretch).next_multiple_of(8));
@@ -78,13 +77,13 @@ impl LogHome<'_> {
         Ok((Log::new(Opened { options, writer, archive, control, checkpoint, places })?, recovered))
     }
 
-    /// Refuses what was asked for by name and is fixed when a log is made.
+    /// Rejects settings that are fixed when a log is created, if set explicitly to another value.
     fn require_as_made(&self, checkpoint: &Checkpoint) -> Result<(), EngineError> {
         let log = &self.settings.log;
         let place = |asked: &Path, made: &Path| (asked == made, format!("in {:?}", path_text(made)));
         let count = |asked: u32, made: u32| (asked == made || made == 0, format!("with {made}"));
         let (asked, bytes) = (of_whole_pages(log.log_file_size.0), checkpoint.file_bytes);
-        // A control block that says nothing of a size is of any.
+        // A control block without a size accepts any.
         let size = (asked == bytes || bytes == 0, format!("with {}", Bytes(bytes).as_setting()));
         let fixed = [
             (Setting::LogPath, place(&log.log_path, &self.places.first)),
@@ -106,9 +105,9 @@ impl LogHome<'_> {
         Ok(())
     }
 
-    /// Makes durable what is read next (L6). A killed process may have written its last batch and
-    /// not synced it, so that it is in the page cache alone. A write with O_DSYNC takes nothing
-    /// before it along, so a loss of power would leave what is acknowledged next behind a hole.
+    /// Syncs the files that recovery reads (L6). A killed process may have left its last batch in
+    /// the page cache alone. A later O_DSYNC write does not sync it, so a power failure would leave
+    /// a hole before acknowledged records.
     fn make_durable(
         &self,
         session: &Session,
@@ -127,8 +126,7 @@ impl LogHome<'_> {
         (1..=checkpoint.log_files).map(|number| self.open_file(redo, number, checkpoint)).collect()
     }
 
-    /// Opens a member of a log file; none where it is missing or has lost its end, with what is
-    /// wrong with it.
+    /// Opens a member of a log file; the inner error says that it is missing or has lost its end.
     fn open_member(&self, path: &Path, least: u64) -> Result<Result<Arc<File>, String>, EngineError> {
         require_own_at(&self.access.disk, path, OpenMode::Write)?;
         match self.access.disk.open(path, OpenMode::Write, self.access.direct) {
@@ -146,7 +144,7 @@ impl LogHome<'_> {
         }
     }
 
-    /// Gives members outside of the home to this opening.
+    /// Claims the members outside of the home for this opening.
     fn take_epoch(
         &self,
         session: &Session,
@@ -163,7 +161,7 @@ impl LogHome<'_> {
         Ok(checkpoint)
     }
 
-    /// Gives the members outside of the home the epoch that the control block has, durably.
+    /// Writes the control block's epoch to the members outside of the home, durably.
     fn write_epoch(
         &self,
         session: &Session,
@@ -183,8 +181,8 @@ impl LogHome<'_> {
         Ok(())
     }
 
-    /// Opens the members of a log file; one that is missing, has lost its end or is not whole at
-    /// its head is made anew from the other.
+    /// Opens the members of a log file. One that is missing, has lost its end or has a damaged
+    /// header is created again from the other.
     fn open_file(
         &self,
         redo: &mut Redo<'_>,
@@ -239,7 +237,7 @@ impl LogHome<'_> {
                 Some((file, same)) if *same == header && file.length()? == bytes => Arc::clone(file),
                 found => {
                     if matches!(found, Some((_, Some(_)))) {
-                        // It is this database's, whichever directory its header names.
+                        // The member is this database's, whichever directory its header names.
                         self.access.disk.remove(&self.path(id))?;
                     }
                     redo.is_cut_short = true;
@@ -255,8 +253,8 @@ impl LogHome<'_> {
         Ok(LogFile { members: opened, header, bytes, usage: Usage::Free, archived: true })
     }
 
-    /// Refuses a log file whose members, `members` in number, are all those of other log files: one
-    /// alone is made again from the other member.
+    /// Refuses a log file if all its `members` belong to other log files. One misplaced member
+    /// alone is created again from the other.
     fn require_own(
         &self,
         number: u32,
@@ -276,8 +274,8 @@ impl LogHome<'_> {
     }
 }
 
-/// Says of each file whether it is needed: from the checkpoint's on all are, also those in which no
-/// batch is.
+/// Sets the usage of each file: from the checkpoint's file on all are needed,
+/// even those without a batch.
 fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, checkpoint: &Checkpoint) -> Vec<LogFile> {
     for file in files.iter_mut().filter(|file| file.header.sequence >= checkpoint.sequence) {
         file.usage = Usage::Used(checkpoint.low);
@@ -288,9 +286,9 @@ fn used(mut files: Vec<LogFile>, places: &VecDeque<BatchPlace>, checkpoint: &Che
     files
 }
 
-/// Keeps files from being used that were filled before and have no copy yet.
+/// Keeps filled files without a copy from being reused.
 fn require_archived(session: &Session, archive: &Archive, files: &mut [LogFile]) -> Result<(), EngineError> {
-    // L6: a killed process may have named a copy and not synced the name.
+    // L6: a killed process may have renamed a copy without a sync of the directory.
     let is_durable = archive.sync_names().is_ok();
     for file in files.iter_mut().filter(|file| file.header.sequence > 0) {
         file.archived = is_durable && archive.has(session, &file.header).unwrap_or(false);

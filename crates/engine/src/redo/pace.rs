@@ -1,19 +1,18 @@
-//! How closely checkpoints and database writers follow the log.
+//! Pace: the distance at which checkpoints and database writers follow the log.
 //!
-//! A checkpoint is begun when the log goes on in the next file, or earlier where
-//! `log_checkpoint_interval` is less than two files. It is complete when the blocks that were
-//! changed before it are written; database writers see to that by staying a fixed stretch of log
-//! behind. With n files of which each begins with a checkpoint, that stretch is n - 1.5 files: then
-//! the checkpoint of the second oldest file is complete half a file before the oldest one is needed
-//! again.
+//! A checkpoint begins when the log switches to the next file, or earlier if
+//! `log_checkpoint_interval` is below two files. It is complete when all blocks changed before it
+//! are written. Database writers ensure that by staying a fixed stretch of log behind. With n
+//! files, each of which begins with a checkpoint, the stretch is n - 1.5 files. Then the checkpoint
+//! of the second oldest file completes half a file before the oldest one is needed again.
 //!
 //! ```text
 //!          redo                    write_behind             end
 //!  file 1   | file 2                |    file 3              |
-//!           |<------ spacing ------>|<------- stretch ------>|      what a recovery does again: at most both
+//!           |<------ spacing ------>|<------- stretch ------>|    recovery applies at most both
 //! ```
-//! Why not always close behind: each checkpoint has every block that changes after it logged whole
-//! once.
+//! Rejected: following closely at all times. After each checkpoint, every changed block is logged
+//! whole once.
 
 use super::bell::Bell;
 use super::log_file::FILE_HEADER;
@@ -25,20 +24,19 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// When checkpoints are due. All numbers of bytes are of log blocks, as [`BatchPlace::written`]
-/// counts them.
+/// Decides when checkpoints are due. Bytes are of log blocks, as in [`BatchPlace::written`].
 #[derive(Debug)]
 pub(crate) struct Pace {
     spacing: u64,
     stretch: u64,
-    /// At the end of the last batch, and where the last checkpoint was begun.
+    /// End of the last batch, and its value when the last checkpoint began.
     end: AtomicU64,
     last: AtomicU64,
     write_behind: AtomicU64,
-    /// Where it was worked out for; that is done for each 64th of the stretch.
+    /// Target for which `write_behind` was last computed, once per 64th of the stretch.
     looked: AtomicU64,
     due: AtomicBool,
-    /// Heard by who begins and completes them.
+    /// Rings for the thread that begins and completes checkpoints.
     bell: Bell,
 }
 
@@ -59,7 +57,7 @@ impl Pace {
         }
     }
 
-    /// A batch was written, which is not among the places yet.
+    /// Notes a written batch, which is not among `places` yet.
     pub(super) fn written(&self, places: &VecDeque<BatchPlace>, batch: &BatchPlace) {
         self.end.store(batch.written, Relaxed);
         if let Some(target) = batch.written.checked_sub(self.stretch)
@@ -78,23 +76,22 @@ impl Pace {
         }
     }
 
-    /// A checkpoint was begun.
     pub(super) fn begun(&self) {
         self.last.store(self.end.load(Relaxed), Relaxed);
         self.due.store(false, Release);
     }
 
-    /// Blocks that were changed before it should be written.
+    /// Returns the LSN before which changed blocks should be written.
     pub(crate) fn write_behind(&self) -> Lsn {
         Lsn(self.write_behind.load(Acquire))
     }
 
-    /// Whether a checkpoint should be begun.
+    /// True if a checkpoint should begin.
     pub(crate) fn is_due(&self) -> bool {
         self.due.load(Acquire)
     }
 
-    /// Rung when one becomes due.
+    /// Returns the bell that rings when a checkpoint becomes due.
     pub(crate) fn bell(&self) -> &Bell {
         &self.bell
     }

@@ -1,23 +1,19 @@
-//! Records read back out of the log files, which the log buffer has no more: an old version of a
-//! row, or what undoes a change.
+//! Reads records from the log files that the log buffer no longer holds: old row versions, and
+//! records to undo.
 //!
-//! How: the batch of a record is read whole, up to [`WINDOW`], and held against its checksum the
-//! first time: what a write that was lost has left in its place are other records, or none. Who
-//! wants one record of a batch mostly wants others: a statement finds 64 rows changed by one
-//! transaction, whose records lie in a few batches. So some windows are kept, and the one that
-//! nobody has used for longest is read over.
+//! The batch of a record is read whole, up to [`WINDOW`], and its checksum is verified the first
+//! time. A lost write leaves other records in its place, or none. A session that needs one record
+//! of a batch usually needs others: a statement finds 64 rows changed by one transaction, with
+//! records in a few batches. So some windows are kept, and the least recently used one is replaced.
 //!
-//! Why not in small pieces: under updates a batch has 400 KB. In pieces of 64K its check was seven
-//! requests of 0.3 ms, one after the other, and most of them were read again for the next record;
-//! statements took seconds, in which more rows changed beneath them.
+//! Rejected: small reads. A batch has 400 KB under updates. In pieces of 64K its check took seven
+//! requests of 0.3 ms in sequence, and most were repeated for the next record.
 //!
-//! Why not one reader for all: sessions that update the same rows come to need old versions at
-//! once. With one, 32 of them on 4,000 rows stood in the queue for it, statements took longer, and
-//! so found more changed beneath them: a tenth of the operations a second that they do when the log
-//! buffer still has the records.
+//! Rejected: one reader for all sessions. Sessions that update the same rows need old versions at
+//! the same time. 32 of them on 4,000 rows queued for it and did a tenth of the operations.
 //!
-//! Limits: who reads back has the windows of a reader for himself; a statement that needs many old
-//! versions is as fast as the device answers one request at a time.
+//! Limits: a session holds a reader's windows exclusively. A statement that needs many old versions
+//! is as fast as the device answers one request at a time.
 
 use super::log_file::{BATCH_HEADER, BatchCheck};
 use super::log_writer::BatchPlace;
@@ -28,30 +24,28 @@ use plumb_io::{Arena, Channel, File, IoBuffer, Operation, Request};
 use plumb_units::{Bytes, Lsn};
 use std::sync::Arc;
 
-/// Bytes of a window at most.
+/// Most bytes of a window.
 const WINDOW: u64 = 1 << 20;
 const WINDOWS: usize = 2;
-/// Direct reads begin and end at multiples of it.
+/// Alignment of direct reads, bytes.
 const ALIGNED: u64 = 4096;
 
-/// Reads records back out of the files.
 #[derive(Debug)]
 pub(super) struct ReadBack {
     channel: Channel,
-    /// Those used last come last.
+    /// The most recently used window last.
     windows: Vec<Window>,
 }
 
-/// A log file, and its position among the files.
 pub(super) type Positioned<'f> = (&'f Arc<File>, usize);
 
-/// A stretch of a log file.
+/// A range of a log file in memory.
 #[derive(Debug)]
 struct Window {
     file: usize,
     offset: u64,
     length: usize,
-    /// Batches that end later were not there when it was read.
+    /// Batches that end later were not in the file when the window was read.
     until: Lsn,
     bytes: IoBuffer,
 }
@@ -69,17 +63,20 @@ impl ReadBack {
         ReadBack { channel, windows: Vec::new() }
     }
 
-    /// What its windows take.
+    /// Returns the memory of the windows.
     pub(super) fn memory(&self) -> Bytes {
         Bytes(self.windows.iter().map(|window| window.bytes.len() as u64).sum())
     }
 
-    /// Files are going to be written over.
+    /// Discards the windows, because files will be overwritten.
     pub(super) fn forget(&mut self) {
         self.windows.iter_mut().for_each(|window| window.length = 0);
     }
 
-    /// Holds a batch against its checksum.
+    /// Verifies the checksum of a batch.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is damaged.
     pub(super) fn verify(
         &mut self,
         session: &Session,
@@ -108,7 +105,7 @@ impl ReadBack {
         Err(EngineError::Log { path: file.0.path().to_path_buf(), why })
     }
 
-    /// Copies out the record of a batch that begins at `offset`.
+    /// Copies the record at byte `offset` of a batch.
     pub(super) fn record(
         &mut self,
         session: &Session,
@@ -118,7 +115,7 @@ impl ReadBack {
     ) -> Result<(), EngineError> {
         into.clear();
         let mut length = usize::MAX;
-        // Records go over the ends of windows.
+        // Records span windows.
         while into.len() < length {
             let bytes = self.bytes_at(session, file, (offset + into.len() as u64, place))?;
             let part = bytes.len().min(length - into.len());
@@ -130,7 +127,7 @@ impl ReadBack {
             }
             into.extend_from_slice(&bytes[..part]);
             if length == usize::MAX {
-                // A record ends within its batch: what says otherwise is none.
+                // A record ends within its batch; a longer one is damage.
                 let room = end_of(place).saturating_sub(offset);
                 length = length_of(into).filter(|length| *length as u64 <= room).unwrap_or(0);
                 into.truncate(length);
@@ -139,8 +136,7 @@ impl ReadBack {
         Ok(())
     }
 
-    /// What is in the file from a byte of a batch on, as far as a window has it; nothing where the
-    /// file has ended.
+    /// Returns the bytes of a batch from `at` to the end of a window; empty at the end of the file.
     fn bytes_at(
         &mut self,
         session: &Session,

@@ -1,10 +1,10 @@
-//! A redo record: bytes of blocks as they become, and what undoes it.
+//! A redo record: the new bytes of blocks, and how to undo the change.
 //!
 //! ```text
 //! byte  0  length u32       of all, a multiple of 8; what is not 0 is complete
-//!       4  kind u8          1 change, 2 undoing of one, 3 commit, 4 end of a rollback, 5 checkpoint
-//!       8  transaction u64  0: none, as for a split of a leaf
-//!      16  previous u64     LSN of the record of the transaction that is undone after this one; 0: none
+//!       4  kind u8          1 change, 2 its undoing, 3 commit, 4 end of rollback, 5 checkpoint
+//!       8  transaction u64  0: none, for example a split of a leaf
+//!      16  previous u64     LSN of the transaction's record to undo after this one; 0: none
 //!      24  undo u32         bytes that say how to undo it; 0: it is not undone
 //!      28  changes u32      bytes of changes
 //!      32  undo, then changes; zeros up to the length
@@ -13,36 +13,35 @@
 //! start:     0 the block as it is, 1 a block of zeros, 2 any block: a step writes all of it
 //! a step:    1 write     offset u16, length u16, bytes
 //!            2 move      from u16, to u16, length u16
-//!            3 add       offset u16, count u16, delta u16: to so many adjacent u16, modulo 2^16
+//!            3 add       offset u16, count u16, delta u16: to `count` adjacent u16, modulo 2^16
 //!            4 stamp     offset u16: the LSN of the record, u64
 //! ```
-//! A change is done again by going through its steps, in a block whose LSN is lower; the block then
-//! has the record's.
+//! Recovery applies a change's steps to a block with a lower LSN; the block then gets the record's
+//! LSN.
 
 use crate::storage::tablespace::Purpose;
 use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
 
-/// Bytes before undo and changes.
+/// Bytes of a record before undo and changes.
 pub const HEADER_BYTES: usize = 32;
-/// Bytes of a transaction in the list of a checkpoint's record: its number, its first LSN and its
-/// last.
+/// Bytes of one transaction in a checkpoint's record: its number, first LSN and last LSN.
 pub(crate) const UNDER_WAY_BYTES: usize = 3 * 8;
 /// Bytes of a change before its steps.
 const CHANGE_BYTES: usize = 12;
 
-/// What a record says.
+/// Kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
-    /// Blocks change.
+    /// Changes blocks.
     Change = 1,
-    /// Blocks change back: `previous` is what is undone next.
+    /// Undoes a change; `previous` is the record to undo next.
     Undoing = 2,
-    /// The transaction is committed.
+    /// Commits the transaction.
     Commit = 3,
-    /// Everything of the transaction has been undone.
+    /// Ends a rollback: all changes of the transaction are undone.
     RolledBack = 4,
-    /// A checkpoint began here; its undo bytes list the transactions under way.
+    /// Begins a checkpoint; its undo bytes list the running transactions.
     Checkpoint = 5,
 }
 
@@ -53,24 +52,24 @@ impl RecordKind {
     }
 }
 
-/// What a change begins with.
+/// Contents of a block before the first step of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Start {
     /// The block as it is.
     Present = 0,
-    /// A block of zeros, whatever is there.
+    /// Zeros, whatever the block holds.
     Zeros = 1,
-    /// Whatever is there: the first step writes the whole block.
+    /// Anything, because the first step writes the whole block.
     Image = 2,
 }
 
-/// The bytes of a record in the making.
+/// Builder of a record's bytes.
 #[derive(Debug, Default)]
 pub struct RecordBytes(Vec<u8>);
 
 impl RecordBytes {
-    /// Begins a record anew.
+    /// Clears the bytes and begins a record.
     pub fn begin(&mut self, kind: RecordKind, transaction: u64, previous: Lsn, undo: &[u8]) {
         let bytes = &mut self.0;
         bytes.clear();
@@ -82,7 +81,7 @@ impl RecordBytes {
         bytes.extend_from_slice(undo);
     }
 
-    /// Adds the change of a block.
+    /// Adds the change of one block.
     pub fn change(&mut self, purpose: Purpose, address: BlockAddress, start: Start, steps: &[u8]) {
         let bytes = &mut self.0;
         bytes.extend_from_slice(&[purpose as u8, start as u8]);
@@ -92,7 +91,7 @@ impl RecordBytes {
         bytes.extend_from_slice(steps);
     }
 
-    /// All of it, ready to be logged.
+    /// Fills in the lengths and returns the whole record, padded to 8 bytes.
     pub fn finish(&mut self) -> &[u8] {
         let bytes = &mut self.0;
         let undo = u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]) as usize;
@@ -105,48 +104,49 @@ impl RecordBytes {
     }
 }
 
-/// A record that was read.
+/// A parsed record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Where it is.
+    /// LSN of the record.
     pub lsn: Lsn,
-    /// What it says.
+    /// Kind of the record.
     pub kind: RecordKind,
-    /// Whose it is; 0 for nobody's.
+    /// Number of the transaction; 0 for none.
     pub transaction: u64,
-    /// What of the transaction is undone after it; 0 for nothing.
+    /// LSN of the record of the transaction that is undone next; 0 for none.
     pub previous: Lsn,
-    /// How to undo it; empty when it is not undone.
+    /// Bytes that describe the undoing; empty for a record that is not undone.
     pub undo: &'a [u8],
     changes: &'a [u8],
 }
 
 impl Record<'_> {
-    /// Bytes of all of it.
+    /// Returns the bytes of the whole record.
     #[must_use]
     pub fn length(&self) -> usize {
         (HEADER_BYTES + self.undo.len() + self.changes.len()).next_multiple_of(8)
     }
 
-    /// Bytes that all its changes take in the record.
+    /// Returns the bytes of all changes.
     pub(super) fn change_bytes(&self) -> usize {
         self.changes.len()
     }
 }
 
-/// A block's part in a record.
+/// Change of one block in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockChange<'a> {
-    /// The tablespace of the block.
+    /// Tablespace of the block.
     pub purpose: Purpose,
-    /// The block.
+    /// Address of the block.
     pub address: BlockAddress,
-    /// What it begins with.
+    /// Contents of the block before the first step.
     pub start: Start,
     steps: &'a [u8],
 }
 
-/// Bytes of the record that begins here, from its first word; `None` where none does.
+/// Returns the length of the record at the front of `bytes`, from its first word;
+/// `None` if none begins there.
 #[must_use]
 pub fn length_of(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(*bytes.first_chunk::<4>()?) as usize;
@@ -154,7 +154,7 @@ pub fn length_of(bytes: &[u8]) -> Option<usize> {
 }
 
 impl<'a> Record<'a> {
-    /// The record at the front of `bytes`; `None` when there is none.
+    /// Parses the record at the front of `bytes`; `None` if none is there.
     #[must_use]
     pub fn parse(lsn: Lsn, bytes: &'a [u8]) -> Option<Record<'a>> {
         let bytes = bytes.get(..length_of(bytes)?)?;
@@ -173,7 +173,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// The changes in order; ends early where the bytes make no sense.
+    /// Returns the changes in order; stops at malformed bytes.
     pub fn changes(&self) -> impl Iterator<Item = BlockChange<'a>> + use<'a> {
         let mut rest = self.changes;
         std::iter::from_fn(move || {
@@ -195,7 +195,6 @@ impl<'a> Record<'a> {
     }
 }
 
-/// A step of a change.
 #[derive(Debug)]
 pub(super) enum Step<'a> {
     Write { offset: u16, bytes: &'a [u8] },
@@ -205,7 +204,7 @@ pub(super) enum Step<'a> {
 }
 
 impl Step<'_> {
-    /// Notes the step.
+    /// Appends the encoded step to `steps`.
     pub(super) fn push(&self, steps: &mut Vec<u8>) {
         let mut put = |code: u8, numbers: &[u16]| {
             steps.push(code);
@@ -222,7 +221,7 @@ impl Step<'_> {
         }
     }
 
-    /// Does the step; `None` when it leads out of the block.
+    /// Applies the step; `None` if it reaches beyond the block.
     pub(super) fn apply(&self, block: &mut [u8], lsn: Lsn) -> Option<()> {
         match *self {
             Step::Write { offset, bytes } => {
@@ -247,7 +246,7 @@ impl Step<'_> {
         Some(())
     }
 
-    /// Takes the first step off `steps`; `None` when it makes no sense.
+    /// Takes the first step off `steps`; `None` if it is malformed.
     fn take<'a>(steps: &mut &'a [u8]) -> Option<Step<'a>> {
         let (code, mut rest) = steps.split_first()?;
         let mut number = || {
@@ -273,12 +272,12 @@ impl Step<'_> {
 }
 
 impl BlockChange<'_> {
-    /// Bytes that it has in its record.
+    /// Returns the bytes of the change in its record.
     pub(super) fn bytes(&self) -> usize {
         CHANGE_BYTES + self.steps.len()
     }
 
-    /// Does the change in a block; `None` when a step makes no sense.
+    /// Applies the change to a block and sets its LSN; `None` if a step is malformed.
     #[must_use]
     pub fn apply(&self, block: &mut [u8], lsn: Lsn) -> Option<()> {
         if self.start == Start::Zeros {

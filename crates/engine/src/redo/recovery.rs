@@ -1,25 +1,23 @@
-//! Recovery: the records of the log are done again in the blocks that they change.
+//! Recovery: applies the records of the log again to the blocks that they change.
 //!
-//! 1. Batches are read from the log file of the low LSN on, ahead of need
-//!    ([`log_reader`](super::log_reader)). Records from the redo LSN on are done again in frames of
-//!    the buffer cache; when there are too many of them, all are written
-//!    ([`replay`](super::replay)). A block that is not whole is taken from its image, which the log
-//!    has for every block that changed since the checkpoint.
-//! 2. Transactions without an end are collected on the way: those that the checkpoint lists, and
-//!    those that follow.
-//! 3. The blocks are left to the cache, as changed and not written.
+//! 1. Batches are read ahead of need ([`log_reader`](super::log_reader)), from the log file of the
+//!    low LSN on. Records from the redo LSN on are applied in frames of the buffer cache. If there
+//!    are too many changed blocks, all are written ([`replay`](super::replay)). A damaged block is
+//!    restored from its image, which the log has for every block changed since the checkpoint.
+//! 2. Transactions without an end are collected: those that the checkpoint lists, and later ones.
+//! 3. The blocks stay in the cache as dirty.
 //!
-//! Not done here: undo. That needs trees and rows, and is done through the same calls as any
-//! rollback ([`crate::transaction`]), after which a checkpoint begins, as any other. A crash before
-//! it is complete finds the same control block and the same log, longer by what was done since.
+//! Recovery does not undo. Undo needs trees and rows, and uses the same calls as any rollback
+//! ([`crate::transaction`]); a checkpoint follows. A crash before that checkpoint completes finds
+//! the same control block and a longer log.
 //!
-//! The log ends at the first place without a whole batch of the right LSN. A batch is begun when
-//! everything before is durable (L2), so a whole batch further on means that this one was whole
-//! once: then it is damage and not the end, and recovery refuses. Further on is: behind the broken
-//! batch as far as a write reaches, or in the file of the next sequence.
+//! The log ends at the first place without a whole batch of the right LSN. A batch begins only when
+//! everything before it is durable (L2). So a whole batch further on proves that this one was whole
+//! once: the log is damaged, and recovery refuses it. Recovery searches as far behind the broken
+//! batch as one write reaches, and in the file of the next sequence.
 //!
-//! Cost: a record costs a look-up of its block and the copy of its bytes; the log is read in large
-//! requests of which several are in flight. Limits: one thread does the records again.
+//! Cost: each record costs a look-up of its block and a copy of its bytes. The log is read in large
+//! requests, several in flight. Limits: one thread applies the records.
 
 use super::checkpoint::{self, Checkpoint};
 use super::copier::{Copier, Purpose};
@@ -40,18 +38,17 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Bytes of log that are gone through at once: what blocks they change is known before the first
-/// one is.
+/// Bytes of log processed at once: all their blocks are known before the first is changed.
 const STRETCH: u64 = 4 << 20;
 
-/// A transaction that had no end when the log broke off.
+/// A transaction without an end in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unended {
-    /// The number of the transaction.
+    /// Number of the transaction.
     pub transaction: u64,
-    /// The LSN of the first record, or one before it.
+    /// LSN of its first record, or a lower one.
     pub first: Lsn,
-    /// The LSN of the record that is undone first.
+    /// LSN of its last record, which is undone first.
     pub last: Lsn,
 }
 
@@ -60,26 +57,25 @@ pub struct Unended {
 pub struct Recovered {
     /// Transactions to undo.
     pub unended: Vec<Unended>,
-    /// The least number that no transaction has had.
+    /// Lowest transaction number that was never used.
     pub next_transaction: u64,
-    /// Records that were done again, or found done.
+    /// Records applied, or found applied already.
     pub record_count: u64,
-    /// Bytes of them.
+    /// Bytes of these records.
     pub redo_bytes: u64,
-    /// Blocks that were changed; one that memory had no place for in between counts again.
+    /// Changed blocks; one that was evicted in between counts again.
     pub block_count: u64,
-    /// Members of log files that were missing or damaged, and were made like the others.
+    /// Messages about log file members that were missing or damaged, and were restored.
     pub restored: Vec<String>,
 }
 
-/// A stretch of a log file that is gone through at once: where it ends, and its batches: LSN, and
-/// where the records are.
+/// A range of a log file processed at once: its end, and the LSN and record bytes of each batch.
 struct Stretch {
     end: u64,
     batches: Vec<(Lsn, Range<u64>)>,
 }
 
-/// Goes through the log.
+/// Reads the log during recovery.
 pub(super) struct Redo<'a> {
     home: &'a LogHome<'a>,
     pub(super) session: &'a Session,
@@ -90,7 +86,7 @@ pub(super) struct Redo<'a> {
     open: BTreeMap<u64, Unended>,
     pub(super) places: VecDeque<BatchPlace>,
     pub(super) recovered: Recovered,
-    /// True if a member outside of the home does not have the epoch of the last opening.
+    /// True if a member outside of the home lacks the epoch of the last opening.
     pub(super) is_cut_short: bool,
 }
 
@@ -114,7 +110,8 @@ impl<'a> Redo<'a> {
         })
     }
 
-    /// Makes a member like another: the header last, so that a crash leaves one that is not whole.
+    /// Makes a member a copy of another. The header is written last, so that a crash leaves a
+    /// member without a valid one.
     pub(super) fn make_like(
         &mut self,
         source: &Arc<File>,
@@ -129,12 +126,12 @@ impl<'a> Redo<'a> {
         let (path, source) = (member.path().display(), source.path().display());
         self.recovered
             .restored
-            .push(format!("{path} was missing or damaged, and was made anew from {source}"));
+            .push(format!("{path} was missing or damaged, and was restored from {source}"));
         Ok(())
     }
 
-    /// Goes through all batches from the checkpoint's low LSN on. Gives the file and offset where
-    /// the next batch goes, and the LSN behind the last.
+    /// Reads all batches from the checkpoint's low LSN on. Returns the file and offset of the next
+    /// batch, and the end of the last one.
     pub(super) fn read_log(
         &mut self,
         files: &[LogFile],
@@ -155,7 +152,7 @@ impl<'a> Redo<'a> {
             let offset = self.read_file(&files[current], current, &mut end, write_max)?;
             sequence += 1;
             match find(sequence) {
-                // A file is begun when everything before it is durable, and so begins where that
+                // A file begins when everything before it is durable, so it begins where that
                 // ended.
                 Some(next) if files[next].header.previous_end == end => current = next,
                 Some(next) => {
@@ -175,9 +172,9 @@ impl<'a> Redo<'a> {
         }
     }
 
-    /// Refuses a log whose next file, of this sequence, was begun and cannot be told from one that
-    /// was not: a header is durable before a batch follows it, and before a file of a later
-    /// sequence is begun. The power may go while a header is written; then there is neither.
+    /// Refuses a log if the file of this sequence was begun but has lost its header. A header is
+    /// durable before a batch follows it, and before a file of a later sequence begins. A power
+    /// failure during the header's write leaves neither.
     fn require_end(
         &mut self,
         files: &[LogFile],
@@ -197,7 +194,7 @@ impl<'a> Redo<'a> {
                 return refuse(file, format!("it has the sequence {}", file.header.sequence));
             }
             if file.header.sequence < first {
-                // As much as direct I/O reads at least.
+                // The least unit of direct I/O.
                 self.reader.open(file.file(), FILE_HEADER..2 * FILE_HEADER)?;
                 self.reader.fill(2 * FILE_HEADER)?;
                 if BatchHeader::claimed(self.reader.window(FILE_HEADER), sequence, end).is_some() {
@@ -208,7 +205,7 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    /// Goes through the batches of a file. Gives the offset behind the last.
+    /// Reads the batches of a file. Returns the offset behind the last.
     fn read_file(
         &mut self,
         file: &LogFile,
@@ -226,9 +223,9 @@ impl<'a> Redo<'a> {
             self.reader.discard(at);
         }
         self.settle_last(file, number)?;
-        // A batch further on would mean that the one that is not whole was so once.
+        // A later whole batch proves that the broken one was whole once.
         let claimed = BatchHeader::claimed(self.reader.window(at), file.header.sequence, *end);
-        // The log buffer may have been larger when it was written.
+        // The log buffer may have been larger when the batch was written.
         let longest = self.places.iter().map(|place| (place.end.0 - place.lsn.0) as usize).max();
         let write_max = write_max.max(longest.max(claimed).unwrap_or(0));
         let limit = write_max + 2 * FILE_HEADER as usize;
@@ -242,7 +239,7 @@ impl<'a> Redo<'a> {
         Ok(at)
     }
 
-    /// The next batches of a file, and whether more may follow.
+    /// Reads the next batches of a file; false if no more follow.
     fn stretch(
         &mut self,
         file: &LogFile,
@@ -264,8 +261,8 @@ impl<'a> Redo<'a> {
         Ok((stretch, true))
     }
 
-    /// The batch at an offset, if a whole one is there; what the second member alone has is given
-    /// to the first.
+    /// Reads the batch at an offset, if it is whole. A batch that only the second member has
+    /// is copied to the first.
     fn batch(&mut self, file: &LogFile, at: u64, least: Lsn) -> Result<Option<BatchHeader>, EngineError> {
         let sequence = file.header.sequence;
         let found = self.reader.batch(at, sequence, least)?;
@@ -284,8 +281,8 @@ impl<'a> Redo<'a> {
         Ok(Some(batch))
     }
 
-    /// Gives the last batch of a file to all members: one of them may have it alone, and it is
-    /// acknowledged from now on.
+    /// Writes the last batch of a file to all members. Only one may have it, and it counts
+    /// as acknowledged from now on.
     fn settle_last(&mut self, file: &LogFile, number: usize) -> Result<(), EngineError> {
         let last = self.places.back().filter(|place| place.file == number && file.members.len() > 1);
         let Some(last) = last.copied() else { return Ok(()) };
@@ -303,7 +300,7 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    /// Does the records of a stretch again.
+    /// Applies the records of a stretch.
     fn redo(&mut self, stretch: &Stretch, file: &LogFile) -> Result<(), EngineError> {
         let Redo { reader, replay, from, .. } = self;
         let batches = || stretch.batches.iter().map(|(lsn, at)| (*lsn, within(reader.window(at.start), at)));
@@ -352,7 +349,7 @@ impl<'a> Redo<'a> {
     }
 }
 
-/// Refuses a record with numbers that no log has.
+/// Rejects a record with numbers that no log has.
 fn require_record(record: &Record<'_>) -> Result<(), String> {
     let most = |what: &str, found: u64, most: u64| match found <= most {
         true => Ok(()),
@@ -372,7 +369,7 @@ fn require_record(record: &Record<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The records of a batch; ends early where the bytes make no sense, which are then left.
+/// Iterator over the records of a batch; it stops at malformed bytes and leaves them.
 #[derive(Clone)]
 struct Records<'a> {
     lsn: Lsn,
@@ -390,12 +387,12 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// As many of the bytes as a range has.
+/// Returns the first bytes, as many as the range has.
 fn within<'b>(bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
     &bytes[..(range.end - range.start) as usize]
 }
 
-/// Keeps track of which transactions have an end, and counts.
+/// Updates the transactions without an end, and the counts.
 fn note(open: &mut BTreeMap<u64, Unended>, recovered: &mut Recovered, record: &Record<'_>) {
     let Record { kind, transaction, lsn, previous, .. } = *record;
     match kind {

@@ -1,18 +1,17 @@
-//! The blocks under recovery: records are done again in frames of the buffer cache, which keeps
-//! them.
+//! The blocks under recovery: records are applied in frames of the buffer cache, which keeps them.
 //!
-//! A block that is new in the log, or has an image there, is not read; by the rule of images that
-//! is each block at first. At the end the blocks are left to the cache as changed and not written,
-//! since no log that they need is given up before they are: the database is open when its log has
-//! been read, and the database writers do the rest. Only blocks of tables that are read by direct
-//! path are written first, because such reads do not look into the cache.
+//! A block that the log formats, or has an image of, is not read. By the rule of images, that is
+//! every block at its first change. At the end the blocks stay in the cache as dirty, because no
+//! log that they need is released before they are written. So the database opens once its log has
+//! been read, and the database writers do the rest. Only blocks of tables read by direct path are
+//! written first, because direct reads bypass the cache.
 //!
-//! When there are too many blocks, all are written and given up; those that are changed again are
-//! then read back, all that a stretch of log wants at once. Reads and writes are made in the order
-//! of the files, as many at a time as the channel takes, and adjacent blocks are written together.
+//! If there are too many blocks, all are written and evicted. Those that change again are read
+//! back, all blocks of one stretch of log together. Reads and writes go in file order, as many at a
+//! time as the channel takes, and adjacent blocks are written together.
 //!
-//! Why not write all of them before the database is opened: an import is read from the log at the
-//! speed of the device, and writing as many bytes back takes as long again.
+//! Rejected: writing all blocks before the database opens. The log of an import is read at the
+//! device's speed, and writing as many bytes back takes as long again.
 
 use super::log_home::{LiveExtent, LogHome};
 use super::record::{BlockChange, Record, Start};
@@ -29,11 +28,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Most bytes of a write of adjacent blocks, and how many are in flight.
+/// Most bytes of a write of adjacent blocks, and most writes in flight.
 const JOINED: usize = 256 << 10;
 const WRITES: usize = 32;
 
-/// Numbers of blocks follow each other: one multiplication spreads them.
+/// Hasher for block addresses: one multiplication spreads their consecutive numbers.
 #[derive(Default)]
 struct AddressHasher(u64);
 
@@ -61,49 +60,47 @@ impl Hasher for AddressHasher {
 
 type ByAddress = BuildHasherDefault<AddressHasher>;
 
-/// A block under recovery.
 struct Recovering<'a> {
     purpose: Purpose,
     bytes: ChangingBlock<'a>,
-    /// Whether it is read through the cache, and not by direct path.
+    /// True if the buffer cache reads it, false for direct path.
     cached: bool,
-    /// Whether it is what somebody wrote, or has been made so.
+    /// True if it verified when read, or has been restored since.
     whole: bool,
     changed: bool,
 }
 
-/// Does records again.
 pub(super) struct Replay<'a> {
     home: &'a LogHome<'a>,
     session: &'a Session,
     channel: Channel,
     frames: CacheReader<'a>,
-    /// Buffers for requests, and bytes of one.
+    /// Buffers for requests, and the bytes of one.
     staging: Vec<IoBuffer>,
     joined: usize,
     blocks: HashMap<BlockAddress, Recovering<'a>, ByAddress>,
-    /// How many more blocks of each size are kept.
+    /// Blocks of each size that may still be kept.
     room: Room,
-    /// The last change of each block that was given up: what is read back must have it.
+    /// LSN of each evicted block; the block must have it when it is read back.
     given_up: HashMap<BlockAddress, u64, ByAddress>,
-    /// What may be done again, in the order of place.
+    /// Extents in which records apply, sorted by place.
     live: Vec<LiveExtent>,
-    /// Blocks that were changed; one that was given up in between counts again.
+    /// Changed blocks; one that was evicted in between counts again.
     pub(super) block_count: u64,
-    /// Of the blocks that were read, the one that was changed last, and when.
+    /// The highest LSN among blocks that were read, and its block.
     newest: Option<(u64, BlockAddress, Purpose)>,
 }
 
-/// Numbers of blocks by their size.
+/// Number of blocks, by block size.
 type Room = HashMap<BlockSize, usize>;
 
-/// Three quarters of each cache: the rest is for the sessions that go on.
+/// Returns three quarters of each cache: the rest is for sessions after the recovery.
 fn room_in(caches: &BufferCaches) -> Room {
     let of = |cache: &BufferCache| (cache.block_size(), (cache.options().frame_count * 3 / 4).max(1));
     caches.iter().map(of).collect()
 }
 
-/// Takes room for one block; `false` when there is none, or no cache for its size.
+/// Takes room for one block; `false` if none is left, or no cache has its size.
 fn take_one(room: &mut Room, block_size: BlockSize) -> bool {
     let left = room.get_mut(&block_size).filter(|left| **left > 0);
     left.map(|left| *left -= 1).is_some()
@@ -111,8 +108,8 @@ fn take_one(room: &mut Room, block_size: BlockSize) -> bool {
 
 impl<'a> Replay<'a> {
     pub(super) fn new(home: &'a LogHome<'a>, session: &'a Session) -> Result<Replay<'a>, EngineError> {
-        // No more than all frames take: what is not there need not be cleared, which is much of a
-        // short recovery.
+        // No more than all frames need: the kernel zeros the memory, much of the time of a short
+        // recovery.
         let frames = home.caches.iter().map(|cache| cache.options().frame_count);
         let bytes = home.caches.iter().map(|cache| cache.options().frame_count * cache.block_size().bytes());
         let joined = JOINED.min(bytes.sum());
@@ -135,7 +132,6 @@ impl<'a> Replay<'a> {
         })
     }
 
-    /// The extent of a block.
     fn extent_of(&self, address: BlockAddress) -> Option<&LiveExtent> {
         let place = (address.file.0, address.block.0);
         let behind = self
@@ -147,15 +143,14 @@ impl<'a> Replay<'a> {
         is_within.then_some(found)
     }
 
-    /// Whether a block is of a segment that was there at that LSN and is still; else the space may
-    /// be another's now.
+    /// True if a live segment had the block at that LSN. Otherwise its space may be another's now.
     fn is_live(&self, change: &BlockChange<'_>, lsn: Lsn) -> bool {
         self.extent_of(change.address)
             .is_some_and(|live| lsn >= live.created && live.purpose == change.purpose)
     }
 
-    /// Refuses a record that is not all of changes, or names another tablespace than the file of a
-    /// block is of.
+    /// Rejects a record with bytes that are no change, or with another tablespace than
+    /// the block's file belongs to.
     pub(super) fn require_sound_record(&self, record: &Record<'_>) -> Result<(), String> {
         let other = |change: &BlockChange<'_>| {
             self.extent_of(change.address).filter(|live| live.purpose != change.purpose).is_some()
@@ -178,7 +173,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Reads what these records change and what has been given up.
+    /// Reads the evicted blocks that these records change.
     pub(super) fn prepare<'r>(
         &mut self,
         records: impl Iterator<Item = Record<'r>>,
@@ -208,7 +203,7 @@ impl<'a> Replay<'a> {
         self.read(&missing)
     }
 
-    /// Does a record again; `path` is its log file.
+    /// Applies a record; `path` is its log file.
     pub(super) fn redo(
         &mut self,
         record: &Record<'_>,
@@ -246,7 +241,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Has a block that is not there yet.
+    /// Loads a block that is not in memory.
     fn take(&mut self, change: &BlockChange<'_>) -> Result<(), EngineError> {
         if self.room.get(&self.block_size(change.purpose)) == Some(&0) {
             self.give_up()?;
@@ -254,7 +249,7 @@ impl<'a> Replay<'a> {
         if change.start == Start::Present {
             return self.read(&[(change.address, change.purpose)]);
         }
-        // All of it comes from the log, and what it becomes later too.
+        // The log has all of it, and all later changes.
         let block = self.frame(change.address, change.purpose)?;
         self.blocks.insert(change.address, block);
         Ok(())
@@ -264,7 +259,7 @@ impl<'a> Replay<'a> {
         self.home.tablespaces.get(purpose).block_size
     }
 
-    /// A frame for a block, which is not in it yet.
+    /// Takes a frame for a block that is not cached.
     fn frame(&mut self, address: BlockAddress, purpose: Purpose) -> Result<Recovering<'a>, EngineError> {
         let block_size = self.block_size(purpose);
         take_one(&mut self.room, block_size);
@@ -273,7 +268,7 @@ impl<'a> Replay<'a> {
         Ok(Recovering { purpose, bytes, cached, whole: false, changed: false })
     }
 
-    /// Reads blocks, which are in the order of place.
+    /// Reads blocks, sorted by address.
     fn read(&mut self, blocks: &[(BlockAddress, Purpose)]) -> Result<(), EngineError> {
         for (number, (address, purpose)) in blocks.iter().enumerate() {
             let tablespace = self.home.tablespaces.get(*purpose);
@@ -282,7 +277,7 @@ impl<'a> Replay<'a> {
                 self.take_in(blocks)?;
             }
             let mut buffer = self.staging.pop().expect("just seen to be there");
-            // What the file does not have is zeros.
+            // Bytes behind the end of the file read as zeros.
             buffer[range.clone()].fill(0);
             let request = Request {
                 operation: Operation::ReadAtMost,
@@ -322,9 +317,9 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Refuses a changed block that the log has made one that cannot be: a record whose batch is
-    /// whole may say anything. Once a block and not once a record, because a block between two
-    /// records is read by no session.
+    /// Rejects changed blocks that are not valid after their records: a whole batch
+    /// may still contain any record. Checked once per block, because no session reads
+    /// a block between two records.
     fn require_sound(&self) -> Result<(), EngineError> {
         for (address, block) in self.blocks.iter().filter(|(_, block)| block.changed) {
             let path = self.home.tablespaces.get(block.purpose).path(*address);
@@ -333,7 +328,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Writes what has changed and forgets all.
+    /// Writes all changed blocks and evicts all blocks.
     fn give_up(&mut self) -> Result<(), EngineError> {
         self.require_sound()?;
         self.write(|_| true)?;
@@ -343,7 +338,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Writes those of the blocks that have changed, in the order of the files.
+    /// Writes the selected changed blocks in file order.
     fn write(&mut self, which: impl Fn(&Recovering<'_>) -> bool) -> Result<(), EngineError> {
         let changed = self.blocks.iter().filter(|(_, block)| block.changed && which(block));
         let mut addresses: Vec<BlockAddress> = changed.map(|(address, _)| *address).collect();
@@ -366,7 +361,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Writes adjacent blocks.
+    /// Writes adjacent blocks in one request.
     fn write_joined(&mut self, addresses: &[BlockAddress]) -> Result<(), EngineError> {
         let mut buffer = match self.staging.pop() {
             Some(buffer) => buffer,
@@ -395,9 +390,9 @@ impl<'a> Replay<'a> {
         Ok(self.channel.submit(self.session, request)?)
     }
 
-    /// Leaves the blocks to the caches, as if the first record of the recovery had changed them: no
-    /// checkpoint ends that they are not written for, and each syncs the files. A block that was
-    /// changed behind the end of the log says that there was more of it.
+    /// Leaves the blocks to the caches, as if the first record of the recovery had changed them. So
+    /// no checkpoint completes without writing them. A block changed after the end of the log
+    /// proves that the log lost its end.
     pub(super) fn finish(&mut self, Range { start: first, end }: Range<Lsn>) -> Result<(), EngineError> {
         if let Some((lsn, address, purpose)) = self.newest.filter(|(lsn, ..)| *lsn >= end.0) {
             let path = self.home.tablespaces.get(purpose).path(address);

@@ -1,18 +1,16 @@
-//! Durable log writes: by a call after it, or by the write itself, to a file that was opened so.
+//! Durable log writes: a sync call after the write, or a file opened for durable writes.
 //!
-//! Which is cheapest depends on the device and the file system. `auto` measures: a few writes of
-//! one log block by each method in turn, to a log file that nobody needs, at the places that the
-//! log would write next. It is done when the log is opened, before anything is timed, and takes as
-//! long as some thirty commits. fdatasync stays unless another one is clearly faster: by its lower
-//! quartile, and in all rounds but one in eight. By the quartile alone a device on which all four
-//! are a write and a flush was written by another method from one opening to the next, which runs
-//! that are compared must not be.
+//! The cheapest method depends on the device and the file system. `auto` measures: it writes one
+//! log block a few times by each method in turn, to an unused log file. It runs when the log is
+//! opened, before anything is timed, and takes as long as some thirty commits. It keeps fdatasync
+//! unless another method is clearly faster: by its lower quartile, and in all rounds but one in
+//! eight. By the quartile alone, a device on which all four methods cost the same changed its
+//! method between openings. That spoils a comparison of runs.
 //!
-//! Where sessions share threads, `auto` is the write that is durable by itself: a ring leaves a
-//! sync to a thread of the kernel, and a session that waited for it in a call would keep all others
-//! of its thread waiting. With fdatasync 32 sessions on one thread made 70,000 commits/s, with
-//! open_datasync 104,000 (both before they committed by one write,
-//! [`group_commit`](super::group_commit)).
+//! If sessions share threads, `auto` takes the durable write. A ring hands a sync to a kernel
+//! thread, and a session that syncs in a call of its own stops the others of its thread. With 32
+//! sessions on one thread, fdatasync made 70K commits/s and open_datasync 104K, both before
+//! [`group_commit`](super::group_commit).
 
 use super::log_file::FILE_HEADER;
 use crate::EngineError;
@@ -27,24 +25,23 @@ use std::sync::Arc;
 
 /// Writes by each method; the first one is not counted.
 const ROUNDS: usize = 9;
-/// A slow device is asked for fewer rounds, when so many have been made and so long has passed.
+/// Fewest rounds on a slow device, once [`LONG`] has passed.
 const ROUNDS_LEAST: usize = 4;
 const LONG: Nanos = Nanos(50_000_000);
-/// A device whose first durable writes take so long is asked for no more: an opening would take
-/// minutes.
+/// A device whose first durable writes take this long gets no more rounds,
+/// because opening would take minutes.
 const TOO_LONG: Nanos = Nanos(2_000_000_000);
-/// Another method is taken when it needs less than this of what fdatasync needs, and loses one
-/// round in so many at most: one that is equal does so in 9 of 256 openings, and has to have the
-/// lower quartile too.
+/// Another method must need less than this share of fdatasync's time, and may lose one round in
+/// [`LOST_ONE_IN`]. An equal method does the latter in 9 of 256 openings.
 const CLEARLY: f64 = 0.95;
 const LOST_ONE_IN: usize = 8;
 
 impl SyncMethod {
-    /// Every method, in the order in which they are preferred.
+    /// All methods, in order of preference.
     pub const ALL: [SyncMethod; 4] =
         [SyncMethod::Fdatasync, SyncMethod::OpenDatasync, SyncMethod::Fsync, SyncMethod::OpenSync];
 
-    /// Returns the way to open a file that is written so.
+    /// Returns the durability with which a file is opened for the method.
     #[must_use]
     pub const fn durability(self) -> Durability {
         match self {
@@ -54,7 +51,7 @@ impl SyncMethod {
         }
     }
 
-    /// Returns the operation of a durable write.
+    /// Returns the operation of one durable write.
     #[must_use]
     pub const fn operation(self) -> Operation {
         match self {
@@ -65,18 +62,17 @@ impl SyncMethod {
     }
 }
 
-/// The method of a log, and the reason for it.
+/// The sync method of a log, and the reason for it.
 #[derive(Debug, Clone)]
 pub struct SyncChoice {
-    /// The method.
+    /// The chosen method.
     pub method: SyncMethod,
-    /// The reason, in half a sentence.
+    /// The reason, as half a sentence for reports.
     pub reason: String,
 }
 
 impl SyncChoice {
-    /// Decides as the setting says; `auto` measures on a log file that nobody needs, if there is
-    /// one.
+    /// Chooses as the setting says; `auto` measures on an unused log file, if there is one.
     pub(super) fn of(
         settings: &Settings,
         session: &Session,
@@ -101,7 +97,7 @@ impl SyncChoice {
     }
 }
 
-/// Writes by all methods in turn, and takes the one with the least lower quartile.
+/// Writes by all methods in turn, and chooses by the lower quartiles.
 fn measure(session: &Session, access: &Access, path: &Path, bytes: usize) -> Result<SyncChoice, EngineError> {
     let mut channel = Method::start(MethodKind::Sync, 1)?.channel(&[])?;
     let mut buffer = Arena::buffers(bytes, 1)?.1.remove(0);
@@ -151,14 +147,14 @@ fn measure(session: &Session, access: &Access, path: &Path, bytes: usize) -> Res
     Ok(choose(&times.map(|times| times[1..].to_vec())))
 }
 
-/// What others do on the machine makes some writes longer and none shorter.
+/// Returns the lower quartile in microseconds: other work on the machine lengthens writes only.
 fn lower_quartile(times: &[u64]) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
     sorted[sorted.len() / 4] as f64 / 1000.0
 }
 
-/// From the times of each round in nanoseconds, in the order of [`SyncMethod::ALL`].
+/// Chooses by the times of each round in nanoseconds, in the order of [`SyncMethod::ALL`].
 fn choose(times: &[Vec<u64>; 4]) -> SyncChoice {
     let quartiles = times.each_ref().map(|times| lower_quartile(times));
     let wins = |method: usize| times[method].iter().zip(&times[0]).filter(|(own, plain)| own < plain).count();
@@ -183,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_method_is_one_request_to_a_file_that_is_open_for_it() {
+    fn each_method_is_one_request_to_a_suitable_file() {
         let of = |method: SyncMethod| (method.operation(), method.durability());
         assert_eq!(of(SyncMethod::Fdatasync), (Operation::WriteAndSync, Durability::OnSync));
         assert_eq!(of(SyncMethod::Fsync), (Operation::WriteAndSyncAll, Durability::OnSync));
@@ -205,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_loses_two_rounds_is_not_taken_however_fast_the_others_were() {
+    fn a_method_that_loses_two_rounds_is_not_chosen() {
         let with_lost = |lost: usize| {
             let mut times = [100, 50, 110, 110].map(|us| vec![1000 * us; 8]);
             times[1][..lost].fill(101_000);

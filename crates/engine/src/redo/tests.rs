@@ -1,5 +1,4 @@
-//! Records: what was done to a block is what is done again, and bytes that are no record are
-//! refused.
+//! Records: applying one gives the block that was logged, and malformed bytes are rejected.
 
 use super::edit::Edit;
 use super::record::{Record, RecordBytes, RecordKind, length_of};
@@ -11,7 +10,6 @@ use proptest::prelude::*;
 const BLOCK: usize = 2048;
 const HERE: BlockAddress = BlockAddress { file: FileId(2), block: BlockNumber(77) };
 
-/// A step of an edit, behind the block's header.
 #[derive(Debug, Clone)]
 enum Done {
     Write(usize, Vec<u8>),
@@ -38,7 +36,7 @@ fn old_block(fill: u8) -> Vec<u8> {
     block
 }
 
-/// Does the steps in a block and logs them; gives the block and the record.
+/// Applies the steps to a block and logs them; returns the block and the record.
 fn logged(block: &[u8], floor: Option<u64>, steps: &[Done]) -> (Vec<u8>, Vec<u8>) {
     let mut block = block.to_vec();
     let mut edit = match floor {
@@ -73,7 +71,7 @@ proptest! {
         let record = Record::parse(Lsn(96), &bytes).expect("a record");
         prop_assert_eq!((record.kind, record.transaction, record.previous), (RecordKind::Change, 7, Lsn(40)));
         prop_assert_eq!(record.undo, b"how to undo it");
-        // An image or a new block does not depend on what was there.
+        // An image or a new block does not depend on the old contents.
         let mut again = if floor == Some(10) { before } else { vec![0xEE; BLOCK] };
         let changes: Vec<_> = record.changes().collect();
         prop_assert_eq!(changes.len(), 1);
@@ -83,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_no_record_are_refused_and_change_nothing_outside_a_block(
+    fn malformed_records_are_refused_or_stay_within_their_block(
         mut bytes in proptest::collection::vec(any::<u8>(), 32..400), kind in 1u8..6,
     ) {
         bytes.resize(bytes.len() / 8 * 8, 0);
@@ -95,7 +93,7 @@ proptest! {
         if let Some(record) = Record::parse(Lsn(8), &bytes) {
             let mut block = vec![0; BLOCK];
             for change in record.changes() {
-                // Whether it makes sense by chance or not, it must not panic.
+                // The change may be valid by chance, but must not panic.
                 let _ = change.apply(&mut block, record.lsn);
             }
         }
@@ -114,7 +112,7 @@ mod log_buffer {
     }
 
     #[test]
-    fn records_are_taken_up_to_the_first_that_is_not_complete() {
+    fn records_are_taken_up_to_the_first_incomplete_one() {
         let buffer = LogBuffer::new(1024, Lsn(8));
         let (a, b, c) = (buffer.reserve(40), buffer.reserve(48), buffer.reserve(56));
         buffer.fill(a, &record(40, 1));

@@ -1,21 +1,21 @@
-//! Rows longer than a block has room for: their pieces, in blocks that follow one another.
+//! Rows longer than a block: their pieces, in consecutive blocks.
 //!
 //! ```text
-//! block i      .. rows .. | head: flags 28 hex, 0, length u32, the image's first bytes |          slots
-//! block i + 1  bytes of the image, the whole block                                                no slot
-//! block i + 2  bytes of the image | rows ..                                                       slots
+//! block i      .. rows .. | head: flags 28 hex, 0, length u32, the image's first bytes | slots
+//! block i + 1  bytes of the image, the whole block                                       no slot
+//! block i + 2  bytes of the image | rows ..                                              slots
 //! ```
-//! The head is the last row of its block and has its slot; what follows stands before the first row
-//! of the next blocks, without a slot, so that whoever numbers rows by slots counts a row in pieces
-//! once. All pieces of a row are in one extent: a scan, which takes whole extents in their order,
-//! has the row together when it has read on, and an access by row id reads the blocks behind.
+//! The head is the last row of its block and has a slot. The rest precedes the first row of the
+//! next blocks, without a slot, so that a count of slots counts a chained row once. All pieces of a
+//! row are in one extent. A scan takes whole extents in order, so it has the row together as it
+//! reads on. An access by row id reads the following blocks.
 //!
-//! Why not a row id of the next piece in each: it would always be that of the next block. Why not
-//! pieces in any block with room, as where rows grow: a loaded row does not, and every piece
-//! elsewhere is another read.
+//! Rejected: a row id of the next piece, because it would always be that of the next block.
+//! Rejected: pieces in any block with room, as for rows that grow. A loaded row does not grow, and
+//! every piece elsewhere is another read.
 //!
-//! Limits: a row takes less than an extent. Where fewer blocks are left of an extent than a row
-//! needs, they stay empty.
+//! Limits: a row takes less than an extent. If the rest of an extent has too few blocks for a row,
+//! these blocks stay empty.
 
 use crate::EngineError;
 use crate::storage::block::{Content, HEADER_BYTES};
@@ -23,37 +23,37 @@ use crate::table::heap;
 use plumb_types::columns;
 use plumb_units::{BlockAddress, BlockCount, BlockSize, RowId};
 
-/// Flags of a head: first piece, and not the last.
+/// Flags of a head: the first piece, but not the last.
 const HEAD_FLAGS: u8 = 0x28;
-/// Bytes of a head before the row's own.
+/// Bytes of a head before the row's bytes.
 pub(crate) const HEAD_BYTES: usize = 6;
 
-/// Bytes of a row that a block without rows takes.
+/// Returns the bytes of a row in a block without other rows.
 fn room(block_size: BlockSize) -> usize {
     block_size.bytes() - HEADER_BYTES
 }
 
-/// The longest row that a chain in an extent holds, whatever stands before its head: that may be a
-/// block but for a head of one byte.
+/// Returns the most bytes of a row in an extent. The head's block may have room for
+/// only one byte of it.
 #[must_use]
 pub fn row_bytes_max(block_size: BlockSize, extent: BlockCount) -> usize {
-    // Block 0 of a file is none of its first extent.
+    // The first extent of a file lacks block 0.
     room(block_size) * (extent.0 as usize - 2)
 }
 
-/// Blocks behind its head that a row of so many bytes takes when its head has none.
+/// Returns the blocks behind its head that a row of `row` bytes needs, if its head holds no byte.
 #[must_use]
 pub(crate) fn blocks_behind(row: usize, block_size: BlockSize) -> u32 {
     row.div_ceil(room(block_size)) as u32
 }
 
-/// The error of a row that is longer than what an extent of so many bytes has room for.
+/// Returns the error of a row that is longer than the room in an extent.
 #[must_use]
 pub(crate) fn too_long(row: &[u8], room: usize, extent_bytes: u64) -> EngineError {
     EngineError::ChainTooLong { found: row.len(), extent_bytes, room, start: begin_of(row) }
 }
 
-/// The first columns of a row, to find it by.
+/// Returns the first columns of a row, to find it by.
 fn begin_of(row: &[u8]) -> String {
     let shown: Vec<String> = columns(row)
         .take(3)
@@ -65,7 +65,7 @@ fn begin_of(row: &[u8]) -> String {
     shown.join(", ")
 }
 
-/// What stands before the image's first bytes.
+/// Returns the bytes of a head before the row's bytes.
 #[must_use]
 pub(crate) fn head_of(row: &[u8]) -> [u8; HEAD_BYTES] {
     let mut head = [HEAD_FLAGS, 0, 0, 0, 0, 0];
@@ -73,7 +73,7 @@ pub(crate) fn head_of(row: &[u8]) -> [u8; HEAD_BYTES] {
     head
 }
 
-/// The length of the row whose head this is; `None` of a row in one piece.
+/// Returns the length of the row with this head; `None` for a row that is not chained.
 #[inline]
 #[must_use]
 pub fn chained_length(row: &[u8]) -> Option<usize> {
@@ -84,8 +84,8 @@ pub fn chained_length(row: &[u8]) -> Option<usize> {
         .map(|length| u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize)
 }
 
-/// The bytes of a block that stand before its first row: the rest of one that begins in a block
-/// before.
+/// Returns the bytes before the first row of a block: the rest of a row that
+/// begins in an earlier one.
 #[inline]
 #[must_use]
 pub(crate) fn before_rows(block: &[u8], content: Content) -> &[u8] {
@@ -94,16 +94,16 @@ pub(crate) fn before_rows(block: &[u8], content: Content) -> &[u8] {
     &block[HEADER_BYTES..HEADER_BYTES + used - rows.min(used)]
 }
 
-/// A row on its way together.
+/// A chained row in assembly.
 #[derive(Debug, Default)]
 pub struct Chain {
     bytes: Vec<u8>,
-    /// The row's id and length, and the address of the block that goes on with it.
+    /// Row id, length, and address of the block with the next piece.
     open: Option<(RowId, usize, BlockAddress)>,
 }
 
 impl Chain {
-    /// Begins with a head, which ends with its block's rows; its length is known to be that.
+    /// Begins with a head, which reaches to the end of its block's rows.
     pub(crate) fn begin(&mut self, head: &[u8], row_id: RowId, length: usize) {
         self.bytes.clear();
         self.bytes.extend_from_slice(&head[HEAD_BYTES..]);
@@ -112,16 +112,17 @@ impl Chain {
         self.open = Some((row_id, length, next));
     }
 
-    /// Where it goes on; `None` when nothing is open.
+    /// Returns the block with the next piece; `None` if no row is open.
     #[must_use]
     pub fn next(&self) -> Option<BlockAddress> {
         self.open.map(|(_, _, next)| next)
     }
 
-    /// Takes what a block has before its rows. Gives the row when it is whole.
+    /// Adds the bytes that a block has before its rows. Returns the row once it is whole.
     ///
     /// # Errors
-    /// When the block is not the next one of the row, or has more or less of it than there is.
+    /// If the block is not the next one of the row, or has more or fewer bytes
+    /// of it than are missing.
     pub fn go_on(
         &mut self,
         address: BlockAddress,
@@ -129,7 +130,7 @@ impl Chain {
         block: &[u8],
     ) -> Result<Option<(RowId, &[u8])>, EngineError> {
         let piece = before_rows(block, content);
-        // A row that is not together is none, and the next one has nothing to do with it.
+        // An incomplete row is dropped, so that it does not affect the next one.
         let Some((row, length, next)) = self.open.take() else {
             if piece.is_empty() {
                 return Ok(None);
@@ -159,10 +160,10 @@ impl Chain {
         Ok(Some((row, &self.bytes)))
     }
 
-    /// Refuses an end of the rows while a row is not whole.
+    /// Fails if a row is still incomplete at the end of the rows.
     ///
     /// # Errors
-    /// With the row.
+    /// The error of the incomplete row.
     pub fn end(&self) -> Result<(), EngineError> {
         let Some((row, length, next)) = self.open else { return Ok(()) };
         let why = format!(
@@ -172,10 +173,10 @@ impl Chain {
         Err(EngineError::bad_row(row, why))
     }
 
-    /// Visits the rows of the next block, one that ends in it first. Gives their number.
+    /// Visits the rows of the next block, first a row that ends in it. Returns their number.
     ///
     /// # Errors
-    /// When a slot points outside the rows, a row in pieces is not together, or `visit` fails.
+    /// If a slot points outside the rows, a chained row is incomplete, or `visit` fails.
     pub(crate) fn visit(
         &mut self,
         address: BlockAddress,
@@ -222,7 +223,7 @@ mod tests {
         BlockAddress { file: FileId(1), block: BlockNumber(block) }
     }
 
-    /// Blocks of 2K with a short row, one of so many bytes, and another short one.
+    /// Returns blocks of 2K with a short row, a row of `length` bytes, and another short row.
     fn blocks(length: usize) -> (Vec<(Content, Vec<u8>)>, Vec<u8>) {
         let row: Vec<u8> =
             [0x2C, 0, 1].into_iter().chain((3..length).map(|at| (at * 31 % 251) as u8)).collect();
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_in_pieces_comes_back_whole_and_others_with_it() {
+    fn a_chained_row_and_its_neighbours_come_back_whole() {
         for length in [2030, 4000, 6054, 10_000] {
             let (blocks, row) = blocks(length);
             let mut chain = Chain::default();

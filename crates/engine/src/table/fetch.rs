@@ -1,12 +1,13 @@
-//! Rows by their ids, many at a time: what an index names in its order, the table has elsewhere.
+//! Fetches rows by their ids, many at a time, because an index lists rows in another order than the
+//! table stores them.
 //!
-//! How: the ids of a batch are sorted by place, each block is read once, several at a time, and
-//! rows are handed out in the order in which they were asked for. A row of 8K blocks that lie
-//! anywhere costs a random read; of blocks that several rows of the batch share, a part of one.
+//! The ids of a batch are sorted by place. Each block is read once, several at a time, and the rows
+//! are returned in the order of the request. A row in a scattered block costs a random read; rows
+//! that share a block share its read.
 //!
-//! Rows in pieces are read on when all others are there, block after block.
+//! Chained rows are completed after all others, block by block.
 //!
-//! Limits: direct reads past the buffer cache, of tables that were loaded by direct path.
+//! Limits: direct reads that bypass the buffer cache, of tables loaded by direct path.
 
 use crate::storage::block::{self, Content};
 use crate::storage::control::Table;
@@ -19,20 +20,19 @@ use plumb_events::{Event, IoStream, Session, Statistic};
 use plumb_types::{Schema, Value, ValueError, columns};
 use plumb_units::{BlockAddress, RowId};
 
-/// Reads in flight.
 const READS: usize = 32;
 
-/// Reads rows of a table.
+/// Reads rows of a table by row id.
 pub struct RowFetcher<'a> {
     blocks: TableBlocks<'a>,
     reader: ScatteredReader<'a>,
 }
 
 impl<'a> RowFetcher<'a> {
-    /// A fetcher with buffers of its own.
+    /// Creates a fetcher with its own buffers.
     ///
     /// # Errors
-    /// When there is no memory, or no way to the files.
+    /// If there is no memory, or the files cannot be accessed.
     pub fn new(
         instance: &'a Instance,
         session: &'a Session,
@@ -49,10 +49,10 @@ impl<'a> RowFetcher<'a> {
         Ok(RowFetcher { blocks: TableBlocks { tablespace, session, table }, reader })
     }
 
-    /// The values of these rows, in this order.
+    /// Returns the values of these rows, in this order.
     ///
     /// # Errors
-    /// When a block cannot be read or has no such row.
+    /// If a block cannot be read, or has no such row.
     pub fn fetch(&mut self, rows: &[RowId]) -> Result<Vec<Vec<Value>>, EngineError> {
         let mut wanted: Vec<(RowId, usize)> = rows.iter().copied().zip(0..).collect();
         wanted.sort_unstable();
@@ -73,7 +73,7 @@ impl<'a> RowFetcher<'a> {
         Ok(found)
     }
 
-    /// The values of a row of which some blocks are missing.
+    /// Returns the values of a row of which some blocks are missing.
     fn read_on(&mut self, mut chain: Chain) -> Result<Vec<Value>, EngineError> {
         let blocks = &self.blocks;
         let mut values = None;
@@ -96,7 +96,7 @@ impl<'a> RowFetcher<'a> {
     }
 }
 
-/// The blocks of a table that is read.
+/// The table that is read.
 struct TableBlocks<'a> {
     tablespace: &'a Tablespace,
     session: &'a Session,
@@ -108,7 +108,7 @@ impl TableBlocks<'_> {
         Piece::of_blocks(self.session, self.tablespace, address, 1)
     }
 
-    /// Takes the rows of a block.
+    /// Takes the rows of a block; chained rows go to `in_pieces`.
     fn take(
         &self,
         wanted: &[(RowId, usize)],
@@ -141,10 +141,10 @@ impl TableBlocks<'_> {
     }
 }
 
-/// The values of a row of this schema; its image may go on behind it.
+/// Decodes the values of a row; other bytes may follow its image.
 ///
 /// # Errors
-/// When a column breaks off, or is no value of its type.
+/// If a column is cut off, or is no value of its type.
 pub fn values(schema: &Schema, image: &[u8], row: RowId) -> Result<Vec<Value>, EngineError> {
     let value = |(column, bytes): (&plumb_types::Column, Option<&[u8]>)| {
         Value::from_encoded(&column.column_type, bytes)

@@ -1,13 +1,13 @@
 //! Rows in a block.
 //!
-//! Rows fill the content from the front; a directory of 2-byte offsets grows down from the block's
-//! end, so that slot i is found without walking. A direct path load fills blocks to the last byte
-//! that fits, unless `pct_free` says otherwise. The rest of a row that begins in the block before
-//! stands in front of the first row ([`chain`](super::chain)).
+//! Rows fill a block from the front. A directory of 2-byte offsets grows down from the block's end,
+//! so that slot i is found without a search. A direct path load fills blocks completely, except for
+//! `pct_free`. The rest of a row that begins in an earlier block precedes the first row
+//! ([`chain`](super::chain)).
 //!
 //! Invariants:
 //! - T1 Rows grow up, slots grow down, and they never meet.
-//! - T2 A load server's blocks have as many slots as it has taken rows, and none is empty.
+//! - T2 A load server's blocks have as many slots as it has taken rows, and no block is empty.
 
 use crate::storage::block::{Content, HEADER_BYTES};
 use crate::table::chain::{HEAD_BYTES, head_of};
@@ -16,13 +16,13 @@ use plumb_units::BlockSize;
 /// Bytes of a slot in the directory.
 const SLOT_BYTES: usize = 2;
 
-/// The longest row image that a block takes.
+/// Returns the most bytes of a row image in a block.
 #[must_use]
 pub fn row_bytes_max(block_size: BlockSize) -> usize {
     block_size.bytes() - HEADER_BYTES - SLOT_BYTES
 }
 
-/// Where the next row of a block goes; the block itself belongs to the writer.
+/// Position of the next row in a block; the writer holds the block itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlockFill {
     rows: u16,
@@ -30,8 +30,8 @@ pub struct BlockFill {
 }
 
 impl BlockFill {
-    /// Adds a row; `false` when the block has no room for it, or would have less than `spare` bytes
-    /// left. An empty block takes any row that fits.
+    /// Adds a row. `false` if the block has no room, or would keep less than `spare` bytes free. An
+    /// empty block takes any row that fits.
     #[inline]
     pub fn push(&mut self, block: &mut [u8], row: &[u8], spare: usize) -> bool {
         let spare = if self.used == 0 { 0 } else { spare };
@@ -42,18 +42,17 @@ impl BlockFill {
         true
     }
 
-    /// Bytes of a row that there is room for.
+    /// Returns the bytes of a row that still fit.
     #[must_use]
     pub fn room(&self, block: &[u8]) -> usize {
         let taken = HEADER_BYTES + usize::from(self.used) + SLOT_BYTES * (usize::from(self.rows) + 1);
         block.len().saturating_sub(taken)
     }
 
-    /// Adds the head of a row for which the block has no room, with as much of it as fits. Gives
-    /// the rest.
+    /// Adds the head of a row that does not fit, with as much of the row as fits. Returns the rest.
     ///
     /// # Panics
-    /// When there is no room for a head and a byte, or for the whole row.
+    /// If there is no room for a head and a byte, or there is room for the whole row.
     pub(crate) fn push_head<'r>(&mut self, block: &mut [u8], row: &'r [u8]) -> &'r [u8] {
         let (first, rest) = row.split_at(self.room(block) - HEAD_BYTES);
         assert!(!first.is_empty(), "a head has a byte of its row");
@@ -62,7 +61,7 @@ impl BlockFill {
         rest
     }
 
-    /// Goes on with a row at the front of a block, which must be empty. Gives the rest.
+    /// Continues a row at the front of an empty block. Returns the rest.
     pub(crate) fn go_on<'r>(&mut self, block: &mut [u8], row: &'r [u8]) -> &'r [u8] {
         assert!(self.is_empty(), "a row goes on before others");
         let (piece, rest) = row.split_at(row.len().min(block.len() - HEADER_BYTES));
@@ -71,7 +70,7 @@ impl BlockFill {
         rest
     }
 
-    /// Puts the parts of a row behind the others, with a slot.
+    /// Appends the parts of a row, with a slot.
     #[inline]
     fn put(&mut self, block: &mut [u8], parts: &[&[u8]]) {
         let start = HEADER_BYTES + usize::from(self.used);
@@ -86,13 +85,13 @@ impl BlockFill {
         self.used += (at - start) as u16;
     }
 
-    /// Whether nothing was added.
+    /// True if nothing was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
 
-    /// Clears the gap and says what the block holds.
+    /// Zeros the gap and returns the counts for the block's header.
     #[must_use]
     pub fn finish(self, block: &mut [u8]) -> Content {
         assert!(self.used > 0, "T2: a block of a table has a row, or a part of one");
@@ -103,8 +102,8 @@ impl BlockFill {
     }
 }
 
-/// A row of a verified block, from its first byte to the end of the rows: the
-/// row itself says where it ends. `None` when there is no such slot.
+/// Returns the bytes from a row's start to the end of the rows in a verified block; the row encodes
+/// its own end. `None` if there is no such slot.
 #[inline]
 #[must_use]
 pub fn row_at(block: &[u8], content: Content, slot: u16) -> Option<&[u8]> {
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_back_from_their_slots_until_the_block_is_full() {
+    fn rows_come_back_from_slots_until_a_block_is_full() {
         let mut block = vec![0xEE; 2048];
         let mut fill = BlockFill::default();
         let row = |i: u16| vec![i as u8; 1 + (i as usize * 7) % 60];
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_stay_free_stays_free_unless_the_block_is_empty() {
+    fn spare_bytes_stay_free_unless_the_block_is_empty() {
         let mut block = vec![0; 2048];
         let mut fill = BlockFill::default();
         assert!(fill.push(&mut block, &vec![1; 1990], 204), "an empty block takes any row");

@@ -1,14 +1,13 @@
-//! Direct path load: rows straight into formatted blocks, past the buffer cache.
+//! Direct path load: writes rows straight into formatted blocks, bypassing the buffer cache.
 //!
-//! Every load server takes rows from a source, or from another table ([`create_as_select`]), fills
-//! blocks of its own extents and writes them with large asynchronous requests. The table enters the
-//! control file last, after its blocks are durable: a load that fails or is interrupted owns no
+//! Every load server takes rows from a source, or from another table ([`create_as_select`]). It
+//! fills blocks of its own extents and writes them with large asynchronous requests. The table
+//! enters the control file last, after its blocks are durable: a failed or interrupted load owns no
 //! extent and leaves no table.
 //!
-//! A load by itself has no redo (NOLOGGING): a table that exists has all its rows on disk, and a
-//! load that did not finish never existed. What that lacks is a copy: a backup that is made
-//! meanwhile has no such table. A load that is given a [`BlockLog`] has each of its blocks logged
-//! whole before it is written, and a recovery makes them again.
+//! A load alone has no redo (NOLOGGING): a table in the catalog has all its rows on disk, and an
+//! unfinished load never existed. But a backup taken meanwhile lacks the table. A load with a
+//! [`BlockLog`] logs each block whole before it is written, so that recovery can rebuild it.
 
 use crate::parallel::servers::{self, Operation};
 use crate::storage::block::{BlockKind, LsnRange};
@@ -24,60 +23,60 @@ use plumb_types::{ColumnType, RowBatch, RowSource, Schema, columns};
 use plumb_units::{BlockAddress, Lsn, RowId};
 use std::thread;
 
-/// A head with fewer bytes of its row is not worth its block's end.
+/// Least bytes of a row in a head; fewer do not justify using the rest of a block.
 const HEAD_LEAST: usize = 64;
-/// Bytes of a write request, and requests a load server has in flight.
+/// Bytes of a write request, and requests in flight per load server.
 const WRITE_BYTES: usize = 512 * 1024;
 const WRITE_BUFFERS: usize = 4;
 
-/// What a load did.
+/// Result of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadOutcome {
-    /// Rows loaded.
+    /// Number of rows loaded.
     pub row_count: u64,
-    /// Blocks they fill.
+    /// Number of blocks filled.
     pub block_count: u64,
-    /// Bytes of the rows themselves.
+    /// Bytes of all row images.
     pub row_bytes: u64,
-    /// Rows that no block has room for: each lies in several.
+    /// Rows that lie in several blocks, because one block has no room for them.
     pub chained_row_count: u64,
 }
 
-/// What logs the blocks of a load.
+/// Log for the blocks of a load.
 pub trait BlockLog: Sync {
-    /// An LSN that no record of the load is below.
+    /// Returns an LSN that all records of the load reach.
     fn begin(&self) -> Lsn;
 
-    /// What logs the blocks of one load server.
+    /// Creates the log writer of one load server.
     ///
     /// # Errors
-    /// When a buffer or a channel cannot be had.
+    /// If a buffer or a channel cannot be created.
     fn server<'s>(&'s self, session: &'s Session) -> Result<Box<dyn LogsBlocks + 's>, EngineError>;
 
-    /// Makes durable what has been logged.
+    /// Waits until all logged blocks are durable.
     ///
     /// # Errors
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     fn make_durable(&self, session: &Session) -> Result<(), EngineError>;
 }
 
-/// Logs the blocks of a load server.
+/// Logs the blocks of one load server.
 pub trait LogsBlocks {
-    /// Logs a block that is filled, whole; gives the LSN of the record.
+    /// Logs a filled block whole; returns the LSN of the record.
     ///
     /// # Errors
-    /// When the log has no room, or has failed.
+    /// If the log has no room, or has failed.
     fn log(&mut self, place: (Purpose, BlockAddress), block: &[u8]) -> Result<Lsn, EngineError>;
 }
 
-/// Where a new table goes, and who logs its blocks.
+/// Destination of a new table, and the log of its blocks.
 #[derive(Clone, Copy)]
 pub struct LoadTarget<'a> {
-    /// The name of the table, in any case.
+    /// Name of the table, in any case.
     pub table: &'a str,
-    /// Its tablespace, one for tables that has been made ([`Instance::tablespace_of`]).
+    /// Tablespace, which must exist and be for tables ([`Instance::tablespace_of`]).
     pub tablespace: Purpose,
-    /// What logs its blocks; none for a load without redo.
+    /// Log of its blocks; none for a load without redo.
     pub log: Option<&'a dyn BlockLog>,
 }
 
@@ -90,15 +89,15 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
     load_into(instance, &session, LoadTarget { table, tablespace: Purpose::Users, log: None }, source)
 }
 
-/// Loads all rows of `source` into a new table; the session does it where it is serial, and else
-/// waits for the servers that do.
+/// Loads all rows of `source` into a new table. A serial load runs in this session; a parallel one
+/// runs in servers that the session waits for.
 ///
 /// # Errors
-/// When the table exists, the source fails, a row does not fit an extent, or a write fails; nothing
-/// of the load then remains.
+/// If the table exists, the source fails, a row does not fit an extent, or a write fails; then
+/// nothing of the load remains.
 ///
 /// # Panics
-/// When the tablespace is not for tables, or has not been made.
+/// If the tablespace is not for tables, or does not exist.
 pub fn load_into(
     instance: &Instance,
     session: &Session,
@@ -120,12 +119,11 @@ pub fn load_into(
     Ok(outcome)
 }
 
-/// Makes a new table of all rows of another one that was loaded by direct path. They are read as an
-/// index build reads them: through the buffer cache by one server where `serial_direct_read` is
-/// false, else past it.
+/// Creates a table of all rows of another table that was loaded by direct path. One server reads
+/// them through the buffer cache if `serial_direct_read` is false; otherwise the reads bypass it.
 ///
 /// # Errors
-/// As [`load_into`], and when there is no table `source` or a block of it is corrupt.
+/// As [`load_into`], and if there is no table `source` or one of its blocks is corrupt.
 ///
 /// # Panics
 /// As [`load_into`].
@@ -143,7 +141,7 @@ pub fn create_as_select(
     let outcome = load.run(session, |session, operation, loader| {
         let push = |row: &[u8], id: RowId| {
             session.count(Statistic::LoadRows, 1);
-            // A scan shows a row with those behind it.
+            // A scan passes a row with the bytes of later rows behind it.
             let end = columns(row).end().map_err(|error| EngineError::bad_row(id, error))?;
             loader.push(&row[..end])
         };
@@ -156,14 +154,13 @@ pub fn create_as_select(
     Ok(outcome)
 }
 
-/// A load under way.
 struct Load<'a> {
     instance: &'a Instance,
     name: String,
     schema: &'a Schema,
     purpose: Purpose,
     log: Option<&'a dyn BlockLog>,
-    /// The number of the operation, which its blocks have where they are not logged.
+    /// Number of the operation, which is the LSN of blocks that are not logged.
     lsn: Lsn,
 }
 
@@ -183,7 +180,7 @@ impl<'a> Load<'a> {
         Ok(Load { instance, name, schema, purpose: target.tablespace, log: target.log, lsn })
     }
 
-    /// Has each load server fill its blocks, and enters the table.
+    /// Runs the load servers, which fill their blocks, and enters the table in the catalog.
     fn run(
         &self,
         coordinator: &Session,
@@ -199,7 +196,7 @@ impl<'a> Load<'a> {
             loader.finish()
         };
         let pieces: Vec<Option<Piece>> = match instance.parallel_degree() {
-            // A serial load is one session's.
+            // A serial load runs in the session itself.
             1 => vec![piece(coordinator).map_err(|error| operation.fail(error)).ok()],
             degree => thread::scope(|scope| {
                 let start = |number| servers::start(scope, &operation, (Role::LoadServer, number), piece);
@@ -209,9 +206,9 @@ impl<'a> Load<'a> {
         let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
         let mut extents: Vec<SegmentExtent> =
             pieces.iter().flat_map(|piece| piece.extents.iter().copied()).collect();
-        // In the order in which they lie on the disks: a scan then reads each file from its
-        // beginning to its end, and not one server's extents first, which have gaps. It is not the
-        // order of the input, whose pieces go to whichever server is free; one server keeps that.
+        // Disk order, so that a scan reads each file from start to end. One server's extents alone
+        // have gaps. This is not the input order, because each piece goes to any free server; only
+        // one server keeps that order.
         extents.sort_by_key(|extent| (extent.extent.block, extent.extent.file));
         let durable = operation.outcome().and_then(|()| {
             instance.sync(coordinator, self.purpose)?;
@@ -220,7 +217,7 @@ impl<'a> Load<'a> {
         let entered = durable.and_then(|()| self.enter(coordinator, &pieces, &extents));
         if entered.is_err() {
             tablespace.release(extents.iter().map(|extent| extent.extent));
-            // The error to report is the load's.
+            // The load's error is the one to report.
             let _ = tablespace.cut_back(&extent_counts);
         }
         entered
@@ -260,7 +257,7 @@ impl<'a> Load<'a> {
     }
 }
 
-/// What one load server has written.
+/// Result of one load server.
 struct Piece {
     row_count: u64,
     row_bytes: u64,
@@ -269,7 +266,7 @@ struct Piece {
     extents: Vec<SegmentExtent>,
 }
 
-/// A load server: fills blocks with rows.
+/// A load server, which fills blocks with rows.
 struct Loader<'a> {
     session: &'a Session,
     tablespace: &'a Tablespace,
@@ -279,7 +276,7 @@ struct Loader<'a> {
     log: Option<Box<dyn LogsBlocks + 'a>>,
     writer: SegmentWriter<'a>,
     fill: BlockFill,
-    /// Rows of the blocks that are sealed.
+    /// Rows in blocks that are sealed.
     sealed: u64,
     piece: Piece,
 }
@@ -318,7 +315,6 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Adds a row.
     fn push(&mut self, row: &[u8]) -> Result<(), EngineError> {
         if row.len() > row_bytes_max(self.tablespace.block_size) {
             self.push_chained(row)?;
@@ -335,7 +331,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Adds a row that no block has room for, in pieces.
+    /// Adds a row that is too long for a block, in pieces.
     fn push_chained(&mut self, row: &[u8]) -> Result<(), EngineError> {
         let (block_size, extent) = (self.tablespace.block_size, self.tablespace.extent_blocks);
         let most = chain::row_bytes_max(block_size, extent);
@@ -343,7 +339,7 @@ impl<'a> Loader<'a> {
             return Err(chain::too_long(row, most, extent.bytes(block_size)));
         }
         let behind = chain::blocks_behind(row.len(), block_size);
-        // All pieces are in one extent.
+        // All pieces must be in one extent.
         let has_room = self.fill.room(self.writer.block()?) > HEAD_LEAST;
         if (!has_room || behind >= self.writer.blocks_left()?) && !self.fill.is_empty() {
             self.seal()?;
@@ -359,7 +355,6 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Writes the block that was filled.
     fn seal(&mut self) -> Result<(), EngineError> {
         let content = std::mem::take(&mut self.fill).finish(self.writer.block()?);
         let purpose = self.tablespace.purpose;

@@ -1,13 +1,13 @@
 //! Tables: rows in blocks, loads and scans.
 //!
-//! What it does: [`load`] fills blocks with rows by direct path, [`scan`] visits every row,
-//! [`fetch`] those of given ids, and [`heap`] says how rows lie in a block, [`chain`] how those lie
-//! that are longer. Which blocks are a table's is in the control file.
+//! [`load`] fills blocks with rows by direct path. [`scan`] visits every row, and [`fetch`] the
+//! rows of given ids. [`heap`] has the layout of rows in a block, and [`chain`] that of longer
+//! rows. The control file lists the blocks of a table.
 //!
-//! Why no free lists: a table is written once, by its load, and each load server fills its own
-//! blocks.
+//! Free lists are not needed, because a table is written once, by its load, and each load server
+//! fills its own blocks.
 //!
-//! Limits: no update, no delete, no insert after the load. Rows of one server lie in input order,
+//! Limits: no update, no delete, no insert after the load. Rows of one server are in input order,
 //! rows of two servers in no order.
 
 pub mod chain;

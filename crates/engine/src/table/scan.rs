@@ -1,12 +1,12 @@
-//! Table scans, past the buffer cache or through it.
+//! Table scans that bypass the buffer cache or use it.
 //!
 //! The table is cut into granules (its extents). Scan servers take the next granule from a shared
-//! counter, so a server on a slow disk takes fewer and all end together. Within a granule
-//! multiblock reads go out several at a time; every block is verified before a row of it is looked
-//! at. A row in several blocks lies within an extent, and so is one server's.
+//! counter, so a server on a slow disk takes fewer and all finish together. Within a granule,
+//! several multiblock reads are in flight. Every block is verified before its rows are read. A
+//! chained row is in one extent, so one server reads it.
 //!
-//! A serial scan with `serial_direct_read=false` is conventional instead: multiblock reads into the
-//! buffer cache (`db file scattered read`), one at a time.
+//! A serial scan with `serial_direct_read=false` is conventional: multiblock reads into the buffer
+//! cache (`db file scattered read`), one at a time.
 
 use crate::cache::CacheReader;
 use crate::parallel::servers::Operation;
@@ -20,7 +20,7 @@ use plumb_events::{Event, IoStream, Session, Statistic};
 use plumb_units::RowId;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The pieces of a table that scan servers take in turn.
+/// Granules of a table, which scan servers take in turn.
 #[derive(Debug)]
 pub struct Granules<'t> {
     extents: &'t [SegmentExtent],
@@ -30,7 +30,7 @@ pub struct Granules<'t> {
 }
 
 impl<'t> Granules<'t> {
-    /// All of a table.
+    /// Creates the granules of a whole table.
     #[must_use]
     pub fn new(table: &'t Table) -> Granules<'t> {
         let (tablespace, expected) = (table.tablespace, table.expected());
@@ -42,7 +42,7 @@ impl<'t> Granules<'t> {
     }
 }
 
-/// How scans of a tablespace read: the settings as reader options.
+/// Returns the reader options of scans of a tablespace, from the settings.
 #[must_use]
 pub fn reader_options(instance: &Instance, tablespace: Purpose) -> ReaderOptions {
     let tablespace = instance.tablespace(tablespace);
@@ -55,10 +55,10 @@ pub fn reader_options(instance: &Instance, tablespace: Purpose) -> ReaderOptions
     }
 }
 
-/// Visits every row of the granules that this server gets.
+/// Visits every row of the granules that this server takes.
 ///
 /// # Errors
-/// When a block is corrupt, a read fails, or `visit` does.
+/// If a block is corrupt, a read fails, or `visit` fails.
 pub fn scan(
     instance: &Instance,
     session: &Session,
@@ -85,10 +85,10 @@ pub fn scan(
     chain.end()
 }
 
-/// Visits every row of the granules that this server gets, through the buffer cache.
+/// Visits every row of the granules that this server takes, through the buffer cache.
 ///
 /// # Errors
-/// When a block is corrupt, a read fails, or `visit` does.
+/// If a block is corrupt, a read fails, or `visit` fails.
 pub fn scan_conventional(
     instance: &Instance,
     session: &Session,

@@ -1,12 +1,15 @@
-//! The transactions under way, what statements may still see, and who waits for whom.
+//! The table of running transactions: what statements see, and which transaction waits for which.
 //!
-//! A transaction is entered with its first change and leaves when its end is durable, or undone to the last. Between the two its
-//! changes are seen by nobody else: a version whose transaction is entered, or younger than the snapshot, is not the reader's.
+//! A transaction enters the table with its first change. It leaves when its end is durable, or when
+//! all its changes are undone. In between no other transaction sees its changes: a version is
+//! invisible if its transaction is in the table or younger than the snapshot.
 //!
-//! A row has no lock of its own. It is locked when the transaction that made its version is entered; who wants to
-//! change it waits for that transaction. Each waits for one at most, so a deadlock is a circle, found when its last arrow is drawn.
+//! A row has no lock of its own. It is locked while the transaction that wrote its version is in
+//! the table, and a session that wants to change it waits for that transaction. Each transaction
+//! waits for one at most, so a deadlock is a cycle, found when its last edge is added.
 //!
-//! Limits: as many transactions at once as a checkpoint's record has room for ([`LogOptions::transactions_max`](crate::redo::LogOptions::transactions_max)).
+//! Limits: at most as many transactions as a checkpoint's record can list
+//! ([`LogOptions::transactions_max`](crate::redo::LogOptions::transactions_max)).
 
 use crate::EngineError;
 use plumb_events::{Event, Session, locked, now, wait_signal};
@@ -15,17 +18,16 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How long a wait sleeps before it checks its condition again.
+/// Time that a wait sleeps before it checks its condition again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A transaction under way.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// None of its records is before it.
+    /// No record of the transaction has a lower LSN.
     first: Lsn,
-    /// What of it is undone first.
+    /// LSN of the record that is undone first.
     last: Lsn,
-    /// Its end is in the log, and not durable yet.
+    /// True once its end is in the log, though not yet durable.
     ended: bool,
     waits_for: Option<u64>,
 }
@@ -34,21 +36,20 @@ struct Entry {
 struct State {
     next: u64,
     entries: BTreeMap<u64, Entry>,
-    /// Statements under way, by their horizon.
+    /// Number of running statements, by horizon.
     snapshots: BTreeMap<Lsn, usize>,
     waiting: usize,
 }
 
-/// The table of transactions.
 #[derive(Debug)]
 pub(super) struct Active {
-    /// Transactions that may be under way at once.
+    /// Most transactions that may run at once.
     most: usize,
     state: Mutex<State>,
     ended: Condvar,
 }
 
-/// What a statement sees: the transactions that had ended when it began, and its own.
+/// The visible transactions of a statement: those that had ended when it began, and its own.
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     active: &'a Active,
@@ -59,12 +60,12 @@ pub struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
-    /// Every version before it is the statement's to see.
+    /// Returns the LSN before which the statement sees every version.
     pub(super) fn horizon(&self) -> Lsn {
         self.horizon
     }
 
-    /// Whether what this transaction has done is.
+    /// True if the statement sees the changes of this transaction.
     pub(super) fn sees(&self, transaction: u64) -> bool {
         transaction == self.own
             || (transaction < self.next && self.under_way.binary_search(&transaction).is_err())
@@ -83,15 +84,15 @@ impl Drop for Snapshot<'_> {
     }
 }
 
-/// What a checkpoint must know.
+/// State of the transactions for a checkpoint's record.
 pub(super) struct UnderWay {
-    /// Transaction, first and last LSN, 24 bytes each.
+    /// Transaction, first and last LSN of each, 8 bytes each.
     pub(super) list: Vec<u8>,
     pub(super) next: u64,
 }
 
 impl Active {
-    /// `most` may be under way at once; the first one has the number `next`.
+    /// Creates the table. At most `most` transactions run at once; `next` numbers the first.
     pub(super) fn new(most: usize, next: u64) -> Active {
         Active { most, state: Mutex::new(State { next, ..State::default() }), ended: Condvar::new() }
     }
@@ -100,12 +101,15 @@ impl Active {
         locked(&self.state)
     }
 
-    /// Waits until a transaction has ended, or until it is time to look again.
+    /// Waits until a transaction ends, or for [`LOOK_AGAIN`].
     fn wait<'g>(&'g self, state: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
         wait_signal((&self.state, &self.ended), state, LOOK_AGAIN)
     }
 
-    /// Enters a transaction none of whose records is before the LSN that `end` reads.
+    /// Enters a transaction. `end` reads an LSN that all its records reach.
+    ///
+    /// # Errors
+    /// If too many transactions run.
     pub(super) fn enter(&self, end: impl FnOnce() -> Lsn) -> Result<(u64, Lsn), EngineError> {
         let mut state = self.state();
         if state.entries.len() >= self.most {
@@ -124,27 +128,26 @@ impl Active {
         Ok((transaction, first))
     }
 
-    /// Enters one that a recovery found.
+    /// Enters a transaction that recovery found.
     pub(super) fn enter_again(&self, transaction: u64, first: Lsn, last: Lsn) {
         let entry = Entry { first, last, ended: false, waits_for: None };
         self.state().entries.insert(transaction, entry);
     }
 
-    /// What of the transaction is undone first from now on.
+    /// Sets the LSN of the record that is undone first.
     pub(super) fn note(&self, transaction: u64, last: Lsn) {
         if let Some(entry) = self.state().entries.get_mut(&transaction) {
             entry.last = last;
         }
     }
 
-    /// The end of the transaction is in the log.
     pub(super) fn note_end(&self, transaction: u64) {
         if let Some(entry) = self.state().entries.get_mut(&transaction) {
             entry.ended = true;
         }
     }
 
-    /// The transaction is over for everybody.
+    /// Removes a transaction, so that others see its changes, and wakes the waiters.
     pub(super) fn leave(&self, transaction: u64) {
         let mut state = self.state();
         state.entries.remove(&transaction);
@@ -157,12 +160,12 @@ impl Active {
         self.state().entries.contains_key(&transaction)
     }
 
-    /// The oldest transaction under way.
+    /// Returns the oldest running transaction, by its first LSN.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.state().entries.iter().min_by_key(|(_, entry)| entry.first).map(|(transaction, _)| *transaction)
     }
 
-    /// What a statement that begins now sees; `end` reads the LSN of the next record.
+    /// Takes a snapshot for a statement; `end` reads the LSN of the next record.
     pub(super) fn snapshot(&self, own: u64, end: impl FnOnce() -> Lsn) -> Snapshot<'_> {
         let mut state = self.state();
         let first = state.entries.values().map(|entry| entry.first).min();
@@ -172,7 +175,7 @@ impl Active {
         Snapshot { active: self, own, next: state.next, under_way, horizon }
     }
 
-    /// What was done before it is seen by all statements, those under way too, and is never undone.
+    /// Returns the LSN before which all statements see every change, and no change is ever undone.
     pub(super) fn horizon(&self, end: Lsn) -> Lsn {
         let state = self.state();
         let first = state.entries.values().map(|entry| entry.first).min();
@@ -180,13 +183,14 @@ impl Active {
         first.into_iter().chain(seen).min().unwrap_or(end).min(end)
     }
 
-    /// What a checkpoint needs of the log that began at this LSN: where the oldest transaction under way begins, if that is before.
+    /// Returns the first LSN that a checkpoint begun at `begin` needs: that of the oldest
+    /// transaction, if it is lower.
     pub(super) fn low(&self, begin: Lsn) -> Lsn {
         let state = self.state();
         state.entries.values().map(|entry| entry.first).min().map_or(begin, |first| first.min(begin))
     }
 
-    /// Waits for the end of some transaction, for a moment at most. Gives how long it was.
+    /// Waits for the end of any transaction, at most [`LOOK_AGAIN`]. Returns the time waited.
     pub(super) fn wait_for_oldest(&self, session: &Session) -> Nanos {
         let mut state = self.state();
         state.waiting += 1;
@@ -197,7 +201,7 @@ impl Active {
         now().saturating_sub(begin.at())
     }
 
-    /// What the record of a checkpoint notes that begins now.
+    /// Returns the running transactions for the record of a checkpoint.
     pub(super) fn under_way(&self) -> UnderWay {
         let state = self.state();
         let mut under_way = UnderWay { list: Vec::new(), next: state.next };
@@ -209,8 +213,11 @@ impl Active {
         under_way
     }
 
-    /// Waits for the end of a transaction that has changed a row, as long as `still` says that transactions can end at all: after a failure of the log
-    /// none does.
+    /// Waits for the end of the transaction that changed a row. `still` fails once no transaction
+    /// can end, after a failure of the log.
+    ///
+    /// # Errors
+    /// [`EngineError::Deadlock`], or the error of `still`.
     pub(super) fn wait_for(
         &self,
         session: &Session,

@@ -1,10 +1,11 @@
-//! Holds the indexes of a table that transactions change against its rows.
+//! Checks a table that transactions change, and its indexes.
 //!
-//! What it proves, of what a new transaction sees: every row can be read, each piece of one in several blocks belongs to one row, and each index has for each row exactly one entry without a mark, with
-//! the row's key, in order, found on the way from the root.
+//! The check proves what a new transaction sees. Every row can be read, and each piece of a chained
+//! row belongs to exactly one row. Each index has exactly one unmarked entry for each row, with the
+//! row's key, in order, and reachable from the root.
 //!
-//! Limits: the keys of rows, their entries and the ids of pieces are held in memory, and it is one thread. No transaction may be under way: entries say nothing of when
-//! they came.
+//! Limits: the keys of rows, their entries and the ids of pieces are held in memory, and one thread
+//! works. No transaction may run, because entries have no version.
 
 use super::range::Heads;
 use super::segment::Segment;
@@ -18,30 +19,33 @@ use crate::storage::block::BlockKind;
 use plumb_events::Session;
 use plumb_units::RowId;
 
-/// What a check found right.
+/// Result of a check without errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveCheck {
     /// Rows of the table.
     pub row_count: u64,
-    /// Those of them that no block has room for: each lies in several.
+    /// Rows that lie in several blocks, because one block has no room for them.
     pub chained_row_count: u64,
-    /// The sum of their hashes ([`row_hash`]), which says whether they are those of another place, in any order.
+    /// Sum of the hashes of all rows ([`row_hash`]), modulo 2^64: equal for the
+    /// same rows in any order.
     pub row_sum: u64,
-    /// Entries of all its indexes, without those that are marked.
+    /// Unmarked entries of all indexes.
     pub entry_count: u64,
-    /// Rows, pieces and entries that are deleted and keep their room, because somebody may see them still, or nobody has wanted the room.
+    /// Deleted rows, pieces and entries that keep their room, because statements may see them, or
+    /// because no session has needed the room.
     pub version_count: u64,
 }
 
-/// What a block of a segment behind its header may be.
+/// Block kinds allowed in a segment, behind its header.
 const OF_TABLES: [BlockKind; 1] = [BlockKind::Rows];
 const OF_INDEXES: [BlockKind; 2] = [BlockKind::Leaf, BlockKind::Branch];
 
 impl Transactions<'_> {
-    /// Looks at each block of a table and its indexes by itself, past whatever is wrong: for who has an error of [`Transactions::check`] and wants to know how much it is.
+    /// Checks each block of a table and its indexes on its own, past all errors. It shows the
+    /// extent of the damage after an error of [`Transactions::check`].
     ///
     /// # Errors
-    /// When a block cannot be read for another reason than what it holds.
+    /// If a block cannot be read for another reason than its contents.
     pub fn damage(&self, session: &Session, table: &str) -> Result<Vec<SegmentDamage>, EngineError> {
         let table = self.table(table)?;
         let of_table = (format!("table {}", table.name), &table.segment, &OF_TABLES[..]);
@@ -65,7 +69,7 @@ impl Transactions<'_> {
         let mut worker = Worker::verifying(self, session);
         let used = match worker.used_blocks(segment) {
             Ok(used) => used,
-            // How many blocks there are is not known without it.
+            // Without it the number of blocks is unknown.
             Err(error) => return damage.note_blocks((0, 0), 1, error),
         };
         for index in 1..used {
@@ -84,10 +88,11 @@ impl Transactions<'_> {
         Ok(())
     }
 
-    /// Checks a table and its indexes. The checksum of each block that is read is verified, whatever `db_block_checksum` says.
+    /// Checks a table and its indexes, and verifies the checksum of every block that is
+    /// read, even with `db_block_checksum` off.
     ///
     /// # Errors
-    /// The first thing that is wrong, or a transaction under way.
+    /// The first error found, or a running transaction.
     pub fn check(&self, session: &Session, table: &str) -> Result<LiveCheck, EngineError> {
         self.log.check()?;
         let table = self.table(table)?;
@@ -142,7 +147,7 @@ impl Transactions<'_> {
     }
 }
 
-/// Refuses pieces that are there and no row leads to, and those that several lead to.
+/// Rejects pieces that no row leads to, and pieces that several rows lead to.
 fn require_each_once(mut there: Vec<RowId>, mut led_to: Vec<RowId>) -> Result<(), EngineError> {
     there.sort_unstable();
     led_to.sort_unstable();
@@ -158,13 +163,14 @@ fn require_each_once(mut there: Vec<RowId>, mut led_to: Vec<RowId>) -> Result<()
     Err(EngineError::bad_row(*piece, if gone == Some(piece) { why + ", but it was deleted" } else { why }))
 }
 
-/// A hash of a row image.
+/// Returns the CRC-64/NVME of a row image.
 #[must_use]
 pub fn row_hash(image: &[u8]) -> u64 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, image)
 }
 
-/// Holds an index against the keys of the rows of its table. Gives the numbers of its entries and of those that are marked.
+/// Checks an index against the keys of the table's rows. Returns the numbers of
+/// its unmarked and marked entries.
 fn check_tree(
     worker: &mut Worker<'_>,
     tree: &Tree,
@@ -220,7 +226,7 @@ mod tests {
     use plumb_units::RowId;
 
     #[test]
-    fn a_piece_that_is_lost_gone_or_of_two_rows_is_named() {
+    fn a_lost_deleted_or_shared_piece_is_named() {
         let check = |there: &[u64], led_to: &[u64], expect: &str| {
             let rows = |ids: &[u64]| ids.iter().map(|id| RowId(*id << 16)).collect();
             let found = require_each_once(rows(there), rows(led_to)).err().map(|error| error.to_string());

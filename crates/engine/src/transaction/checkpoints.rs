@@ -1,15 +1,15 @@
-//! Checkpoints: begun while sessions go on, completed when the database writers have come so far.
+//! Checkpoints: begun while sessions go on, completed when the database writers have caught up.
 //!
-//! A checkpoint begins with a record in the log, written with the gate closed for a moment. From
-//! then on each block is logged whole at its first change. It is complete when all blocks that were
-//! changed before it are written and their files synced; the control block then says that recovery
-//! begins at its record. Several may be under way: they begin and end in the order of the log.
+//! A checkpoint begins with a record in the log, written while the gate is closed. From then on
+//! each block is logged whole at its first change. The checkpoint completes when all blocks changed
+//! before it are written and their files synced. The control block then makes recovery begin at its
+//! record. Several may be in progress; they begin and complete in the order of the log.
 //!
-//! Who does it: a thread (CKPT), which begins one when the log's pace says so ([`crate::redo`]) and
-//! completes it when the blocks are written, which the database writers have done by then without
-//! being asked. A session that finds no room completes what is under way itself. Where the cache
-//! has no database writers (on a simulated disk) there is no thread either: each change of a
-//! session is preceded by one small step, so that one thread has one order of requests.
+//! A thread (CKPT) begins a checkpoint when the log's pace requires one ([`crate::redo`]). It
+//! completes the checkpoint once the database writers have written the blocks. A session that finds
+//! no room in the log completes the checkpoints itself. A cache without database writers (on a
+//! simulated disk) has no CKPT either. Each change of a session does one small step first, so that
+//! one thread fixes the order of requests.
 
 use super::active::Active;
 use crate::EngineError;
@@ -28,28 +28,27 @@ use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often the thread looks whether the blocks of a checkpoint are written.
+/// Interval at which CKPT checks that the blocks of a checkpoint are written.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// How long it sleeps when there is nothing to do: the length of one wait of its idle event.
+/// Longest sleep without work, which is one wait of the idle event.
 const IDLE: Duration = Duration::from_secs(3);
-/// How long it is until a copy of a log file that could not be made is tried again.
+/// Delay before a failed copy of a log file is retried.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
-/// The checkpoints of an open database.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     log: Arc<Log>,
     active: Arc<Active>,
     changed: ChangedBlocks,
     tablespaces: Arc<Tablespaces>,
-    /// Those under way, the oldest first. Taken by who begins or completes one.
+    /// Checkpoints in progress, the oldest first. A thread that begins or
+    /// completes one holds the lock.
     under_way: Mutex<VecDeque<Begun>>,
-    /// Whether sessions step them.
+    /// True if sessions do the steps, because there is no thread.
     by_steps: bool,
     stopping: AtomicBool,
 }
 
-/// A checkpoint under way.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     at: Lsn,
@@ -69,7 +68,7 @@ impl Checkpoints {
         Checkpoints { log, active, changed, tablespaces, under_way, by_steps, stopping }
     }
 
-    /// A whole checkpoint: what was changed until now is on disk when it returns.
+    /// Takes a whole checkpoint: changes made before the call are on disk when it returns.
     pub(super) fn take(&self, session: &Session) -> Result<(), EngineError> {
         let mut under_way = self.lock(session);
         self.failing(self.begin(session, &mut under_way).and_then(|_| {
@@ -79,18 +78,18 @@ impl Checkpoints {
         }))
     }
 
-    /// Begins a checkpoint, for which sessions go on.
+    /// Begins a checkpoint and returns while it is in progress.
     pub(super) fn begin_one(&self, session: &Session) -> Result<(), EngineError> {
         let mut under_way = self.lock(session);
         self.failing(self.begin(session, &mut under_way).map(drop))
     }
 
-    /// Makes room for so many bytes of log, unless that takes the end of a transaction.
+    /// Makes room for `bytes` of log, unless that requires the end of a transaction.
     pub(super) fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
         loop {
             self.failing(self.make_room_alone(session, &mut self.lock(session), bytes))?;
             if self.log.room() < bytes && self.log.control.let_go() {
-                // The backup fails, and not the session.
+                // The backup fails rather than the session.
                 continue;
             }
             if self.log.room() >= bytes || !self.log.needs_archiver() {
@@ -105,7 +104,7 @@ impl Checkpoints {
         }
     }
 
-    /// Waits until every filled log file has its copy, where copies are made.
+    /// Waits until every filled log file is copied, if copies are made.
     pub(super) fn await_copies(&self, session: &Session) -> Result<(), EngineError> {
         while self.log.has_uncopied() {
             if self.by_steps {
@@ -128,7 +127,7 @@ impl Checkpoints {
         bytes: i64,
     ) -> Result<(), EngineError> {
         let mut has_begun = false;
-        // Another session may have made it while this one waited for its turn.
+        // Another session may have made room while this one waited for the lock.
         while self.log.room() < bytes {
             let Some(first) = under_way.front().map(|first| first.at) else {
                 if has_begun || !self.begin(session, under_way)? {
@@ -143,12 +142,12 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// The next small piece of work, where no thread does it.
+    /// Does the next small step, if no thread does it.
     pub(super) fn step(&self, session: &Session) -> Result<(), EngineError> {
         if !self.by_steps {
             return Ok(());
         }
-        // A copy that cannot be made is waited for when the log has no other room.
+        // A failed copy matters only when the log has no other room; then the session waits for it.
         let _ = self.log.archive_next(session);
         self.failing(self.advance(session, &mut self.lock(session)))
     }
@@ -165,8 +164,8 @@ impl Checkpoints {
         self.complete(session, under_way)
     }
 
-    /// `false` when the log has no room for its record: then others that are under way must be
-    /// completed, or a transaction must end.
+    /// Begins a checkpoint. `false` if the log has no room for its record: then others must
+    /// complete, or a transaction must end.
     fn begin(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<bool, EngineError> {
         self.log.check()?;
         let begun = self.log.close(|begin| {
@@ -185,14 +184,14 @@ impl Checkpoints {
         Ok(true)
     }
 
-    /// Completes the last checkpoint whose blocks are written, and with it those before.
+    /// Completes all checkpoints whose blocks are written.
     fn complete(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<(), EngineError> {
         let written = under_way.iter().take_while(|begun| self.changed.are_written(begun.at)).count();
         let Some(last) = written.checked_sub(1).map(|at| under_way[at]) else { return Ok(()) };
         self.tablespaces.note_checkpoint(session, last.at)?;
         self.tablespaces.sync(session)?;
-        // What the oldest transactions did is not needed any more when their ends are durable,
-        // undone ones' too.
+        // Once the ends of the oldest transactions are durable, rollbacks too, their records are no
+        // longer needed.
         let low = self.active.low(last.at);
         self.log.make_durable(session, self.log.end())?;
         self.log.note_checkpoint(session, last.at, low, last.next_transaction)?;
@@ -200,7 +199,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// What is durable is not known when one of these calls has failed.
+    /// Fails the log after an error, because it is unknown what is durable.
     fn failing(&self, result: Result<(), EngineError>) -> Result<(), EngineError> {
         result.inspect_err(|error| self.log.fail(error.to_string()))
     }
@@ -209,12 +208,12 @@ impl Checkpoints {
         session.latch(&self.under_way, Event::LogFileSwitchCheckpoint)
     }
 
-    /// The life of CKPT.
+    /// Runs the CKPT process until it is stopped.
     fn run(&self, session: &Session) {
         while !self.is_over() {
             let is_idle = {
                 let mut under_way = self.lock(session);
-                // A failure is the log's, and so everybody's.
+                // A failure fails the log, and with it every session.
                 let advanced = self.failing(self.advance(session, &mut under_way));
                 advanced.is_err() || under_way.is_empty()
             };
@@ -223,7 +222,7 @@ impl Checkpoints {
         }
     }
 
-    /// The life of LGWR, which a lone session's commits never need: it writes them itself.
+    /// Runs LGWR. A lone session does not need it, because it writes its own commits.
     fn write_log(&self, session: &Session) {
         while !self.is_over() {
             session.wait_long(Event::DbwrIdle, || self.log.lgwr.bell().sleep(IDLE));
@@ -232,10 +231,10 @@ impl Checkpoints {
         self.log.ends_lgwr(session);
     }
 
-    /// The life of ARC.
+    /// Runs the ARC process until it is stopped.
     fn archive(&self, session: &Session) {
         while !self.is_over() {
-            // Who waits for a copy that cannot be made sees why in [`Log::archiver_error`].
+            // A session that waits for a failed copy gets the reason from [`Log::archiver_error`].
             let made = self.log.archive_next(session);
             if !matches!(made, Ok(true)) {
                 let most = if made.is_err() { TRY_AGAIN } else { IDLE };
@@ -249,7 +248,7 @@ impl Checkpoints {
     }
 }
 
-/// The background processes of the log, LGWR, CKPT and ARC, which end with this.
+/// The background processes of the log, LGWR, CKPT and ARC; dropping this ends them.
 #[derive(Debug, Default)]
 pub(super) struct LogProcesses {
     checkpoints: Option<Arc<Checkpoints>>,
@@ -257,7 +256,7 @@ pub(super) struct LogProcesses {
 }
 
 impl LogProcesses {
-    /// Starts them, unless sessions step their work. `priority` is `high_priority_processes`.
+    /// Starts the processes, unless sessions do the steps. `priority` is `high_priority_processes`.
     pub(super) fn start(
         checkpoints: &Arc<Checkpoints>,
         recorder: &Recorder,
@@ -281,7 +280,7 @@ impl LogProcesses {
                         _ => Ok(()),
                     };
                     let is_refused = begins.is_err();
-                    // Who started it waits for it.
+                    // The thread that starts this one waits for the result.
                     let _ = says.send(begins);
                     if is_refused {
                         return;
@@ -310,7 +309,7 @@ impl Drop for LogProcesses {
         let log = &checkpoints.log;
         [log.lgwr.bell(), log.pace.bell(), log.archiving.bell()].into_iter().for_each(Bell::ring);
         for thread in self.threads.drain(..) {
-            // One that panicked has printed why.
+            // A panic has printed its reason.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! A session's transactions and their statements.
+//! Connections of sessions, with their transactions and statements.
 
 use super::active::Snapshot;
 use super::row_pieces::{Found, Stored};
@@ -22,25 +22,25 @@ use plumb_units::{BlockAddress, Lsn, RowId};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// What a change does when another transaction has changed the row and is under way.
+/// Choice for a change of a row that another running transaction has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockWait {
-    /// Waits for its end.
+    /// Waits until that transaction ends.
     Forever,
-    /// Gives up with [`EngineError::RowLocked`].
+    /// Fails with [`EngineError::RowLocked`].
     Never,
 }
 
 /// A row that a statement has read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Where it is; an update that makes it longer than its block has room for moves it.
+    /// Row id. An update that makes the row too long for its block moves it to another id.
     pub id: RowId,
-    /// Its columns.
+    /// Values of the columns, in the order of the schema.
     pub values: Vec<Value>,
 }
 
-/// A session's way to the tables; one transaction at a time.
+/// A session's access to the tables, with one transaction at a time.
 #[derive(Debug)]
 pub struct Connection<'a> {
     pub(super) worker: Worker<'a>,
@@ -52,7 +52,7 @@ impl<'a> Connection<'a> {
         Connection { worker: Worker::new(store, session), images: RowBatch::new() }
     }
 
-    /// From now on changes wait, or do not wait, for rows of others.
+    /// Sets if later changes wait for rows that other transactions have changed.
     pub fn set_lock_wait(&mut self, lock_wait: LockWait) {
         self.worker.lock_wait = lock_wait;
     }
@@ -64,27 +64,28 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// A transaction under way. Rolled back when dropped.
+/// A running transaction, rolled back on drop.
 #[derive(Debug)]
 pub struct Transaction<'c, 'a> {
     pub(super) connection: &'c mut Connection<'a>,
-    /// Its entry in the log; `None` until it changes something.
+    /// State in the log; `None` until the first change.
     thread: Option<Thread<'a>>,
-    /// The tables that it has changed: nobody drops them meanwhile.
+    /// Tables that it has changed, referenced so that no session drops them.
     changed: Vec<Arc<Table>>,
 }
 
 impl<'a> Transaction<'_, 'a> {
-    /// Its number; `None` until it changes something.
+    /// Returns the transaction's number; `None` until the first change.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         self.thread.as_ref().map(|thread| thread.transaction)
     }
 
-    /// Inserts a row. Gives where it is.
+    /// Inserts a row and returns its row id.
     ///
     /// # Errors
-    /// When there is no such table, the row is not one of it or too long, or the log has no room.
+    /// If the table does not exist, the row does not match it or is too long, or
+    /// the log has no room.
     pub fn insert(&mut self, table: &str, values: &[Value]) -> Result<RowId, EngineError> {
         let mut images = std::mem::take(&mut self.connection.images);
         images.clear();
@@ -94,10 +95,11 @@ impl<'a> Transaction<'_, 'a> {
         inserted.map(|rows| rows[0])
     }
 
-    /// Inserts rows, as images of [`plumb_types`]: an array insert, one record for all rows that go into one block.
+    /// Inserts row images of [`plumb_types`] as an array insert: one record for all rows of a
+    /// block. Returns their row ids.
     ///
     /// # Errors
-    /// As [`Transaction::insert`]; then none of them has been inserted.
+    /// As [`Transaction::insert`]; then no row was inserted.
     pub fn insert_rows(&mut self, table: &str, images: &RowBatch) -> Result<Vec<RowId>, EngineError> {
         let table = self.connection.worker.store.table(table)?;
         for image in images.iter() {
@@ -110,11 +112,13 @@ impl<'a> Transaction<'_, 'a> {
         })
     }
 
-    /// Changes a row: the closure gets its columns as they are, when no other transaction has it any more, and changes them. Gives where
-    /// the row is then.
+    /// Updates a row and returns its row id, which may be new. If another transaction has
+    /// changed the row, waits for its end. Then `change` gets the current columns, so
+    /// that no update is lost.
     ///
     /// # Errors
-    /// [`EngineError::RowGone`] when it is not there (any more), [`EngineError::Deadlock`], and as [`Transaction::insert`].
+    /// [`EngineError::RowGone`] if the row does not exist, [`EngineError::Deadlock`], and as
+    /// [`Transaction::insert`].
     pub fn update(
         &mut self,
         table: &str,
@@ -129,7 +133,7 @@ impl<'a> Transaction<'_, 'a> {
         })
     }
 
-    /// Deletes a row.
+    /// Deletes a row; waits like [`Transaction::update`].
     ///
     /// # Errors
     /// As [`Transaction::update`].
@@ -142,10 +146,11 @@ impl<'a> Transaction<'_, 'a> {
         })
     }
 
-    /// The row, as it was committed when the call began or as this transaction has made it; `None` when there is none.
+    /// Returns the row as committed when the call began, or as this transaction has changed it;
+    /// `None` if there is none.
     ///
     /// # Errors
-    /// When a block or the log cannot be read, or the version is no longer in the log.
+    /// If a block or the log cannot be read, or the log no longer holds the version.
     pub fn get(&mut self, table: &str, row: RowId) -> Result<Option<Row>, EngineError> {
         let table = self.connection.worker.store.table(table)?;
         let snapshot = self.snapshot()?;
@@ -153,10 +158,10 @@ impl<'a> Transaction<'_, 'a> {
         image.map(|image| read_row(&table, row, &image)).transpose()
     }
 
-    /// All rows of one moment.
+    /// Visits all rows of the table as of one moment, with their values.
     ///
     /// # Errors
-    /// As [`Transaction::get`], or what `visit` gives.
+    /// As [`Transaction::get`], or the error of `visit`.
     pub fn scan(
         &mut self,
         table: &str,
@@ -164,7 +169,7 @@ impl<'a> Transaction<'_, 'a> {
     ) -> Result<(), EngineError> {
         let table = self.connection.worker.store.table(table)?;
         let snapshot = self.snapshot()?;
-        // Rows are shown when no block is pinned any more: `visit` may change what it is shown.
+        // Rows are shown after all blocks are unpinned, because `visit` may change rows.
         let rows = RefCell::new(Vec::new());
         let mut collect = |row: RowId, image: &[u8]| {
             rows.borrow_mut().push(read_row(&table, row, image)?);
@@ -174,7 +179,8 @@ impl<'a> Transaction<'_, 'a> {
         self.connection.worker.scan_rows(&table, Some(&snapshot), (&mut collect, &mut show))
     }
 
-    /// The same, shown as row ids and images, which are not taken apart. They lie in blocks that are pinned meanwhile: `visit` changes nothing.
+    /// Visits all rows of one moment as images. The images lie in pinned blocks, so
+    /// `visit` must not change rows.
     ///
     /// # Errors
     /// As [`Transaction::scan`].
@@ -188,7 +194,7 @@ impl<'a> Transaction<'_, 'a> {
         self.connection.worker.scan_rows(&table, Some(&snapshot), (&mut visit, &mut || Ok(())))
     }
 
-    /// The rows of a key, one value for each column of the index.
+    /// Returns the rows with this key, which has one value for each column of the index.
     ///
     /// # Errors
     /// As [`Transaction::get`].
@@ -202,7 +208,7 @@ impl<'a> Transaction<'_, 'a> {
         for row in worker.rows_of(&tree, &normalised)? {
             let Some(image) = worker.fetch(&table, row, &snapshot)? else { continue };
             tree.key.build(&image, &mut own).map_err(|error| EngineError::bad_row(row, error))?;
-            // The entry may be that of another version of the row.
+            // The entry may belong to another version of the row.
             if own == normalised {
                 rows.push(read_row(&table, row, &image)?);
             }
@@ -210,15 +216,15 @@ impl<'a> Transaction<'_, 'a> {
         Ok(rows)
     }
 
-    /// Makes everything durable that the transaction has done; others see it from now on.
+    /// Commits: waits until all changes are durable, and then shows them to others.
     ///
     /// # Errors
-    /// When the log cannot be written: whether it was committed shows when the database is opened again.
+    /// If the log cannot be written. Opening the database again then decides if it was committed.
     pub fn commit(mut self) -> Result<(), EngineError> {
         self.commit_and_chain()
     }
 
-    /// The same, and begins the next transaction of the connection.
+    /// Commits, and begins the next transaction of the connection.
     ///
     /// # Errors
     /// As [`Transaction::commit`].
@@ -229,15 +235,16 @@ impl<'a> Transaction<'_, 'a> {
         committed
     }
 
-    /// Takes back everything that the transaction has done.
+    /// Rolls back: undoes all changes of the transaction.
     ///
     /// # Errors
-    /// When a block or the log cannot be read or written: the rest is taken back when the database is opened again.
+    /// If a block or the log cannot be read or written. The next opening of
+    /// the database undoes the rest.
     pub fn rollback(mut self) -> Result<(), EngineError> {
         self.rollback_and_chain()
     }
 
-    /// The same, and begins the next transaction of the connection.
+    /// Rolls back, and begins the next transaction of the connection.
     ///
     /// # Errors
     /// As [`Transaction::rollback`].
@@ -254,7 +261,7 @@ impl<'a> Transaction<'_, 'a> {
         Ok(worker.active.snapshot(self.number().unwrap_or(0), || worker.log.end()))
     }
 
-    /// Runs a statement that changes a table: all of it, or nothing.
+    /// Runs a statement that changes a table, completely or not at all.
     pub(super) fn statement<T>(
         &mut self,
         table: &Arc<Table>,
@@ -280,13 +287,14 @@ impl<'a> Transaction<'_, 'a> {
 impl Drop for Transaction<'_, '_> {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // What cannot be undone now is when the database is opened again; the log has failed then.
+            // If this fails, the log has failed, and the next opening of the database undoes the
+            // rest.
             let _ = self.connection.worker.roll_back(thread);
         }
     }
 }
 
-/// The key that a tree has of a row, in the memory of another one.
+/// Builds the key of a row in an index, reusing the memory of `key`.
 pub(super) fn key_of(
     tree: &Tree,
     (image, row): (&[u8], RowId),
@@ -314,7 +322,7 @@ fn read_row(table: &Table, id: RowId, image: &[u8]) -> Result<Row, EngineError> 
         let value = Value::from_encoded(&column.column_type, bytes);
         values.push(value.map_err(|error| EngineError::bad_row(id, error))?);
     }
-    // What ended the row early, if anything did.
+    // Reports the error that ended the row early, if there was one.
     let count = found.finish().map_err(|error| EngineError::bad_row(id, error))?;
     if count != table.schema.column_count() {
         let why = format!("it has {count} columns, expected {}", table.schema.column_count());
@@ -324,13 +332,13 @@ fn read_row(table: &Table, id: RowId, image: &[u8]) -> Result<Row, EngineError> 
 }
 
 impl Tree {
-    /// Whether no other row may have the key of this one.
+    /// True if no other row may have the key of this one.
     pub(super) fn must_differ(&self, image: &[u8]) -> bool {
         let is_null = |position: usize| column_at(image, position).is_ok_and(|value| value.is_none());
         self.unique && !self.key.positions().into_iter().any(is_null)
     }
 
-    /// The error of a row whose key another one has, of which this is the image.
+    /// Returns the error for a row whose key another row, with this image, has already.
     pub(super) fn duplicate(&self, table: &Table, image: &[u8], row: RowId) -> EngineError {
         let values = match read_row(table, row, image) {
             Ok(found) => found.values,
@@ -341,7 +349,7 @@ impl Tree {
         EngineError::DuplicateKey { index: self.name.clone(), key, row }
     }
 
-    /// The normalised key of values, one for each of its columns.
+    /// Returns the normalised key of values, one for each column of the key.
     pub(super) fn key_of_values(
         &self,
         schema: &plumb_types::Schema,
@@ -368,7 +376,8 @@ impl Tree {
 }
 
 impl<'a> Worker<'a> {
-    /// Makes a segment that nothing refers to yet: a header, and for an index its root. Gives the LSN of its creation.
+    /// Creates a segment that nothing refers to yet: a header, and a root for an index. Returns the
+    /// LSN of its creation and its extents.
     pub(super) fn make_segment(
         &mut self,
         purpose: Purpose,
@@ -377,7 +386,8 @@ impl<'a> Worker<'a> {
         let extents = self.allocate(purpose, 1)?;
         let extent = extents[0];
         let admission = self.admit(2 * self.block_bytes_of(purpose), 0)?;
-        // The LSN is the segment's name: nobody else takes it before a record of this one is behind it. Held for microseconds.
+        // The LSN names the segment. The lock, held for microseconds, keeps other segments from
+        // taking the LSN before a record of this one follows it.
         let _naming = locked(&self.store.naming);
         let gate = self.log.enter();
         let created = self.log.end();
@@ -437,7 +447,7 @@ impl<'a> Worker<'a> {
         Ok(ids)
     }
 
-    /// Inserts rows, or heads of their pieces, wherever there is room.
+    /// Inserts rows, or the heads of chained rows, wherever there is room.
     fn place_rows(
         &mut self,
         thread: &mut Thread<'a>,
@@ -460,7 +470,7 @@ impl<'a> Worker<'a> {
         Ok(ids)
     }
 
-    /// Adds the entries of new rows.
+    /// Adds the index entries of new rows.
     fn add_entries(
         &mut self,
         thread: &mut Thread<'a>,
@@ -478,7 +488,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Inserts rows into a block as long as it has room; gives their slots.
+    /// Inserts rows into a block while it has room; returns their slots.
     pub(super) fn insert_into<'r>(
         &mut self,
         thread: &mut Thread<'a>,
@@ -488,7 +498,8 @@ impl<'a> Worker<'a> {
     ) -> Result<Vec<u16>, EngineError> {
         let purpose = table.segment.purpose;
         let (block_bytes, spare) = (self.block_bytes_of(purpose), self.spare_of(purpose));
-        // Once as the block is, and once with what taking out dead rows has given, which may be too little.
+        // First into the block as it is, then after removal of dead rows, which may free too
+        // little.
         for _ in 0..2 {
             let promise = self.promise(purpose, block_bytes / 4);
             let admission = self.admit(2 * block_bytes + 256, promise)?;
@@ -520,7 +531,8 @@ impl<'a> Worker<'a> {
         key_of(tree, (image, row), self.block_bytes_of(Purpose::Indx), key)
     }
 
-    /// Waits until the row is nobody else's; then gives it as it is. The block is not kept: the caller looks again.
+    /// Waits until no other transaction holds the row, and returns it. The block is not kept, so
+    /// the caller must check it again.
     fn claim_row(&mut self, thread: &Thread<'a>, table: &Table, row: RowId) -> Result<Found, EngineError> {
         let gone = || EngineError::RowGone { row, table: table.name.clone() };
         loop {
@@ -530,7 +542,7 @@ impl<'a> Worker<'a> {
             let expected = table.segment.expected(BlockKind::Rows);
             let block = self.reader.get(table.segment.purpose, row.address(), expected)?;
             let stored = rows::row_at(&block, row.slot()).ok_or_else(gone)?;
-            // While the block is pinned nobody takes the version back (R4 of row pieces).
+            // While the block is pinned, no session undoes the version (R4 of row pieces).
             let holder = self.holder(stored.version, thread.transaction)?;
             let (deleted, stored) = (stored.deleted, rows::plain_image(&stored));
             drop(block);
@@ -542,7 +554,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Waits for the end of a transaction that has changed a row, if the session waits at all.
+    /// Waits for the end of a transaction that has changed a row, unless the session never waits.
     pub(super) fn await_end(
         &self,
         thread: &Thread<'a>,
@@ -557,14 +569,15 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Whether the row's block is one of the table's rows.
+    /// True if the block of the row id holds rows of the table.
     fn is_block_of(&mut self, table: &Table, row: RowId) -> Result<bool, EngineError> {
         let number = table.segment.index_of(row.address()).filter(|number| *number > 0);
         let Some(number) = number else { return Ok(false) };
         Ok(number < self.used_blocks(&table.segment)?)
     }
 
-    /// Changes a row, if it still is what is meant once it is nobody else's; else `None`. Gives its place, which may be another one.
+    /// Updates a row after it is claimed; `None` if `is_meant` rejects the claimed row. Returns its
+    /// row id, which may be new.
     pub(super) fn update_row(
         &mut self,
         thread: &mut Thread<'a>,
@@ -594,7 +607,7 @@ impl<'a> Worker<'a> {
                 Replaced::NoRoom => self.move_row(thread, table, (row, &before), (&images, &stored))?,
             };
             let Some(place) = place else {
-                // The row is another one now. Pieces that were inserted for it go.
+                // The row has changed, so the pieces inserted for it are undone.
                 self.undo_until(thread, without_pieces)?;
                 continue;
             };
@@ -604,7 +617,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Deletes a row and inserts it elsewhere; `None` when it is not the one that it was.
+    /// Deletes a row and inserts it elsewhere; `None` if the row has changed meanwhile.
     fn move_row(
         &mut self,
         thread: &mut Thread<'a>,
@@ -635,7 +648,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Puts another image in the place of a row, or deletes it; a head stands for its row.
+    /// Replaces the image of a row, or deletes it; for a chained row, the image is its head.
     fn replace_row(
         &mut self,
         thread: &mut Thread<'a>,
@@ -675,7 +688,7 @@ impl<'a> Worker<'a> {
         Ok(Replaced::Yes)
     }
 
-    /// Marks the entries of a row's image, and adds those of the one that it has now.
+    /// Marks the index entries of a row's old image, and adds those of its new one.
     fn update_entries(
         &mut self,
         thread: &mut Thread<'a>,
@@ -698,7 +711,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// The image of a row as a snapshot sees it.
+    /// Returns the image of a row as a snapshot sees it.
     fn fetch(
         &mut self,
         table: &Table,
@@ -735,15 +748,16 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Rolls back what a recovery found.
+    /// Rolls back a transaction that recovery found.
     pub(super) fn roll_back_found(&mut self, unended: &Unended) -> Result<(), EngineError> {
-        // Its room was promised before the crash; the files still have it.
+        // Its room was promised before the crash, and the files still have it.
         let promised = self.log.room.promise_of_the_past();
         self.roll_back(Thread { transaction: unended.transaction, last: unended.last, promised })
     }
 
-    /// [`Worker::undo_until`], or the end of all transactions: a statement that is there by half must not be committed, and a row
-    /// that is neither changed nor given back would be waited for without an end. The next opening undoes the rest.
+    /// Undoes a statement, or fails the log if that is impossible. Half a statement
+    /// must not be committed, and other sessions would wait forever for its rows. The
+    /// next opening undoes the rest.
     fn undo_or_stop(&mut self, thread: &mut Thread<'a>, stays: Lsn) -> Result<(), EngineError> {
         let undone = self.undo_until(thread, stays);
         if let Err(error) = &undone {
@@ -752,7 +766,7 @@ impl<'a> Worker<'a> {
         undone
     }
 
-    /// Undoes the records of a transaction, the last first, down to one that stays.
+    /// Undoes the records of a transaction, the last first, down to LSN `stays`.
     pub(super) fn undo_until(&mut self, thread: &mut Thread<'a>, stays: Lsn) -> Result<(), EngineError> {
         while thread.last != stays {
             let lsn = thread.last;
@@ -787,7 +801,7 @@ impl<'a> Worker<'a> {
         };
         let (segment, undo) = Undo::parse(undo).ok_or_else(|| nonsense(thread.transaction))?;
         let Some((table, tree)) = self.store.segment_of(segment) else {
-            // Its commit could not be made durable, and then the table was dropped.
+            // The table was dropped after its transaction's commit could not be made durable.
             thread.last = previous;
             self.active.note(thread.transaction, previous);
             return Ok(());
@@ -865,7 +879,7 @@ impl<'a> Worker<'a> {
         let expected = table.segment.expected(BlockKind::Rows);
         debug_assert_eq!(expected.lsns, LsnRange::from(table.segment.created));
         let mut block = self.reader.change(table.segment.purpose, address, expected)?;
-        // Else a write of the block was lost, and what is there has no room for what was.
+        // Otherwise a write of the block was lost, and its contents leave no room for the undo.
         let version_of = |slot: &u16| rows::version_at(&block, *slot);
         if let Some(slot) = slots.iter().find(|slot| version_of(slot) != Some(thread.last)) {
             let found = version_of(slot).map_or("no row".to_string(), |version| version.0.to_string());
@@ -885,12 +899,11 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// What came of a try to replace a row.
+/// Outcome of an attempt to replace a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Replaced {
-    /// It is done.
     Yes,
-    /// The row is not the one that it was.
+    /// The row has changed meanwhile.
     No,
     /// The block has no room for the longer row.
     NoRoom,

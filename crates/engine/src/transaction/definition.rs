@@ -1,13 +1,15 @@
-//! Tables and indexes that transactions change: made, given another index, dropped.
+//! Creation of tables and indexes that transactions change, and their removal.
 //!
-//! All of it is durable when the call returns, and belongs to no transaction. The catalog is replaced last when something is made, and first
-//! when it is dropped, so a crash leaves what was there or what is to be; recovery does nothing again in a segment that the catalog does not
-//! have, nor in one that is younger than the record (`redo/recovery`), so that the space can be used again at once.
+//! Each call is durable when it returns, and belongs to no transaction. The catalog is replaced
+//! last when something is created, and first when it is dropped, so that a crash leaves the old
+//! state or the new one. Recovery skips segments that are not in the catalog, and records older
+//! than their segment (`redo/recovery`), so that the space can be reused at once.
 //!
-//! Who changes the definition of a table has it for himself ([`Taken`]): a statement that runs, and a transaction that has changed the table,
-//! keep a reference to it ([`Arc`]), and with one of them under way the change is refused. Nobody waits.
+//! A session changes the definition of a table exclusively ([`Taken`]). Running statements, and
+//! transactions that have changed the table, hold a reference to it ([`Arc`]). While one exists,
+//! the change fails rather than waits.
 //!
-//! Limits: the keys of an index on a table that has rows are sorted in memory.
+//! Limits: the keys of an index on a table with rows are sorted in memory.
 
 use super::connection::key_of;
 use super::tree::Tree;
@@ -24,11 +26,11 @@ use plumb_types::Schema;
 use plumb_units::RowId;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A table that nobody else uses. It is given back when dropped.
+/// A table held exclusively; it is returned on drop.
 struct Taken<'t> {
     tables: &'t RwLock<Tables>,
     name: String,
-    /// `None` when there is no such table any more.
+    /// `None` if the table was dropped.
     table: Option<Arc<Table>>,
 }
 
@@ -43,7 +45,7 @@ impl Drop for Taken<'_> {
 }
 
 impl Transactions<'_> {
-    /// Makes a table with its indexes; it is durable when this returns.
+    /// Creates a table with its indexes in the default tablespace, durably.
     ///
     /// # Errors
     /// As [`Transactions::create_table_in`].
@@ -57,13 +59,16 @@ impl Transactions<'_> {
         self.create_table_in(session, (name, Purpose::Users), schema, indexes)
     }
 
-    /// The same in this tablespace, which is one for tables; the indexes are in that of indexes.
+    /// Creates a table in this tablespace, which must be for tables, durably. Its indexes
+    /// are in the index tablespace.
     ///
     /// # Errors
-    /// When a name is taken, a column is not there, or a file cannot be written; then nothing was made.
+    /// If a name is taken, a column does not exist, or a file cannot be
+    /// written; then nothing was created.
     ///
     /// # Panics
-    /// When the tablespace is not for tables, or has not been made ([`Instance::tablespace_of`](crate::Instance::tablespace_of)).
+    /// If the tablespace is not for tables, or does not exist
+    /// ([`Instance::tablespace_of`](crate::Instance::tablespace_of)).
     pub fn create_table_in(
         &self,
         session: &Session,
@@ -93,7 +98,7 @@ impl Transactions<'_> {
         made
     }
 
-    /// The index as the catalog will have it, still without a segment.
+    /// Returns the catalog's entry for the index, without a segment yet.
     fn define_index(
         &self,
         table: &str,
@@ -121,7 +126,7 @@ impl Transactions<'_> {
         Ok(LiveIndex { name, table, columns, unique: index.unique, extents: Vec::new(), created: 0 })
     }
 
-    /// Formats the first blocks of the segments and has that durable.
+    /// Formats the first blocks of the segments, durably.
     fn make_segments(
         &self,
         session: &Session,
@@ -136,11 +141,11 @@ impl Transactions<'_> {
         self.log.make_durable(session, self.log.end())
     }
 
-    /// Makes an index on a table that may have rows; it is durable when this returns.
+    /// Creates an index on a table, which may have rows, durably.
     ///
     /// # Errors
-    /// When the table is in use, the name is taken, a column is not there, two rows have one key of a unique index, or a file cannot be
-    /// written; then nothing was made.
+    /// If the table is in use, the name is taken, or a column does not exist. Also if two rows have
+    /// the same key of a unique index, or a file cannot be written. Then nothing was created.
     pub fn create_index(
         &self,
         session: &Session,
@@ -166,10 +171,11 @@ impl Transactions<'_> {
         entered
     }
 
-    /// Drops the table of that name with its indexes, or the index of that name. Their space is free when this returns.
+    /// Drops the table of that name with its indexes, or the index of that name. The space
+    /// is free when this returns.
     ///
     /// # Errors
-    /// When there is neither, the table is in use, or the control file cannot be written.
+    /// If there is neither, the table is in use, or the control file cannot be written.
     pub fn drop_named(&self, session: &Session, name: &str) -> Result<Dropped, EngineError> {
         self.log.check()?;
         let name = stored_name(name);
@@ -182,7 +188,7 @@ impl Transactions<'_> {
         let changed =
             self.instance.change_catalog(session, |catalog| dropped = Some(catalog.remove_live(&name)));
         if let Err(error) = changed {
-            // What is committed in it from now on may be gone with it.
+            // Later commits to the table could be lost with it.
             if matches!(error, EngineError::ControlFileInDoubt { .. }) {
                 self.log.fail(error.to_string());
             }
@@ -202,7 +208,7 @@ impl Transactions<'_> {
         Ok(dropped.expect("set with the catalog"))
     }
 
-    /// One that does not wait for transactions, not even for the log that they keep.
+    /// Returns a worker that never waits for another transaction.
     pub(super) fn worker_of_definition<'a>(
         &'a self,
         session: &'a Session,
@@ -212,7 +218,10 @@ impl Transactions<'_> {
         Ok(worker)
     }
 
-    /// Takes a table away from all others.
+    /// Takes a table exclusively, without waiting.
+    ///
+    /// # Errors
+    /// If the table does not exist, or is in use.
     fn take(&self, name: &str) -> Result<Taken<'_>, EngineError> {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         let Some(place) = tables.get_mut(name) else { return Err(super::no_table(&tables, name)) };
@@ -227,7 +236,8 @@ impl Transactions<'_> {
 }
 
 impl Worker<'_> {
-    /// Fills an index that nothing refers to yet with an entry for each row of the table, which nobody changes meanwhile.
+    /// Fills an index that nothing refers to yet with an entry for each row. No
+    /// session changes the table meanwhile.
     fn fill_index(&mut self, table: &Table, tree: &Tree) -> Result<(), EngineError> {
         let mut entries: Vec<(Vec<u8>, RowId)> = Vec::new();
         let block_bytes = self.block_bytes_of(Purpose::Indx);

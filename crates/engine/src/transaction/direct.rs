@@ -1,14 +1,15 @@
-//! Redo of direct path loads: each block whole, before it is written.
+//! Redo of direct path loads: each block is logged whole before it is written.
 //!
-//! A load needs none to survive a crash: its blocks are durable before its table is in the catalog.
-//! What needs it is a copy that is made meanwhile: a backup has the log from its checkpoint on, so
-//! that a table whose load began behind that is made again from it ([`crate::backup`]).
+//! A load does not need redo to survive a crash, because its blocks are durable before its table is
+//! in the catalog. A backup taken meanwhile needs it: the backup holds the log from its checkpoint
+//! on, and rebuilds from it a table whose load began later ([`crate::backup`]).
 //!
-//! A block has the LSN of its record, whichever of the two writes it: the load, or a recovery. As
-//! nobody else knows of the block before the table is entered, no checkpoint has to wait for it.
+//! A block has the LSN of its record, both when the load writes it and when recovery does. No
+//! checkpoint waits for the block, because no other session knows of it before the table is in the
+//! catalog.
 //!
-//! Which loads are logged: all where `force_logging` is on; where copies of the log are made
-//! (`archive_log_mode`) those that do not ask for none; no others.
+//! All loads are logged with `force_logging`. With copies of the log (`archive_log_mode`), loads
+//! are logged unless they ask for none. Otherwise no load is logged.
 
 use super::Transactions;
 use super::worker::Worker;
@@ -18,17 +19,17 @@ use crate::table::load::{BlockLog, LogsBlocks};
 use plumb_events::Session;
 use plumb_units::{BlockAddress, Lsn};
 
-/// Whether a load asks for its redo.
+/// Choice of a load to have its blocks logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logging {
-    /// It is logged where the database keeps its log.
+    /// Logged if the database copies its log files.
     Logging,
-    /// It is not, unless the database forces it.
+    /// Not logged, unless the database forces it.
     NoLogging,
 }
 
 impl Transactions<'_> {
-    /// What logs the blocks of a direct path load; none where it is not logged.
+    /// Returns the log for the blocks of a direct path load; `None` if it is not logged.
     #[must_use]
     pub fn log_of_load(&self, asked: Logging) -> Option<&dyn BlockLog> {
         let log = &self.instance.settings.log;

@@ -1,9 +1,12 @@
-//! Conventional load: rows of a source through transactions, by array inserts, as an import utility does it.
+//! Conventional load: inserts the rows of a source through transactions, by array inserts, as an
+//! import utility does.
 //!
-//! Sessions take batches of rows from the source, insert them in arrays of so many bytes and commit after each array, or after so many rows.
-//! What was committed stays, whatever ends the import; the rest of a transaction under way is rolled back.
+//! Sessions take batches of rows from the source, insert them in arrays, and commit after each
+//! array or after a number of rows. Committed rows stay even if the import fails; the rest is
+//! rolled back.
 //!
-//! Limits: a session holds a batch of the source and an array in memory; a transaction logs less than the log files hold.
+//! Limits: a session holds a batch of the source and an array in memory. A transaction must log
+//! less than the log files hold.
 
 use super::check::row_hash;
 use super::{Transaction, Transactions};
@@ -13,33 +16,34 @@ use plumb_events::{Phase, Session, now};
 use plumb_types::{RowBatch, RowSource};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How rows are imported.
+/// Parameters of an import.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportSpec<'s> {
-    /// The table, which is there.
+    /// Name of the table, which must exist.
     pub table: &'s str,
-    /// Bytes of rows that are inserted at once; one row at least.
+    /// Bytes of rows in one array insert, which has at least one row.
     pub array_bytes: usize,
-    /// Rows of a transaction; `None` for those of an array.
+    /// Rows of a transaction; `None` to commit after each array.
     pub rows_per_commit: Option<u64>,
-    /// Sessions that share the rows.
+    /// Number of sessions that share the rows.
     pub sessions: usize,
-    /// Rows that have been committed, for who is asked meanwhile.
+    /// Rows committed so far, for progress reports.
     pub committed: &'s AtomicU64,
 }
 
-/// What an import did.
+/// Result of an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Rows that were committed.
+    /// Committed rows.
     pub row_count: u64,
-    /// Bytes of them, as row images.
+    /// Bytes of the committed rows, as row images.
     pub row_bytes: u64,
-    /// The sum of their hashes ([`row_hash`]).
+    /// Sum of the hashes of the committed rows ([`row_hash`]), modulo 2^64.
     pub row_sum: u64,
-    /// Transactions.
+    /// Number of commits.
     pub commit_count: u64,
-    /// Rows of commits that the log failed to make durable: a recovery finds all of such a transaction, or nothing.
+    /// Rows of commits that the log failed to make durable. Recovery finds each such transaction
+    /// completely, or not at all.
     pub doubtful_row_count: u64,
 }
 
@@ -53,10 +57,10 @@ impl Imported {
     }
 }
 
-/// Imports all rows of a source into a table, also when that fails: then as many as were committed.
+/// Imports all rows of a source into a table. Returns the committed rows, even after a failure.
 ///
 /// # Errors
-/// The first failure of a session; the others have then stopped. With it comes what was committed.
+/// The first failure of a session, after which the others stop.
 pub fn import(
     transactions: &Transactions<'_>,
     coordinator: &Session,
@@ -70,7 +74,7 @@ pub fn import(
         let operation = &operation;
         let work = move |session: &Session, _| {
             let mut part = Imported::default();
-            // What it has committed counts whatever ends it.
+            // Committed rows count, even if a later failure ends the session.
             if let Err(error) = import_part(transactions, session, operation, (source, spec), &mut part) {
                 operation.fail(error);
             }
@@ -84,7 +88,7 @@ pub fn import(
     (sum, operation.outcome())
 }
 
-/// A session's part of an import; `done` is what it has committed.
+/// Runs one session of an import; `done` counts what it has committed.
 fn import_part(
     transactions: &Transactions<'_>,
     session: &Session,
@@ -111,13 +115,12 @@ fn import_part(
     rows.commit()
 }
 
-/// Rows on their way into the table.
 struct Rows<'p, 'c, 'a> {
     transaction: Transaction<'c, 'a>,
     spec: &'p ImportSpec<'p>,
-    /// Those of the next array insert.
+    /// Rows of the next array insert.
     array: RowBatch,
-    /// Those of the transaction that were inserted.
+    /// Inserted rows of the running transaction.
     pending: Imported,
     done: &'p mut Imported,
 }
@@ -157,7 +160,7 @@ impl Rows<'_, '_, '_> {
     fn commit(&mut self) -> Result<(), EngineError> {
         let pending = std::mem::take(&mut self.pending);
         if let Err(error) = self.transaction.commit_and_chain() {
-            // Its record may have reached the disk before what failed.
+            // The commit record may have reached the disk before the failure.
             if matches!(error, EngineError::LogFailed { .. }) {
                 self.done.doubtful_row_count += pending.row_count;
             }

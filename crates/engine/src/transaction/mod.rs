@@ -1,9 +1,8 @@
-//! Transactions: rows that change through the buffer cache, all of a transaction or nothing,
-//! whatever happens.
+//! Transactions: rows change through the buffer cache, atomically and durably.
 //!
-//! What it does: [`Transactions::open`] opens the log of an instance, which recovers what a crash
-//! left. A [`Connection`] is a session's way to it, and [`Connection::begin`] gives a
-//! [`Transaction`]: rows are inserted, updated, deleted and read, indexes follow, and it ends with
+//! [`Transactions::open`] opens the log of an instance and recovers from a crash. A [`Connection`]
+//! is a session's access, and [`Connection::begin`] returns a [`Transaction`]. A transaction
+//! inserts, updates, deletes and reads rows, and maintains their indexes. It ends with
 //! [`Transaction::commit`] or [`Transaction::rollback`]; dropped, it is rolled back.
 //!
 //! ```no_run
@@ -20,7 +19,8 @@
 //!         Column::nullable("WHAT", ColumnType::Text { max_bytes: 100 }),
 //!     ];
 //!     let schema = Schema::new(columns).expect("two columns with names");
-//!     let index = IndexDefinition { name: "ORDERS_ID".into(), columns: vec![("ID".into(), false)], unique: true };
+//!     let columns = vec![("ID".into(), false)];
+//!     let index = IndexDefinition { name: "ORDERS_ID".into(), columns, unique: true };
 //!     transactions.create_table(&session, "ORDERS", &schema, &[index])?;
 //!
 //!     let mut connection = transactions.connect(&session);
@@ -40,22 +40,21 @@
 //! ```
 //!
 //! **Isolation** is read committed. A statement (a call of [`Transaction`]) sees what was committed
-//! when it began, and what its transaction has done; it never waits for a writer. A change waits
-//! for the transaction that has changed the row before (`enq: TX - row lock contention`), and then
-//! changes the row as it is: [`Transaction::update`] gives it to a closure, so that no update is
-//! lost between reading and writing within the call. Two statements of a transaction may see
-//! different moments: a row that was read may be another one when it is read again (fuzzy reads,
-//! read skew and write skew can occur; lost updates can where a value is carried from one statement
-//! to the next).
+//! when it began, and the changes of its own transaction; it never waits for a writer. A change
+//! waits for the transaction that changed the row before (`enq: TX - row lock contention`), and
+//! then changes the current row. [`Transaction::update`] passes the row to a closure, so that no
+//! update is lost within the call. Two statements of a transaction may see different moments. Fuzzy
+//! reads, read skew and write skew can occur. Lost updates can occur if a value is carried from one
+//! statement to the next.
 //!
-//! How: see [`crate::redo`] for the log, [`rows`] for rows, [`row_pieces`] for those that no block
-//! has room for, [`tree`] for indexes, [`active`] for who sees what, [`undo`] for how it is taken
-//! back.
+//! Modules: [`crate::redo`] has the log, [`rows`] the rows in a block, [`row_pieces`] the rows
+//! longer than a block, and [`tree`] the indexes. [`active`] decides visibility, and [`undo`]
+//! describes how changes are undone.
 //!
 //! Order of latches: room in the log, the log's gate, the latch of a tree, blocks (a parent before
-//! its child, left before right). Nobody waits for a row while he has any of them.
+//! its child, left before right). No session waits for a row while it holds any of them.
 //!
-//! Tables and indexes come and go by calls of their own, which belong to no transaction
+//! Tables and indexes are created and dropped by calls that belong to no transaction
 //! ([`definition`]).
 //!
 //! Limits: the direct path does not know these tables. In a unique index a key with a NULL may
@@ -99,18 +98,17 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tree::Tree;
 use worker::Worker;
 
-/// An index of a table that is to be made.
+/// Definition of an index to create.
 #[derive(Debug, Clone)]
 pub struct IndexDefinition {
-    /// Its name, in any case.
+    /// Name of the index, case-insensitive.
     pub name: String,
-    /// Column names, each with whether it is descending.
+    /// Names of the key columns, each with `true` for descending.
     pub columns: Vec<(String, bool)>,
-    /// Whether no two rows may have one key.
+    /// True if no two rows may have the same key.
     pub unique: bool,
 }
 
-/// A table of an open database.
 #[derive(Debug)]
 struct Table {
     name: String,
@@ -119,7 +117,7 @@ struct Table {
     indexes: Vec<Arc<Tree>>,
 }
 
-/// The table of these segments, of which nothing has been read.
+/// Returns the table of these segments; reads no block.
 fn table_of<'t>(table: &LiveTable, indexes: impl Iterator<Item = &'t LiveIndex>) -> Table {
     let trees = indexes.map(|index| Arc::new(tree_of(index, &table.schema)));
     Table {
@@ -130,14 +128,14 @@ fn table_of<'t>(table: &LiveTable, indexes: impl Iterator<Item = &'t LiveIndex>)
     }
 }
 
-/// The index of this segment, on a table of these columns, of which nothing has been read.
+/// Returns the index of this segment, on a table of these columns; reads no block.
 fn tree_of(index: &LiveIndex, schema: &Schema) -> Tree {
     let segment = Segment::new(Purpose::Indx, Lsn(index.created), index.extents.clone());
     let key = KeyBuilder::new(&index.columns, schema);
     Tree::new(index.name.clone(), segment, key, index.unique)
 }
 
-/// The tables by name; `None` for one whose definition is being changed.
+/// Tables by name; `None` while the definition of one is being changed.
 type Tables = BTreeMap<String, Option<Arc<Table>>>;
 
 fn no_table(tables: &Tables, name: &str) -> EngineError {
@@ -152,7 +150,7 @@ fn being_defined(name: &str) -> EngineError {
     EngineError::TableInUse { table: name.to_string(), by: "it is being dropped or gets an index" }
 }
 
-/// The transactions of an open database: its log, its tables and who changes them.
+/// The transactions of an open database: its log, its tables and the running transactions.
 #[derive(Debug)]
 pub struct Transactions<'i> {
     instance: &'i Instance,
@@ -160,20 +158,20 @@ pub struct Transactions<'i> {
     active: Arc<Active>,
     tables: RwLock<Tables>,
     checkpoints: Arc<Checkpoints>,
-    /// Taken by who gives a segment its name, an LSN that no other has.
+    /// Held while a segment takes an LSN as its name, which no other segment has.
     naming: Mutex<()>,
-    /// LGWR, CKPT and ARC, as long as this is open.
+    /// LGWR, CKPT and ARC, which run while this is open.
     processes: LogProcesses,
     recovered: Recovered,
 }
 
 impl<'i> Transactions<'i> {
-    /// Opens the transactions of an instance: makes its log if it has none, and recovers what was
-    /// committed and undoes what was not if it was not closed. To be called once for an instance.
+    /// Opens the transactions of an instance, once. Creates its log if it has none. If it was not
+    /// closed, recovers committed changes and undoes the others.
     ///
     /// # Errors
-    /// When the log is damaged, a setting of the log contradicts another one, or a file cannot be
-    /// read or written.
+    /// If the log is damaged, settings of the log contradict each other, or a file
+    /// cannot be read or written.
     pub fn open(instance: &'i Instance, session: &Session) -> Result<Transactions<'i>, EngineError> {
         instance.require_writable()?;
         if instance.caches().log().is_some() {
@@ -245,32 +243,31 @@ impl<'i> Transactions<'i> {
         Ok(transactions)
     }
 
-    /// What the recovery did that opening was.
+    /// Returns the result of the recovery that opening did.
     #[must_use]
     pub fn recovered(&self) -> &Recovered {
         &self.recovered
     }
 
-    /// The instance that it works on.
+    /// Returns the instance that these transactions belong to.
     #[must_use]
     pub fn instance(&self) -> &'i Instance {
         self.instance
     }
 
-    /// The log.
+    /// Returns the log.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Bytes of the longest row that a block of `db_block_size` takes, as an image of
-    /// [`plumb_types`].
+    /// Returns the most bytes of a row image of [`plumb_types`] in one block of `db_block_size`.
     #[must_use]
     pub fn row_bytes_max(&self) -> usize {
         rows::image_bytes_max(self.instance.tablespaces().block_size().bytes())
     }
 
-    /// A session's own way to the tables.
+    /// Connects a session to the tables.
     #[must_use]
     pub fn connect<'a>(&'a self, session: &'a Session) -> Connection<'a> {
         Connection::new(self, session)
@@ -285,8 +282,7 @@ impl<'i> Transactions<'i> {
             let of_table = indexes.iter().filter(|index| index.table == table.name);
             let table = table_of(&table, of_table);
             match self.read_table(session, &table) {
-                // Other tables can be used all the same, and this one dropped; who uses what is
-                // damaged is told.
+                // Other tables stay usable, and this one can be dropped; its users get the error.
                 Err(error) if error.is_damage() => {}
                 read => read?,
             }
@@ -295,7 +291,7 @@ impl<'i> Transactions<'i> {
         Ok(())
     }
 
-    /// Reads how high the indexes of a table are, and which block has room.
+    /// Reads the height of each index of a table, and remembers the last block as one with room.
     fn read_table(&self, session: &Session, table: &Table) -> Result<(), EngineError> {
         let mut worker = Worker::new(self, session);
         table.indexes.iter().try_for_each(|tree| worker.find_height(tree).map(drop))?;
@@ -332,7 +328,7 @@ impl<'i> Transactions<'i> {
         })
     }
 
-    /// The table, or the table of the index, that was made then.
+    /// Returns the table, or the table and index, of the segment created at that LSN.
     fn segment_of(&self, created: Lsn) -> Option<(Arc<Table>, Option<Arc<Tree>>)> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables.values().flatten().find_map(|table| {
@@ -344,7 +340,7 @@ impl<'i> Transactions<'i> {
         })
     }
 
-    /// Undoes what transactions did that a crash left without an end.
+    /// Undoes the transactions that a crash left without an end.
     fn undo_unended(&self, session: &Session) -> Result<(), EngineError> {
         for unended in &self.recovered.unended {
             self.active.enter_again(unended.transaction, unended.first, unended.last);
@@ -356,38 +352,36 @@ impl<'i> Transactions<'i> {
         Ok(())
     }
 
-    /// Writes what has changed, and lets the log be used again up to the oldest transaction. What
-    /// was committed was durable before.
+    /// Writes all changed blocks, and frees the log up to the oldest
+    /// transaction. Commits were durable before.
     ///
     /// # Errors
-    /// When a write or a sync fails: the log then fails too, because what is durable is not known.
+    /// If a write or a sync fails. The log fails too, because it is unknown what is durable.
     pub fn checkpoint(&self, session: &Session) -> Result<(), EngineError> {
         self.checkpoints.take(session)
     }
 
-    /// Ends in order: writes what has changed, so that the next opening has nothing to recover.
-    /// Without it no committed change is lost: the next opening recovers it from the log.
+    /// Closes in order: writes all changed blocks, so that the next opening has nothing to recover.
+    /// Without this call no commit is lost, because the next opening recovers it from the log.
     ///
     /// # Errors
-    /// As [`Transactions::checkpoint`]; what was committed is recovered then, too.
+    /// As [`Transactions::checkpoint`]; then the next opening recovers the commits.
     pub fn close(self, session: &Session) -> Result<(), EngineError> {
         self.checkpoint(session)
     }
 
-    /// Lets the log go on at the beginning of a file, with every changed block written and every
-    /// filled file copied: the state that runs that are compared begin in. What the new file has
-    /// then is the record of a checkpoint.
+    /// Switches to a new log file, with every changed block written and every filled file copied.
+    /// Compared runs begin in this state. The new file then holds the record of a checkpoint.
     ///
     /// # Errors
-    /// When a transaction under way needs the file that comes next, a copy cannot be made, or a
-    /// write fails.
+    /// If a running transaction needs the next file, a copy cannot be made, or a write fails.
     pub fn switch_log_file(&self, session: &Session) -> Result<(), EngineError> {
         self.checkpoint(session)?;
-        // Files that were filled before copies were made may all wait for theirs.
+        // If files were filled before copies were made, all may wait for theirs.
         self.checkpoints.await_copies(session)?;
         self.log.switch(session)?;
-        // The file before is given back by a checkpoint that begins behind it. Its record is the
-        // first in the new file, which makes another one due.
+        // Only a checkpoint that begins after the switch frees the file before it. Its record is
+        // the first of the new file, which makes another one due.
         self.checkpoint(session)?;
         if self.log.pace.is_due() {
             self.checkpoint(session)?;
@@ -395,7 +389,7 @@ impl<'i> Transactions<'i> {
         self.checkpoints.await_copies(session)
     }
 
-    /// Room for so many bytes in the log, as far as checkpoints can make it.
+    /// Makes room for `bytes` of log, as far as checkpoints can.
     fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
         self.checkpoints.make_room(session, bytes)
     }

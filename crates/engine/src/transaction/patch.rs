@@ -1,18 +1,18 @@
-//! What two images of a row differ in, where they are of one length: what an update logs, and what undoes it.
+//! The differences of two images of a row with the same length: what an update logs, and its undo.
 //!
 //! ```text
-//! piece   offset u16, length u16, the bytes that were there
+//!  piece   offset u16, length u16, the bytes before the update
 //! ```
-//! An update of two columns of a row that fills its block logs 300 bytes this way, and 16K as whole images. Stretches that are closer than a piece's own
-//! header are one. Where the pieces would be half the row or more it is logged whole ([`pieces`] gives none): taking
-//! it apart gains nothing then.
+//! An update of two columns in a row that fills its block logs 300 bytes this way, and 16K as whole
+//! images. Ranges closer than a piece's header are merged. A row is logged whole if the pieces have
+//! half its bytes or more ([`pieces`] returns `None`), because splitting it saves nothing then.
 
 use std::ops::Range;
 
-/// Bytes of a piece beside those it has.
+/// Bytes of a piece before its data.
 const HEADER: usize = 4;
 
-/// Where two images of one length differ, in order.
+/// Returns the ranges in which two images of the same length differ, in order.
 pub(super) fn differing(before: &[u8], after: &[u8]) -> Vec<Range<usize>> {
     assert_eq!(before.len(), after.len(), "pieces are of images of one length");
     let mut ranges: Vec<Range<usize>> = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn differing(before: &[u8], after: &[u8]) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The pieces that make the image before out of the one after; `None` where whole images say it better.
+/// Returns the pieces that turn the image `after` into `before`; `None` if whole images are better.
 pub(super) fn pieces(before: &[u8], after: &[u8]) -> Option<Vec<u8>> {
     if before.len() != after.len() {
         return None;
@@ -51,7 +51,7 @@ pub(super) fn pieces(before: &[u8], after: &[u8]) -> Option<Vec<u8>> {
     Some(pieces)
 }
 
-/// Each piece: where it belongs, and its bytes. Ends early where they make no sense.
+/// Iterates over the pieces: offset and bytes. Stops at malformed bytes.
 pub(super) fn each(pieces: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut rest = pieces;
     std::iter::from_fn(move || {
@@ -62,7 +62,7 @@ pub(super) fn each(pieces: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// Puts the pieces into an image. What would lie behind its end is left out: it was never there.
+/// Applies the pieces to an image. Bytes behind its end are skipped, because it never had them.
 pub(super) fn apply(pieces: &[u8], image: &mut [u8]) {
     for (offset, bytes) in each(pieces) {
         if let Some(place) = image.get_mut(offset..offset + bytes.len()) {
@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_pieces_make_the_image_before_out_of_the_one_after(
+        fn the_pieces_restore_the_image_before_an_update(
             before in prop::collection::vec(any::<u8>(), 1..300),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         ) {

@@ -1,14 +1,14 @@
-//! Many rows at once: those between two keys of an index, and all of a table.
+//! Many rows at once: those between two keys of an index, and all rows of a table.
 //!
-//! A range reads its entries first and then their rows, in the order of keys. With
-//! `db_block_prefetch_limit` the blocks of so many rows are asked for together, those that are
-//! missing in flight at once (`db file parallel read`); without it each is read when it is its
-//! row's turn (`db file sequential read`), which is what a test of single reads wants. A scan reads
+//! A range reads its entries first, and then their rows in key order. With
+//! `db_block_prefetch_limit`, the blocks of that many rows are requested together, and the missing
+//! ones are in flight at once (`db file parallel read`). Without it each block is read when its row
+//! is reached (`db file sequential read`), which a test of single reads requires. A scan reads
 //! `db_file_multiblock_read_count` adjacent blocks by one request (`db file scattered read`), and
-//! its blocks are the first to leave the cache.
+//! its blocks leave the cache first.
 //!
-//! Rows are shown as images, without a copy where nobody is changing them: taking one apart costs
-//! more than finding it.
+//! Rows are passed as images, without a copy if no transaction is changing them, because decoding a
+//! row costs more than finding it.
 
 use super::connection::key_of;
 use super::row_pieces::is_head;
@@ -25,7 +25,7 @@ use plumb_types::Value;
 use plumb_units::{BlockAddress, RowId};
 use std::borrow::Cow;
 
-/// Entries of an index, in order: their keys behind each other, and where each ends.
+/// Entries of an index in order: their concatenated keys, and the end of each.
 #[derive(Debug, Default)]
 struct Entries {
     keys: Vec<u8>,
@@ -41,12 +41,12 @@ impl Entries {
 }
 
 impl Transaction<'_, '_> {
-    /// Shows the rows whose keys lie between two, the first included and the second not, in the
-    /// order of keys: row id and image. Gives how many there were. An image lies in a block that is
-    /// pinned meanwhile: `visit` changes nothing.
+    /// Visits the rows with keys from the first (inclusive) to the second (exclusive), in
+    /// key order: row id and image. Returns their number. Images lie in pinned blocks, so
+    /// `visit` must not change rows.
     ///
     /// # Errors
-    /// As [`Transaction::get`], or what `visit` gives.
+    /// As [`Transaction::get`], or the error of `visit`.
     pub fn range(
         &mut self,
         index: &str,
@@ -74,12 +74,13 @@ impl Transaction<'_, '_> {
 }
 
 impl Transaction<'_, '_> {
-    /// Changes the rows of a table whose keys lie between two, the first included and the second
-    /// not: one statement, all of it or nothing. `change` gets the place of a row among them, from
-    /// 0, and its columns, as [`Transaction::update`] gives them, and leaves the key as it is.
-    /// Gives how many there were. They are those that were committed when the statement began, or
-    /// its transaction's; of one that another transaction is changing its end is waited for, and if
-    /// it has gone or left the range then, the statement begins anew.
+    /// Updates the rows with keys from the first (inclusive) to the second (exclusive), in one
+    /// statement: all or none. Returns their number. `change` gets the position of a row in the
+    /// range, from 0, and its columns, as in [`Transaction::update`]; it must not change the key.
+    ///
+    /// The rows are those committed when the statement began, or changed by its own transaction. If
+    /// another transaction is changing a row, the statement waits for its end. If the row is
+    /// deleted or leaves the range then, the statement starts over.
     ///
     /// # Errors
     /// As [`Transaction::update`].
@@ -106,7 +107,7 @@ impl Transaction<'_, '_> {
     }
 }
 
-/// The rows whose keys lie between two, the first included and the second not.
+/// The rows with keys from the first (inclusive) to the second (exclusive).
 struct Range<'r> {
     table: &'r Table,
     tree: &'r Tree,
@@ -115,9 +116,9 @@ struct Range<'r> {
 }
 
 impl<'a> Worker<'a> {
-    /// Changes the rows of a range as they are seen now. `None` when one of them has gone, or has
-    /// left the range, while its holder was waited for: where it went cannot be told from a
-    /// snapshot taken before, so the statement begins anew.
+    /// Updates the rows of a range as a new snapshot sees them. `None` if a row was deleted or
+    /// left the range while its holder was waited for. The snapshot cannot tell where it went,
+    /// so the statement starts over.
     fn update_range(
         &mut self,
         thread: &mut Thread<'a>,
@@ -152,15 +153,14 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Rows in pieces whose heads a scan has found.
+/// Heads of chained rows that a scan has found.
 pub(super) type Heads = Vec<(RowId, Vec<u8>)>;
 
-/// What is called with each row.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(RowId, &[u8]) -> Result<(), EngineError>;
 
 impl<'a> Worker<'a> {
-    /// The entries from one key to another, marked ones too, of rows that are gone or have another
-    /// key now: an older version may be seen.
+    /// Returns the entries between two keys. Marked ones are included, because the snapshot may see
+    /// an older version of a row that is deleted or has another key now.
     fn entries_between(&mut self, tree: &Tree, (from, to): (&[u8], &[u8])) -> Result<Entries, EngineError> {
         let mut entries = Entries::default();
         self.walk(tree, from, |entry| {
@@ -175,7 +175,7 @@ impl<'a> Worker<'a> {
         Ok(entries)
     }
 
-    /// Has the blocks of the next rows read at once, when that is due at this place.
+    /// Reads the blocks of the next `ahead` rows at once, if `place` is a multiple of `ahead`.
     fn prefetch_rows(
         &mut self,
         table: &Table,
@@ -189,7 +189,8 @@ impl<'a> Worker<'a> {
         self.reader.prefetch(table.segment.purpose, &blocks, table.segment.expected(BlockKind::Rows))
     }
 
-    /// Shows the row of an entry, if the snapshot sees one there that has the entry's key.
+    /// Visits the row of an entry, if the snapshot sees a version with the entry's
+    /// key. Returns if it did.
     fn show_entry(
         &mut self,
         (table, tree): (&Table, &Tree),
@@ -209,7 +210,7 @@ impl<'a> Worker<'a> {
         }
         let built = tree.key.build(&image, own);
         built.map_err(|error| EngineError::bad_row(row, error))?;
-        // The entry may be that of another version of the row.
+        // The entry may belong to another version of the row.
         if own != key {
             return Ok(false);
         }
@@ -217,9 +218,10 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// The image of a row as a snapshot sees it: as it lies in the block, where nobody has changed
-    /// it since. Without a snapshot it is as it lies there, for who has the table for himself: all
-    /// that others did to it has ended, and what the log had of that may be gone.
+    /// Returns the image of a row as a snapshot sees it, borrowed from the block if no later
+    /// change exists. Without a snapshot, returns the row as stored. That is for a session
+    /// that holds the table exclusively: all other transactions have ended, and the log may
+    /// no longer hold their records.
     fn seen<'r>(
         &mut self,
         snapshot: Option<&Snapshot<'_>>,
@@ -238,9 +240,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Shows all rows of a table as a snapshot sees them, in the order of blocks, of a read those
-    /// in pieces last; without one as they are ([`Worker::seen`]). `unpinned` is called behind each
-    /// read, when no block of it is pinned.
+    /// Visits all rows of a table as a snapshot sees them, in block order; chained rows of one read
+    /// come last. Without a snapshot, visits them as stored ([`Worker::seen`]). Calls `unpinned`
+    /// after each read, when none of its blocks is pinned.
     pub(super) fn scan_rows(
         &mut self,
         table: &Table,
@@ -259,7 +261,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Shows the rows of a block; of those in pieces it only keeps the heads.
+    /// Visits the rows of a block, but collects the heads of chained rows in `heads`.
     pub(super) fn show_block(
         &mut self,
         block: &PinnedBlock<'_>,
@@ -279,7 +281,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Shows the blocks of a table in their order, those of a read together.
+    /// Passes the blocks of a table to `show` in order, those of one read together.
     pub(super) fn scan_blocks(
         &mut self,
         table: &Table,

@@ -1,4 +1,4 @@
-//! Rows longer than a block has room for, in tables that transactions change: their pieces.
+//! Rows longer than a block in tables that transactions change: their pieces.
 //!
 //! ```text
 //! piece   flags u8 | 0 | bytes u16 | left u32 | next u64 | check u32 | bytes of the row's image
@@ -9,26 +9,33 @@
 //! next    row id of the next piece; 0 behind the last
 //! check   of a head: CRC-32C of the row's image; else 0
 //! ```
-//! How: a row is cut from its end. Each piece but the head fills a block of the table; the head has the rest and lies among other rows, so that a row takes
-//! hardly more than its own bytes. A piece is a row in the sense of [`rows`]: inserted, deleted, logged, undone and recovered by the same code.
-//! Only a head is a row to who looks for rows ([`rows::row_at`]).
+//! A row is cut from its end. Each piece but the head fills a block of the table. The head holds
+//! the rest and lies among other rows, so that a row takes hardly more than its own bytes. A piece
+//! is a row in the sense of [`rows`]: the same code inserts, deletes, logs, undoes and recovers it.
+//! Only a head counts as a row in a search for rows ([`rows::row_at`]).
 //!
-//! - R1 A piece is inserted before the head that leads to it, deleted behind the change of the head that leads to it no more, and both by one transaction.
-//! - R2 A piece is never changed. An update inserts those that differ and deletes the ones they replace; the last ones, whose bytes are the same, stay.
-//! - R3 Who sees a head finds its pieces as they were. A statement gets the head of its moment from undo, as of any row. By R1 it then does not see the
-//!   deletion of the pieces, or there was none; so they are there until it has ended, deleted or not, for room is used again only when everybody sees the
-//!   deletion ([`rows::compact`]). By R2 their bytes are those of that moment: undo is not asked for them.
-//! - R4 Who changes a row has no moment: it looks at the head as it is, while that is pinned, and goes on to the pieces when nobody else has changed it. Its own
-//!   transaction, which is under way, keeps the room of what others delete from then on.
-//! - R5 A row that is put together has the checksum that its head says. A block of pieces whose last write the disk lost has those of another row in the
-//!   same places, as whole as they were; no checksum of a block says so.
+//! - R1 A piece is inserted before the head that leads to it, and deleted after the change that
+//!   removes the head's link. One transaction does both.
+//! - R2 A piece is never changed. An update inserts the pieces that differ and deletes those they
+//!   replace; the last pieces with the same bytes stay.
+//! - R3 A statement that sees a head finds its pieces unchanged. It gets the head of its moment
+//!   from undo, like any row. By R1 it does not see a deletion of the pieces. Their room is reused
+//!   only when all statements see the deletion ([`rows::compact`]), so they stay until the
+//!   statement ends. By R2 their bytes need no undo.
+//! - R4 A session that changes a row uses no snapshot. It reads the current head while the block is
+//!   pinned, and continues with the pieces if no other transaction has changed it. Its own running
+//!   transaction keeps the room of pieces that others delete later.
+//! - R5 An assembled row has the checksum in its head. If the disk lost the last write of a block,
+//!   the block holds valid pieces of another row, and its own checksum cannot reveal that.
 //!
-//! Why not one block after the other, as a direct path load has them ([`crate::table::chain`]): a row that grows finds the next block taken. Why not a head
-//! without bytes of the row: it would cost each row another block to read. Why not pieces in any block with room: each is a read, and few
-//! are the fewest where they fill blocks.
+//! Rejected: pieces in consecutive blocks, as in a direct path load ([`crate::table::chain`]),
+//! because a row that grows finds the next block taken. Rejected: a head without bytes of the row,
+//! which costs one more block per row. Rejected: pieces in any block with room, because each is a
+//! read, and full blocks need the fewest.
 //!
-//! Limits: a row has as many bytes as a direct path load takes, so that tables can be copied either way. Its pieces are read one after the other, `db file
-//! sequential read`. The head moves as any row does when its block has no room for it.
+//! Limits: a row has at most as many bytes as a direct path load allows, so that tables can be
+//! copied either way. Pieces are read in sequence, `db file sequential read`. The head moves like
+//! any row if its block has no room for it.
 
 use super::rows::{self, image_bytes_max};
 use super::undo::Undo;
@@ -44,20 +51,19 @@ use plumb_types::RowBatch;
 use plumb_units::{BlockAddress, RowId};
 use std::borrow::Cow;
 
-/// Flags of a piece in which a row begins.
+/// Flags of the first piece of a row, its head.
 pub(super) const HEAD_FLAGS: u8 = 0x28;
-/// Flags of one with which it neither begins nor ends.
+/// Flags of a piece in between.
 const MIDDLE_FLAGS: u8 = 0x00;
-/// Flags of one with which it ends.
+/// Flags of the last piece of a row.
 const LAST_FLAGS: u8 = 0x04;
-/// Bytes of a piece before those of the row.
+/// Bytes of a piece before the row's bytes.
 const HEADER_BYTES: usize = 20;
 
-/// A piece of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowPiece<'a> {
     is_head: bool,
-    /// Bytes of the row from here on.
+    /// Bytes of the row from this piece on.
     left: usize,
     next: RowId,
     check: u32,
@@ -65,7 +71,8 @@ pub(super) struct RowPiece<'a> {
 }
 
 impl<'a> RowPiece<'a> {
-    /// The piece that an image is; `None` of a row that is whole, and of what makes no sense. Flags of deletion are for [`rows`].
+    /// Parses an image as a piece; `None` if it is a whole row or malformed. Ignores the flag of
+    /// deletion, which belongs to [`rows`].
     pub(super) fn parse(image: &'a [u8]) -> Option<RowPiece<'a>> {
         let (header, behind) = image.split_first_chunk::<HEADER_BYTES>()?;
         let [flags, _, b0, b1, l0, l1, l2, l3, n0, n1, n2, n3, n4, n5, n6, n7, check @ ..] = *header;
@@ -82,7 +89,7 @@ impl<'a> RowPiece<'a> {
         (fits && !bytes.is_empty()).then_some(piece)
     }
 
-    /// Bytes of its image.
+    /// Returns the bytes of the piece's image.
     pub(super) fn image_length(&self) -> usize {
         HEADER_BYTES + self.bytes.len()
     }
@@ -104,34 +111,34 @@ impl<'a> RowPiece<'a> {
     }
 }
 
-/// Whether what lies in a row's place is the head of pieces.
+/// True if the image is the head of a chained row.
 pub(super) fn is_head(image: &[u8]) -> bool {
     image.first() == Some(&HEAD_FLAGS)
 }
 
-/// Bytes of a row in a piece that is not the head.
+/// Returns the bytes of the row in a piece that is not the head.
 const fn piece_bytes(block_bytes: usize) -> usize {
     image_bytes_max(block_bytes) - HEADER_BYTES
 }
 
-/// The part of an image that is in its head, and the part that is in pieces of so many bytes. The head has one byte at least.
+/// Cuts an image into the part for its head, at least one byte, and the
+/// part for pieces of `piece_bytes`.
 fn cut(image: &[u8], piece_bytes: usize) -> (&[u8], &[u8]) {
     let pieces = image.len().saturating_sub(1) / piece_bytes;
     image.split_at(image.len() - pieces * piece_bytes)
 }
 
-/// A row that lay in pieces, put together.
 #[derive(Debug)]
 pub(super) struct Chained {
     pub(super) image: Vec<u8>,
-    /// The pieces behind the head, in order.
+    /// Pieces behind the head, in order.
     pub(super) pieces: Vec<RowId>,
 }
 
 /// A row as a change finds it.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// What lies in its place: the row, or the head of its pieces.
+    /// Stored image: the row, or the head of its pieces.
     pub(super) stored: Vec<u8>,
     chained: Option<Chained>,
 }
@@ -146,23 +153,23 @@ impl Found {
     }
 }
 
-/// What is to lie in the place of a row that has been changed.
+/// Image to store in the place of a changed row.
 #[derive(Debug)]
 pub(super) struct Stored<'r> {
     pub(super) image: Cow<'r, [u8]>,
-    /// How many of the last pieces that the row had are its pieces still.
+    /// Number of old pieces, counted from the last, that stay.
     pub(super) kept: usize,
 }
 
 impl<'a> Worker<'a> {
-    /// The longest row that a table there may have.
+    /// Returns the most bytes of a row in a table of this tablespace.
     pub(super) fn row_bytes_max(&self, purpose: Purpose) -> usize {
         let tablespace = self.instance.tablespace(purpose);
         let in_pieces = chain::row_bytes_max(tablespace.block_size, tablespace.extent_blocks);
         in_pieces.max(image_bytes_max(tablespace.block_size.bytes()))
     }
 
-    /// The row of which this lies in its place.
+    /// Returns the whole row of a stored image.
     pub(super) fn whole(
         &mut self,
         table: &Table,
@@ -172,7 +179,7 @@ impl<'a> Worker<'a> {
         if is_head(&stored) { Ok(self.assemble(table, row, &stored)?.image) } else { Ok(stored) }
     }
 
-    /// The same for a change, which deletes the pieces that it replaces.
+    /// Returns the row with its pieces, for a change that deletes the ones it replaces.
     pub(super) fn find_row(
         &mut self,
         table: &Table,
@@ -183,7 +190,8 @@ impl<'a> Worker<'a> {
         Ok(Found { stored, chained })
     }
 
-    /// Puts a row together of which this is the head. No block is pinned by the caller: the row may have more pieces than a cache has frames.
+    /// Assembles a row from its head. The caller must not pin a block, because the row may have
+    /// more pieces than the cache has frames.
     pub(super) fn assemble(
         &mut self,
         table: &Table,
@@ -225,7 +233,8 @@ impl<'a> Worker<'a> {
         Ok(chained)
     }
 
-    /// What is to lie in the places of new rows: they themselves, or the heads of those that are too long, whose pieces are inserted.
+    /// Returns the images to store for new rows: the rows, or the heads of those that are too long.
+    /// Inserts the pieces of the latter.
     pub(super) fn store_rows<'r>(
         &mut self,
         thread: &mut Thread<'a>,
@@ -243,7 +252,7 @@ impl<'a> Worker<'a> {
         Ok(Cow::Owned(stored))
     }
 
-    /// The same for one row, which was another one before.
+    /// Returns the image to store for one row. `before` is the row that it replaces.
     pub(super) fn store_row<'r>(
         &mut self,
         thread: &mut Thread<'a>,
@@ -274,7 +283,7 @@ impl<'a> Worker<'a> {
         Ok(Stored { image: Cow::Owned(head.image()), kept })
     }
 
-    /// Has the control file say that there are such rows, before the first one is written.
+    /// Notes chained rows in the control file before the first one is written.
     fn require_pieces_known(&mut self) -> Result<(), EngineError> {
         if self.instance.catalog().knows_row_pieces() {
             return Ok(());
@@ -290,14 +299,14 @@ impl<'a> Worker<'a> {
     ) -> Result<RowId, EngineError> {
         loop {
             let address = self.empty_block(&table.segment)?;
-            // Another session may have found the same block empty; then this one has no room any more.
+            // If another session found the same block empty, it has no room left.
             if let [slot] = self.insert_into(thread, table, address, std::iter::once(image))?[..] {
                 return Ok(RowId::new(address, slot));
             }
         }
     }
 
-    /// Deletes pieces of a row whose head leads to them no more.
+    /// Deletes pieces that no head leads to any more.
     pub(super) fn delete_pieces(
         &mut self,
         thread: &mut Thread<'a>,
@@ -324,8 +333,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// A block without rows: one that they have left, when everybody sees that, or a new one. Those that have others still are remembered for
-    /// rows.
+    /// Returns a block without rows: one whose rows were deleted, if all statements see that, or a
+    /// new one. Blocks that have rows again are remembered for other inserts.
     pub(super) fn empty_block(&mut self, segment: &Segment) -> Result<BlockAddress, EngineError> {
         while let Some(address) = segment.take_left() {
             let admission = self.admit(2 * self.block_bytes_of(segment.purpose) + 256, 0)?;
@@ -342,11 +351,11 @@ impl<'a> Worker<'a> {
             match (has_rows, has_deleted) {
                 (false, false) => return Ok(address),
                 (_, true) => {
-                    // Those behind it were left later.
+                    // The blocks behind it were left later.
                     segment.put_back_left(address);
                     break;
                 }
-                // What had left it may have been taken back, or others have come.
+                // Its deletions may have been undone, or new rows have come.
                 (true, false) if has_gained => segment.add_to_pool(address),
                 (true, false) => {}
             }
@@ -360,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_has_a_byte_at_least_and_all_other_pieces_are_full() {
+    fn a_head_has_a_byte_and_other_pieces_are_full() {
         for (length, head, tail) in [(1, 1, 0), (10, 10, 0), (11, 1, 10), (20, 10, 10), (21, 1, 20)] {
             let image = vec![7; length];
             let (found, rest) = cut(&image, 10);
@@ -369,14 +378,14 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_read_as_it_was_written_and_nonsense_is_none() {
+    fn a_piece_is_read_as_written_and_nonsense_rejected() {
         let bytes = [5; 40];
         for (is_head, left) in [(true, 100), (false, 100), (false, 40)] {
             let piece = RowPiece { is_head, left, next: RowId(3 << 48 | 7), check: 9, bytes: &bytes };
             let mut image = piece.image();
             assert_eq!(RowPiece::parse(&image), Some(piece));
             assert_eq!(is_head, self::is_head(&image));
-            // A row keeps the room that it had.
+            // A row keeps its former capacity.
             image.extend_from_slice(&[9; 5]);
             assert_eq!(rows::image_length(&image), Some(HEADER_BYTES + 40));
             assert_eq!(RowPiece::parse(&image[..HEADER_BYTES + 39]), None, "it is cut off");

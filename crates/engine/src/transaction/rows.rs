@@ -1,17 +1,18 @@
-//! Rows in a block that transactions change.
+//! The rows in a block that transactions change.
 //!
 //! ```text
 //! byte 12  slots u16        18 used slots and empty ones
 //!      14  used u16         bytes from byte 24 to the end of the last row
 //!      24  rows             version u64 | row image
-//!      ..  zeros or what rows have left
+//!      ..  zeros, or what moved rows have left behind
 //!      ..  slots from the end of the block down: offset u16 (0: empty), capacity u16
 //! ```
-//! A version is the LSN of the record that changed the row last. A deleted row stays, with a flag, until nobody can see it or undo its
-//! end. A row keeps the room that it had (its capacity) until then, so that a shorter one can become the longer one again: whatever
-//! transactions do, an undo fits. A piece of a row that no block has room for is a row here ([`super::row_pieces`]).
+//! A version is the LSN of the record that last changed the row. A deleted row stays, with a flag,
+//! until no session can see it or undo its deletion. A row keeps its capacity until then, so that a
+//! shortened row can grow back: an undo always fits. A piece of a chained row is stored as a row
+//! here ([`super::row_pieces`]).
 //!
-//! Every function does its work through an [`Edit`], and so is logged.
+//! Every function works through an [`Edit`], so that its changes are logged.
 
 use super::patch;
 use super::row_pieces::{HEAD_FLAGS, RowPiece};
@@ -20,37 +21,35 @@ use crate::storage::block::{HEADER_BYTES, content_of};
 use plumb_types::row::ROW_FLAGS;
 use plumb_units::Lsn;
 
-/// Bytes of a slot.
 const SLOT_BYTES: usize = 4;
-/// Bytes of a version before its row.
+/// Bytes of a version, before its row.
 const VERSION_BYTES: usize = 8;
-/// The flag of a deleted row, in the first byte of its image.
+/// Flag of a deleted row, in the first byte of its image.
 const DELETED: u8 = 0x10;
 
-/// The longest row image that a block takes.
+/// Returns the most bytes of a row image in a block.
 #[must_use]
 pub const fn image_bytes_max(block_bytes: usize) -> usize {
     block_bytes - HEADER_BYTES - SLOT_BYTES - VERSION_BYTES
 }
 
-/// A row as it lies in a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredRow<'a> {
     pub(super) version: Lsn,
     pub(super) deleted: bool,
-    /// From its first byte to the end of its capacity: the image says where it ends.
+    /// Bytes up to the end of the capacity; the image encodes its own end.
     pub(super) image: &'a [u8],
     offset: usize,
 }
 
 impl StoredRow<'_> {
-    /// Whether a row begins with it.
+    /// True if a row begins with it, rather than a later piece.
     fn begins(&self) -> bool {
         matches!(self.image.first().map(|flags| without_deletion(*flags)), Some(ROW_FLAGS | HEAD_FLAGS))
     }
 }
 
-/// Flags of a row as they were before it was deleted.
+/// Returns the flags of a row without the deletion flag.
 pub(super) fn without_deletion(flags: u8) -> u8 {
     flags & !DELETED
 }
@@ -63,43 +62,42 @@ fn half(block: &[u8], at: usize) -> usize {
     usize::from(u16::from_le_bytes([block[at], block[at + 1]]))
 }
 
-/// How many slots a block has.
 pub(super) fn slot_count(block: &[u8]) -> u16 {
     content_of(block).entries
 }
 
-/// The row of a slot, or the head of its pieces; `None` when it is empty, there is none, or it has another piece.
+/// Returns the row of a slot, or the head of its pieces; `None` if there is neither.
 pub(super) fn row_at(block: &[u8], slot: u16) -> Option<StoredRow<'_>> {
     stored_at(block, slot).filter(StoredRow::begins)
 }
 
-/// The piece of a slot that is not the head of its row; `None` when there is none.
+/// Returns the piece of a slot; `None` for a head, a whole row or an empty slot.
 pub(super) fn piece_at(block: &[u8], slot: u16) -> Option<StoredRow<'_>> {
     stored_at(block, slot).filter(|row| !row.begins())
 }
 
-/// The version of the row or piece of a slot; `None` when it is empty or there is none.
+/// Returns the version of the row or piece of a slot; `None` if the slot is empty.
 pub(super) fn version_at(block: &[u8], slot: u16) -> Option<Lsn> {
     stored_at(block, slot).map(|row| row.version)
 }
 
-/// The slots of pieces that are not heads and have not been deleted.
+/// Returns the slots of undeleted pieces that are not heads.
 pub(super) fn pieces(block: &[u8]) -> impl Iterator<Item = u16> + '_ {
     let is_there = |slot: &u16| piece_at(block, *slot).is_some_and(|piece| !piece.deleted);
     (0..slot_count(block)).filter(is_there)
 }
 
-/// Whether a block has anything that is not deleted.
+/// True if a block has a row or piece that is not deleted.
 pub(super) fn has_rows(block: &[u8]) -> bool {
     stored(block).any(|row| !row.deleted)
 }
 
-/// How many rows and pieces of a block are deleted and keep their room.
+/// Returns the number of deleted rows and pieces that keep their room.
 pub(super) fn deleted_count(block: &[u8]) -> usize {
     stored(block).filter(|row| row.deleted).count()
 }
 
-/// Whether a block has anything that is deleted and still seen, or was when it was last compacted.
+/// True if a block has a deleted row or piece that keeps its room.
 pub(super) fn has_deleted(block: &[u8]) -> bool {
     stored(block).any(|row| row.deleted)
 }
@@ -120,7 +118,7 @@ fn stored_at(block: &[u8], slot: u16) -> Option<StoredRow<'_>> {
     Some(StoredRow { version: Lsn(u64::from_le_bytes(*version)), deleted, image, offset })
 }
 
-/// Bytes of a row image that may be followed by others; `None` when it makes no sense.
+/// Returns the bytes of a row image that other bytes may follow; `None` if it is malformed.
 pub(super) fn image_length(image: &[u8]) -> Option<usize> {
     if without_deletion(*image.first()?) != ROW_FLAGS {
         return RowPiece::parse(image).map(|piece| piece.image_length());
@@ -136,7 +134,7 @@ pub(super) fn image_length(image: &[u8]) -> Option<usize> {
     (offset <= image.len()).then_some(offset)
 }
 
-/// A row image without the flag of a deleted one, as it was written.
+/// Returns a row image without the deletion flag.
 pub(super) fn plain_image(row: &StoredRow<'_>) -> Vec<u8> {
     let length = image_length(row.image).unwrap_or(row.image.len());
     let mut image = row.image[..length].to_vec();
@@ -144,7 +142,7 @@ pub(super) fn plain_image(row: &StoredRow<'_>) -> Vec<u8> {
     image
 }
 
-/// Bytes between rows and slots.
+/// Returns the free bytes between rows and slots.
 fn gap(block: &[u8]) -> usize {
     let content = content_of(block);
     block.len() - SLOT_BYTES * content.entries as usize - HEADER_BYTES - content.used as usize
@@ -154,7 +152,8 @@ fn write_counts(edit: &mut Edit, block: &mut [u8], slots: usize, used: usize) {
     edit.write(block, 12, &((used as u32) << 16 | slots as u32).to_le_bytes());
 }
 
-/// Inserts as many of the rows as leave so many bytes of the block free, the first in any case if it fits. Gives their slots.
+/// Inserts rows while at least `spare` bytes of the block stay free; the first one only has
+/// to fit. Returns their slots.
 pub(super) fn insert<'r>(
     edit: &mut Edit,
     (block, spare): (&mut [u8], usize),
@@ -193,7 +192,7 @@ pub(super) fn insert<'r>(
         let at = slot_at(block, *slot);
         edit.write(block, at, &slot_bytes(place));
     }
-    // New slots are adjacent: the last is the lowest.
+    // New slots are adjacent, and the last one is the lowest.
     let added: Vec<u8> = places[reused..].iter().rev().flat_map(slot_bytes).collect();
     let end = block.len() - SLOT_BYTES * old_slots as usize;
     edit.write(block, end - added.len(), &added);
@@ -201,7 +200,7 @@ pub(super) fn insert<'r>(
     slots
 }
 
-/// Replaces a row by another image; `false` when it does not fit the block.
+/// Replaces a row by another image; `false` if it does not fit.
 pub(super) fn update(edit: &mut Edit, block: &mut [u8], slot: u16, image: &[u8]) -> bool {
     let at = slot_at(block, slot);
     let (mut offset, capacity) = (half(block, at), half(block, at + 2));
@@ -226,7 +225,6 @@ pub(super) fn update(edit: &mut Edit, block: &mut [u8], slot: u16, image: &[u8])
     true
 }
 
-/// Marks a row as deleted.
 pub(super) fn delete(edit: &mut Edit, block: &mut [u8], slot: u16) {
     let offset = half(block, slot_at(block, slot));
     edit.stamp(offset);
@@ -234,9 +232,9 @@ pub(super) fn delete(edit: &mut Edit, block: &mut [u8], slot: u16) {
     edit.write(block, offset + VERSION_BYTES, &[flags | DELETED]);
 }
 
-/// Undoes an update or a deletion: the row is as it was in this version. `image` is empty where it
-/// has stayed. `false`, and nothing is done, where the row has no room for it: a row keeps the room
-/// that its undo needs, and a log may say otherwise.
+/// Undoes an update or a deletion by restoring this version of the row. `image` is empty if it
+/// stayed in the block. `false`, without a change, if the row has no room for it. A row keeps the
+/// room that its undo needs, but a damaged log may ask for more.
 pub(super) fn restore(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn, image: &[u8]) -> bool {
     let at = slot_at(block, slot);
     let (offset, capacity) = (half(block, at), half(block, at + 2));
@@ -250,7 +248,7 @@ pub(super) fn restore(edit: &mut Edit, block: &mut [u8], slot: u16, version: Lsn
     true
 }
 
-/// Undoes an update by the pieces that it has changed; as [`restore`].
+/// Undoes an update by restoring the pieces that it changed; as [`restore`].
 pub(super) fn restore_pieces(
     edit: &mut Edit,
     block: &mut [u8],
@@ -270,7 +268,7 @@ pub(super) fn restore_pieces(
     true
 }
 
-/// Undoes an insert: the slots are empty.
+/// Undoes an insert by emptying the slots.
 pub(super) fn remove(edit: &mut Edit, block: &mut [u8], slots: &[u16]) {
     for slot in slots {
         let at = slot_at(block, *slot);
@@ -278,7 +276,8 @@ pub(super) fn remove(edit: &mut Edit, block: &mut [u8], slots: &[u16]) {
     }
 }
 
-/// Takes out deleted rows that nobody can see or bring back, those older than `horizon`, and room that rows have left. `false` when there is nothing to gain.
+/// Removes deleted rows older than `horizon`, which no session can see or restore, and unused
+/// capacity. `false` if nothing was gained.
 pub(super) fn compact(edit: &mut Edit, block: &mut [u8], horizon: Lsn) -> bool {
     let content = content_of(block);
     let (mut rows, mut slots) = (Vec::new(), vec![0; SLOT_BYTES * content.entries as usize]);

@@ -1,13 +1,15 @@
 //! The blocks of a table or index that transactions change.
 //!
-//! The extents are in the catalog: an extent belongs to the segment, durably, before a block of it is used. How many blocks are in
-//! use is in the segment's first block, byte 24 (u32, itself included), which is changed and logged as any other. So after a crash an extent may be owned
-//! and not used, and never the other way round.
+//! The catalog has the extents: an extent belongs to the segment, durably, before one of its blocks
+//! is used. The segment's first block has the number of blocks in use (byte 24, u32, itself
+//! included), and is changed and logged like any other. So after a crash an extent may be owned and
+//! unused, but never the reverse.
 //!
-//! Blocks with room are remembered. Those that have it only when everybody sees that rows have left them are remembered apart, in the order in which they
-//! were left: when the first one has to wait, all do. A row piece ([`super::row_pieces`]) leaves its block empty, so the next one takes it whole.
+//! Blocks with room are remembered. Blocks that gain room once all statements see their rows
+//! deleted are in a separate queue, in order of the deletions. If the first has to wait, all do. A
+//! row piece ([`super::row_pieces`]) leaves its block empty, so the next piece takes it whole.
 //!
-//! Limits: blocks are never given back; free room in blocks is known from the opening of the database on.
+//! Limits: blocks are never freed. Free room is known only since the database was opened.
 
 use super::worker::Worker;
 use crate::EngineError;
@@ -20,22 +22,23 @@ use plumb_units::{BlockAddress, FileId, Lsn};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-/// Where the number of blocks in use is.
+/// Offset of the number of blocks in use.
 const USED: usize = HEADER_BYTES;
-/// Blocks with room that are remembered at most.
+/// Most remembered blocks with room.
 const POOL_MOST: usize = 10_000;
-/// A segment grows by one extent, and by one more for each so many that it has: the control file is written whole each time, which would take
-/// the square of a large segment's size otherwise.
+/// A segment grows by one extent, and one more for each [`GROWTH_PART`] extents it has. Each growth
+/// rewrites the control file, which would otherwise cost the square of a large segment's size.
 const GROWTH_PART: usize = 32;
 
-/// The extents of a segment. Each row that is got by its id asks for the number of its block, so both ways are a search by halves.
+/// The extents of a segment. Both lookups are binary searches, because every row fetched by its id
+/// needs the number of its block.
 #[derive(Debug, Default)]
 struct Extents {
-    /// In the order in which they came.
+    /// In the order of allocation.
     pieces: Vec<SegmentExtent>,
-    /// The number of the first block of each.
+    /// Number of the first block of each extent.
     first: Vec<u32>,
-    /// Their order by place.
+    /// Indexes of `pieces`, sorted by address.
     by_place: Vec<u32>,
 }
 
@@ -59,7 +62,7 @@ impl Extents {
         }
     }
 
-    /// How many extents begin at that place or before.
+    /// Returns the number of extents that begin at or before an address.
     fn behind(&self, file: u16, block: u32) -> usize {
         self.by_place.partition_point(|number| {
             let extent = self.pieces[*number as usize].extent;
@@ -82,18 +85,17 @@ impl Extents {
     }
 }
 
-/// A segment of an open database.
 #[derive(Debug)]
 pub(super) struct Segment {
     pub(super) purpose: Purpose,
-    /// The LSN of its creation, which is its name in the log.
+    /// LSN of its creation, which names it in the log.
     pub(super) created: Lsn,
     extents: RwLock<Extents>,
-    /// Taken while it gets an extent.
+    /// Held while the segment gets an extent.
     extending: Mutex<()>,
-    /// Blocks that are known to have room, or are not used yet.
+    /// Blocks known to have room, or not used yet.
     pool: Mutex<BTreeSet<BlockAddress>>,
-    /// Blocks that rows have left, and that have room when everybody sees it; the first one first.
+    /// Blocks whose rows were deleted, which gain room once all statements see that, oldest first.
     left: Mutex<VecDeque<BlockAddress>>,
 }
 
@@ -117,18 +119,17 @@ impl Segment {
         self.extents.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many blocks its extents have.
     fn block_count(&self) -> u32 {
         let extents = self.read();
         extents.first.last().zip(extents.pieces.last()).map_or(0, |(first, last)| first + last.extent.blocks)
     }
 
-    /// Its block number `index`, the header being 0; `None` behind the last extent.
+    /// Returns the address of block `index`, the header being 0; `None` behind the last extent.
     pub(super) fn address(&self, index: u32) -> Option<BlockAddress> {
         self.read().address(index)
     }
 
-    /// The number of one of its blocks; `None` for a block of another's.
+    /// Returns the index of a block; `None` if it is not of this segment.
     pub(super) fn index_of(&self, address: BlockAddress) -> Option<u32> {
         self.read().index_of(address)
     }
@@ -152,12 +153,12 @@ impl Segment {
         }
     }
 
-    /// The block that rows have left first, if they have one.
+    /// Takes the block whose rows were deleted first, if there is one.
     pub(super) fn take_left(&self) -> Option<BlockAddress> {
         self.left().pop_front()
     }
 
-    /// Such a block that has to wait.
+    /// Returns such a block to the front of the queue, because it has to wait.
     pub(super) fn put_back_left(&self, block: BlockAddress) {
         self.left().push_front(block);
     }
@@ -178,7 +179,7 @@ impl Segment {
     }
 }
 
-/// Puts the first content of the header of a segment there.
+/// Writes the first contents of a segment's header.
 pub(super) fn format_header(edit: &mut Edit, block: &mut [u8], used: u32) {
     edit.write(block, 14, &4_u16.to_le_bytes());
     edit.write(block, USED, &used.to_le_bytes());
@@ -189,15 +190,15 @@ fn used_in(header: &[u8]) -> u32 {
 }
 
 impl Worker<'_> {
-    /// How many blocks of a segment are in use.
+    /// Returns the number of blocks of a segment in use.
     pub(super) fn used_blocks(&mut self, segment: &Segment) -> Result<u32, EngineError> {
         let expected = segment.expected(BlockKind::Segment);
         let used = used_in(&self.reader.get(segment.purpose, segment.header(), expected)?);
         self.require_used(segment, used)
     }
 
-    /// Refuses a number of blocks in use that a segment does not have: an extent is in the catalog
-    /// before a block of it is used.
+    /// Rejects a number of blocks in use that the segment's extents do not have. An extent is in
+    /// the catalog before one of its blocks is used.
     fn require_used(&self, segment: &Segment, used: u32) -> Result<u32, EngineError> {
         let (address, count) = (segment.header(), segment.block_count());
         if (1..=count).contains(&used) {
@@ -212,7 +213,7 @@ impl Worker<'_> {
         })
     }
 
-    /// A new block of a segment, without content.
+    /// Adds a block without contents to a segment.
     pub(super) fn new_block(
         &mut self,
         segment: &Segment,
@@ -235,7 +236,7 @@ impl Worker<'_> {
             count.write(&mut header, USED, &(used + 1).to_le_bytes());
             let mut edit = Edit::format(purpose, address, &mut block, kind);
             if kind == BlockKind::Leaf {
-                // The link to the next leaf: none.
+                // No next leaf.
                 edit.write(&mut block, 14, &8_u16.to_le_bytes());
             }
             self.log_system(admission, vec![(count, header), (edit, block)])?;
@@ -243,7 +244,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives a segment more extents, if it still has no more blocks than that.
+    /// Gives a segment more extents, unless another session has done so.
     fn extend(&mut self, segment: &Segment, used: u32) -> Result<(), EngineError> {
         let _extending = self.session.latch(&segment.extending, Event::EnqHwContention);
         if segment.address(used).is_some() {
@@ -262,7 +263,8 @@ impl Worker<'_> {
         added
     }
 
-    /// Extents whose places in their files are durable: so many, or as many as there is room for, one at least.
+    /// Allocates `count` extents, or as many as there is room for, at least one. Their places
+    /// in the files are durable.
     pub(super) fn allocate(
         &mut self,
         purpose: Purpose,
@@ -285,7 +287,7 @@ impl Worker<'_> {
     }
 }
 
-/// What the catalog has of a segment.
+/// Returns the extents of a segment in the catalog.
 fn extents_of<'c>(catalog: &'c mut Catalog, segment: &Segment) -> Option<&'c mut Vec<SegmentExtent>> {
     let tables = catalog.live_tables.iter_mut().map(|table| (table.created, &mut table.extents));
     let indexes = catalog.live_indexes.iter_mut().map(|index| (index.created, &mut index.extents));
@@ -300,7 +302,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Extents come in any order of place, of one file and another, with gaps between them.
+        /// Extents in any order, of two files, with gaps between them.
         #[test]
         fn blocks_are_numbered_through_the_extents(sizes in prop::collection::vec((0_u16..2, 1_u32..9, 0_u32..3, any::<u32>()), 1..20)) {
             let mut next = [0_u32; 2];

@@ -1,16 +1,19 @@
-//! Indexes that transactions change: B-trees whose root stays in its place.
+//! Indexes that transactions change: B-trees with a fixed root block.
 //!
-//! Blocks are those of a built index ([`crate::index::block`]). What differs: a leaf may be empty; an entry whose row has been deleted, or has another key now, is
-//! marked and stays for those who still see the row; the first separator of the leftmost branches is the empty key.
+//! The blocks have the layout of a built index ([`crate::index::block`]), with three differences. A
+//! leaf may be empty. An entry whose row is deleted or has another key now is marked, and stays for
+//! sessions that still see the row. The first separator of the leftmost branches is the empty key.
 //!
-//! How: an entry goes into its leaf under the latch of the tree, shared, and the block taken. If it does not fit, the latch is
-//! taken exclusively, and the lowest node on the way whose parent has room for one more separator is split: one record for all blocks. Then the
-//! entry is tried again. A root that is full moves into two new blocks and becomes the branch above them.
+//! An entry is added to its leaf under a shared latch of the tree and an exclusive hold of the
+//! block. If it does not fit, the latch is taken exclusively. Then the lowest node on the path
+//! whose parent has room for one more separator is split. One record logs all blocks, and the entry
+//! is tried again. A full root moves into two new blocks and becomes the branch above them.
 //!
-//! A full leaf that has marked entries and has not changed since the horizon loses them instead: whoever made the marks has ended, and
-//! nobody sees the rows. A leaf that only grows at its end is split there, and stays full.
+//! A full leaf with marked entries that has not changed since the horizon loses these entries
+//! instead. The transactions that marked them have ended, and no session sees the rows. A leaf that
+//! grows only at its end is split there, and stays full.
 //!
-//! Limits: nodes are not joined. Blocks that were prepared for splits when a crash came stay unused.
+//! Limits: nodes are not merged. Blocks prepared for a split stay unused after a crash.
 
 use super::row_pieces::is_head;
 use super::segment::Segment;
@@ -34,20 +37,20 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 const INDX: Purpose = Purpose::Indx;
 
-/// An index of an open database.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) name: String,
     pub(super) segment: Segment,
     pub(super) key: KeyBuilder,
-    /// Whether no two rows may have one key, but for one with a NULL in it.
+    /// True if no two rows may have the same key, unless it contains a NULL.
     pub(super) unique: bool,
-    /// Levels, the leaves included; changed under the latch. 0: not known yet, or a block on the way down is damaged.
+    /// Levels with the leaves, changed under the latch. 0: unknown yet, or a block
+    /// on the path is damaged.
     pub(super) height: AtomicU32,
     latch: RwLock<()>,
 }
 
-/// What is done to an entry of a leaf.
+/// Change of an entry in a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryChange {
     Mark,
@@ -103,7 +106,7 @@ fn write_counts(edit: &mut Edit, block: &mut [u8], entries: usize, end: usize) {
     edit.write(block, 12, &(((end - HEADER_BYTES) as u32) << 16 | entries as u32).to_le_bytes());
 }
 
-/// The bytes of an entry; `child` of a branch's.
+/// Encodes an entry; `child` is for a branch.
 fn entry_bytes(key: &[u8], row: RowId, child: Option<BlockAddress>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(key.len() + 20);
     match u8::try_from(key.len()) {
@@ -122,7 +125,7 @@ fn entry_bytes(key: &[u8], row: RowId, child: Option<BlockAddress>) -> Vec<u8> {
     bytes
 }
 
-/// Puts an entry at its place among the others; there is room.
+/// Inserts an entry at `index`; the caller has checked the room.
 fn insert_at(edit: &mut Edit, block: &mut [u8], index: usize, bytes: &[u8]) {
     let content = content_of(block);
     let (entries, end) = (content.entries as usize, end_of(content));
@@ -152,7 +155,7 @@ fn remove_at(edit: &mut Edit, block: &mut [u8], index: usize) {
     write_counts(edit, block, entries - 1, end - bytes);
 }
 
-/// Replaces the content of a node by the entries from `from` to `to` of `source`, and its link.
+/// Replaces a node's contents by entries `from..to` of `source`, at offset `start`.
 fn fill(edit: &mut Edit, block: &mut [u8], start: usize, source: &[u8], from: usize, to: usize) {
     let content = content_of(source);
     let offset =
@@ -176,13 +179,13 @@ fn link_bytes(next: Option<BlockAddress>) -> [u8; LINK_BYTES] {
     bytes
 }
 
-/// Where the entries of a node begin.
+/// Returns the offset of the first entry of a node.
 fn start_of(kind: BlockKind) -> usize {
     if kind == BlockKind::Leaf { HEADER_BYTES + LINK_BYTES } else { HEADER_BYTES }
 }
 
-/// The entry that divides what a full node holds, and its number: everything from it on goes into the new node. `None` for
-/// a leaf that grows at its end: the entry that is to come divides it.
+/// Returns the index of the first entry that a split moves to the new node. It is at half of the
+/// node's bytes, and never the first.
 fn middle(block: &[u8], kind: BlockKind) -> usize {
     let content = content_of(block);
     let entries = content.entries as usize;
@@ -190,7 +193,7 @@ fn middle(block: &[u8], kind: BlockKind) -> usize {
     (1..entries).find(|index| slot(block, *index) >= half).unwrap_or(entries.saturating_sub(1)).max(1)
 }
 
-/// A node on the way down.
+/// A node on the path from the root.
 struct Step {
     address: BlockAddress,
     kind: BlockKind,
@@ -201,22 +204,22 @@ impl<'a> Worker<'a> {
         error.at(self.instance.tablespace(INDX).path(address), address)
     }
 
-    /// The block below, or beside, one that was read, if it is one of the index.
+    /// Returns the address of a child or next leaf, if it is in a file of the index's tablespace.
     fn require_own(
         &self,
         found: Result<BlockAddress, LayoutError>,
         from: BlockAddress,
     ) -> Result<BlockAddress, EngineError> {
         let found = found.map_err(|error| self.broken(error, from))?;
-        // Its file alone, because each look-up comes here: that another block of the tablespace is
-        // none of the index shows in its kind, its LSN, and the number of steps.
+        // Only the file is checked, because each look-up comes here. A block of another segment
+        // shows in its kind, its LSN, or the number of steps.
         match self.instance.tablespace(INDX).has_file(found.file) {
             true => Ok(found),
             false => Err(self.broken(foreign_address("the block that it leads to", found), from)),
         }
     }
 
-    /// Refuses to follow more blocks than the index has: one of them leads back, as one may whose last write was lost.
+    /// Refuses to follow more blocks than the index has. After a lost write, a block may lead back.
     fn require_end(&self, tree: &Tree, count: u32, address: BlockAddress) -> Result<(), EngineError> {
         if tree.segment.address(count).is_some() {
             return Ok(());
@@ -230,7 +233,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// The blocks from the root to the leaf below which an entry belongs. The latch is held.
+    /// Returns the path from the root to the leaf for an entry. The caller holds the latch.
     fn way_to(&mut self, tree: &Tree, key: &[u8], row: RowId) -> Result<Vec<Step>, EngineError> {
         let height = match tree.height() {
             0 => self.find_height(tree)?,
@@ -248,13 +251,13 @@ impl<'a> Worker<'a> {
         Ok(way)
     }
 
-    /// Finds how high the tree is, and notes it.
+    /// Finds the height of the tree, and remembers it.
     pub(super) fn find_height(&mut self, tree: &Tree) -> Result<u32, EngineError> {
         let (mut address, mut height) = (tree.root(), 1);
         while let Err(no_leaf) = self.reader.get(INDX, address, tree.segment.expected(BlockKind::Leaf)) {
             let block = match self.reader.get(INDX, address, tree.segment.expected(BlockKind::Branch)) {
                 Ok(block) => block,
-                // A leaf that is damaged is no branch either: its own error says what is wrong.
+                // A damaged leaf is no branch either, and the leaf's error is the right one.
                 Err(no_branch) => {
                     let is_other = matches!(no_leaf, EngineError::CorruptBlock { what: "kind", .. });
                     return Err(if is_other { no_branch } else { no_leaf });
@@ -269,7 +272,8 @@ impl<'a> Worker<'a> {
         Ok(height)
     }
 
-    /// Adds the entry of a row; `rivals` is the table where no other row may have the key.
+    /// Adds the entry of a row; `rivals` is the table of a unique index, in which no other row may
+    /// have the key. Waits for a rival whose transaction runs.
     pub(super) fn add_entry(
         &mut self,
         thread: &mut Thread<'a>,
@@ -280,7 +284,8 @@ impl<'a> Worker<'a> {
             let promise = self.promise(INDX, key.len() + 32);
             let admission = self.admit(2 * self.block_bytes_of(INDX) + 256, promise)?;
             let gate = self.log.enter();
-            // Nobody adds the same key between the look at the rivals and the entry.
+            // Exclusive, so that no session adds the key between the search for rivals and the
+            // insert.
             let alone = rivals.is_some().then(|| tree.exclude(self.session));
             let latch = (rivals.is_none().then(|| tree.share(self.session)), alone);
             if let Some(table) = rivals
@@ -321,8 +326,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Adds entries, which are in order, behind those of an index that nothing refers to yet: as many as its last leaf takes, in one
-    /// record. Gives how many these are.
+    /// Appends sorted entries to an index that nothing refers to yet: as many as its last leaf
+    /// takes, in one record. Returns their number.
     pub(super) fn append_entries(
         &mut self,
         tree: &Tree,
@@ -354,7 +359,11 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The transaction, and its row, that may yet have this key; an error when another row has it for certain. The latch is held.
+    /// Returns a running transaction, and its row, that may still get this key.
+    /// The caller holds the latch.
+    ///
+    /// # Errors
+    /// If another row has the key for certain.
     fn rival(
         &mut self,
         table: &Table,
@@ -374,7 +383,7 @@ impl<'a> Worker<'a> {
             let expected = table.segment.expected(BlockKind::Rows);
             let block = self.reader.get(table.segment.purpose, other.address(), expected)?;
             let Some(stored) = rows::row_at(&block, other.slot()) else { continue };
-            // While the block is pinned nobody takes the version back (R4 of row pieces).
+            // While the block is pinned, no session undoes the version (R4 of row pieces).
             if let Some(holder) = self.holder(stored.version, own)? {
                 if self.may_get_key(tree, key, (other, &stored), holder)? {
                     return Ok(Some((holder, other)));
@@ -394,8 +403,9 @@ impl<'a> Worker<'a> {
         Ok(None)
     }
 
-    /// Whether a row has this key, or its holder can give it back by undoing what he did. The entry alone does not say so: it stays
-    /// marked for those who see an old version, and who waits for a holder that never had the key meets deadlocks for nothing.
+    /// True if a row has this key, or its holder can get it back by undoing changes. The entry
+    /// alone proves neither, because it stays marked for statements that see an old version. A
+    /// session that waited for a holder without the key would meet false deadlocks.
     fn may_get_key(
         &mut self,
         tree: &Tree,
@@ -405,7 +415,7 @@ impl<'a> Worker<'a> {
     ) -> Result<bool, EngineError> {
         let mut version = RowVersion::of(stored);
         loop {
-            // Pieces of an old version may be gone: it is taken for a rival.
+            // Pieces of an old version may be gone, so it counts as a rival.
             if is_head(&version.image) {
                 return Ok(true);
             }
@@ -427,7 +437,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Marks the entry of a row.
     pub(super) fn mark_entry(
         &mut self,
         thread: &mut Thread<'a>,
@@ -443,7 +452,7 @@ impl<'a> Worker<'a> {
         self.log_change(thread, (admission, promise), undo, vec![change])
     }
 
-    /// Undoes what was done to an entry.
+    /// Undoes a change of an entry.
     pub(super) fn undo_entry(
         &mut self,
         thread: &mut Thread<'a>,
@@ -489,7 +498,7 @@ impl<'a> Worker<'a> {
         Ok((edit, leaf))
     }
 
-    /// Where an entry is in a leaf, or belongs, and whether it is there with a mark.
+    /// Returns the index of an entry in a leaf, or where it belongs, and its mark if it is there.
     fn find(
         &self,
         leaf: &[u8],
@@ -506,7 +515,8 @@ impl<'a> Worker<'a> {
         found.map_err(|error| self.broken(error, address))
     }
 
-    /// Makes room for an entry: splits one node on the way to it, or empties a leaf of marked entries.
+    /// Makes room for an entry: splits one node on its path, or removes the
+    /// marked entries of its leaf.
     fn make_space(&mut self, tree: &Tree, key: &[u8], row: RowId) -> Result<(), EngineError> {
         let mut fresh = Vec::new();
         for _ in 0..2 {
@@ -530,7 +540,7 @@ impl<'a> Worker<'a> {
         let has_room = room(&block) >= leaf_entry_bytes(key.len());
         drop(block);
         let changes = if has_room {
-            // Somebody else has made it meanwhile.
+            // Another session has made room meanwhile.
             Vec::new()
         } else if is_settled && has_marks {
             let mut block = self.reader.change(INDX, leaf.address, tree.segment.expected(BlockKind::Leaf))?;
@@ -546,7 +556,7 @@ impl<'a> Worker<'a> {
         result
     }
 
-    /// Splits the lowest node on the way whose parent has room for it.
+    /// Splits the lowest node on the path whose parent has room.
     fn split(
         &mut self,
         tree: &Tree,
@@ -575,7 +585,7 @@ impl<'a> Worker<'a> {
         unreachable!("the root is split if nothing else is")
     }
 
-    /// The first entry of what goes into the new node.
+    /// Returns the first entry of the new node.
     fn separator(
         &self,
         block: &[u8],
@@ -642,7 +652,7 @@ impl<'a> Worker<'a> {
         Ok(vec![(edit_above, above), (edit_left, left), (edit_right, right)])
     }
 
-    /// The root's content moves into two blocks, and the root becomes the branch above them.
+    /// Moves the root's contents into two blocks, and makes the root the branch above them.
     fn split_root(
         &mut self,
         tree: &Tree,
@@ -677,7 +687,7 @@ impl<'a> Worker<'a> {
         Ok(changes)
     }
 
-    /// The rows with entries from one to another, marked or not, in order.
+    /// Returns the rows with entries of this key, marked or not, in order.
     pub(super) fn rows_of(&mut self, tree: &Tree, key: &[u8]) -> Result<Vec<RowId>, EngineError> {
         let mut rows = Vec::new();
         self.walk(tree, key, |entry| {
@@ -690,7 +700,7 @@ impl<'a> Worker<'a> {
         Ok(rows)
     }
 
-    /// Visits entries in order, from the first that is not below the key, until `visit` says no.
+    /// Visits entries in order, from the first at or above `from`, until `visit` returns false.
     pub(super) fn walk(
         &mut self,
         tree: &Tree,
@@ -732,7 +742,8 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Where a node is divided: in the middle, but at the end for a last leaf that grows there.
+/// Returns the index at which a node is split: the middle, or the end for a
+/// last leaf that grows there.
 fn divide(block: &[u8], kind: BlockKind, key: &[u8], row: RowId) -> usize {
     let content = content_of(block);
     if kind == BlockKind::Leaf
@@ -745,18 +756,17 @@ fn divide(block: &[u8], kind: BlockKind, key: &[u8], row: RowId) -> usize {
     middle(block, kind)
 }
 
-/// Sets or takes off the mark of an entry.
 fn set_mark(edit: &mut Edit, block: &mut [u8], index: usize, mark: u64) {
     let content = content_of(block);
     let entries = content.entries as usize;
     let end = if index + 1 < entries { slot(block, index + 1) } else { end_of(content) };
-    // The row id is the last of an entry, its highest byte first.
+    // The row id is the end of an entry, highest byte first.
     let at = end - 8;
     let byte = block[at] & 0x7F | (mark >> 56) as u8;
     edit.write(block, at, &[byte]);
 }
 
-/// Takes the marked entries out of a leaf.
+/// Removes the marked entries from a leaf.
 fn clean(edit: &mut Edit, block: &mut [u8]) {
     let mut index = content_of(block).entries as usize;
     while index > 0 {

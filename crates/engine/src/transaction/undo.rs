@@ -1,20 +1,21 @@
-//! What is in a record to undo it, and where older versions of a row are found.
+//! The undo bytes of a record: how to undo it, and how to find older versions of a row.
 //!
 //! ```text
-//! byte 0  what u8     1 rows inserted, 2 row updated, 3 row deleted, 4 entry added, 5 entry marked, 6 mark taken off, 7 row patched
-//!      1  segment u64  the LSN of the creation of the table or index
+//! byte 0  kind u8      1 rows inserted, 2 row updated, 3 row deleted, 4 entry added,
+//!                      5 entry marked, 6 mark removed, 7 row patched
+//!      1  segment u64  LSN of the creation of the table or index
 //!      9  block        file u16, block u32 (of rows); or row id u64 (of entries)
 //!     15  1: slots u16 each
 //!         2: slot u16, version before u64, image before
-//!         3: slot u16, version before u64; the image has stayed in the block
-//!         7: slot u16, version before u64, the pieces that have changed as they were ([`super::patch`])
+//!         3: slot u16, version before u64; the image stayed in the block
+//!         7: slot u16, version before u64, pieces before the update ([`super::patch`])
 //!     17  4 to 6: key
 //! ```
-//! Rows are undone in their place, entries by key and row id wherever splits have moved them.
+//! Rows are undone in place. Entries are found by key and row id, because splits may have moved
+//! them.
 
 use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn, RowId};
 
-/// How to undo a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Undo<'a> {
     Inserted { block: BlockAddress, slots: Vec<u16> },
@@ -32,7 +33,7 @@ impl<'a> Undo<'a> {
         matches!(self, Undo::EntryAdded { .. } | Undo::EntryMarked { .. } | Undo::MarkTakenOff { .. })
     }
 
-    /// Its bytes, for a table or index of that creation.
+    /// Encodes the undo of a change in the segment created at this LSN.
     pub(super) fn write(&self, segment: Lsn, into: &mut Vec<u8>) {
         into.clear();
         let code = match self {
@@ -72,7 +73,8 @@ impl<'a> Undo<'a> {
         }
     }
 
-    /// What the undo bytes of a record say; `None` when they make no sense.
+    /// Parses the undo bytes of a record: the segment's LSN and the undo;
+    /// `None` if they are malformed.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<(Lsn, Undo<'a>)> {
         let (code, rest) = bytes.split_first()?;
         let (segment, rest) = rest.split_first_chunk::<8>()?;

@@ -1,5 +1,4 @@
-//! What a session changes blocks with: a way to the cache, a way to the log, and the steps between
-//! them.
+//! The worker of a session: access to the cache and the log, and the steps of a change.
 
 use super::active::Active;
 use super::connection::LockWait;
@@ -14,13 +13,13 @@ use crate::{EngineError, Instance};
 use plumb_events::{Session, Statistic};
 use plumb_units::{BlockAddress, Bytes, Lsn, Nanos, RowId};
 
-/// How long a session waits for the oldest transaction to give back its log, while the devices
-/// answer.
+/// Longest wait for the oldest transaction to free its log, not counting time in which
+/// a device does not answer.
 const ROOM_PATIENCE: Nanos = Nanos(if cfg!(test) { 500_000_000 } else { 10_000_000_000 });
-/// Bytes of a record beside rows, entries and images.
+/// Most bytes of a record besides rows, entries and images.
 const RECORD_BESIDE: usize = 256;
 
-/// A session's means of changing blocks.
+/// A session's means to change blocks.
 #[derive(Debug)]
 pub(super) struct Worker<'a> {
     pub(super) store: &'a Transactions<'a>,
@@ -29,7 +28,7 @@ pub(super) struct Worker<'a> {
     pub(super) log: &'a Log,
     pub(super) active: &'a Active,
     pub(super) reader: CacheReader<'a>,
-    /// The transaction under way; 0 for none.
+    /// Number of the running transaction; 0 for none.
     pub(super) own: u64,
     pub(super) lock_wait: LockWait,
     record: RecordBytes,
@@ -38,17 +37,16 @@ pub(super) struct Worker<'a> {
     pub(super) key: Vec<u8>,
 }
 
-/// The log's view of a transaction under way.
+/// The log's view of a running transaction.
 #[derive(Debug)]
 pub(super) struct Thread<'a> {
     pub(super) transaction: u64,
-    /// What is undone first.
+    /// LSN of the record that is undone first.
     pub(super) last: Lsn,
-    /// Room for what undoes it, and for its end.
+    /// Room for the undo of its changes, and for its end.
     pub(super) promised: Admission<'a>,
 }
 
-/// The blocks that a record changes.
 pub(super) type Changes<'a> = Vec<(Edit, ChangingBlock<'a>)>;
 
 impl<'a> Worker<'a> {
@@ -69,19 +67,18 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The same, which verifies the checksum of each block that it reads.
+    /// Creates a worker that verifies the checksum of each block that it reads.
     pub(super) fn verifying(store: &'a Transactions<'a>, session: &'a Session) -> Worker<'a> {
         let reader = CacheReader::verifying(session, store.instance.caches());
         Worker { reader, ..Worker::new(store, session) }
     }
 
-    /// Bytes of a block of a tablespace.
     pub(super) fn block_bytes_of(&self, tablespace: Purpose) -> usize {
         self.instance.tablespace(tablespace).block_size.bytes()
     }
 
-    /// Bytes of a block that inserts leave free. Unless a setting says otherwise, a tenth: rows
-    /// grow.
+    /// Returns the bytes of a block that inserts leave free, because rows
+    /// grow: `pct_free`, or a tenth.
     pub(super) fn spare_of(&self, tablespace: Purpose) -> usize {
         let block_bytes = self.block_bytes_of(tablespace);
         match self.instance.settings.storage.pct_free {
@@ -90,10 +87,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Room in the log for a record of at most so many bytes, and for so many bytes of log blocks
-    /// besides. A checkpoint makes room where there is none, and then the end of the oldest
-    /// transaction, which is waited for if it is another one, but not for ever: it may wait for
-    /// this one. A device that stands is waited for without an end.
+    /// Waits for room in the log: for a record of at most `record` bytes, and for `besides` bytes
+    /// of log blocks. If there is none, a checkpoint makes room. If that is not enough, waits for
+    /// the end of the oldest transaction, unless it is this one or the session never waits. The
+    /// wait is limited by [`ROOM_PATIENCE`], because the oldest may wait for this transaction. Time
+    /// in which a device does not answer does not count.
+    ///
+    /// # Errors
+    /// [`EngineError::LogFull`] after that wait, or the log's failure.
     pub(super) fn admit(&mut self, record: usize, besides: i64) -> Result<Admission<'a>, EngineError> {
         self.log.check()?;
         self.store.checkpoints.step(self.session)?;
@@ -115,21 +116,19 @@ impl<'a> Worker<'a> {
             }
             let before = self.devices();
             let paused = self.active.wait_for_oldest(self.session);
-            // The oldest may be waiting for a device that does not answer: it goes on when that
-            // does.
+            // The oldest may wait for a device that does not answer, and goes on when it does.
             if !before.into_iter().zip(self.devices()).any(|(before, now)| before.stood_until(now)) {
                 waited = Nanos(waited.0 + paused.0);
             }
         }
     }
 
-    /// The devices of the data files and of the log.
+    /// Returns the progress of the data files' and the log's devices.
     fn devices(&self) -> [DeviceProgress; 2] {
         [self.instance.caches().progress(), self.log.progress()]
     }
 
-    /// What undoing a record with so many bytes of undo may take: it can need an image of its
-    /// block.
+    /// Returns the log bytes that undoing a record may take. Undoing may log an image of the block.
     pub(super) fn promise(&self, tablespace: Purpose, undo: usize) -> i64 {
         self.log.room.charge(undo + self.block_bytes_of(tablespace) + RECORD_BESIDE)
     }
@@ -146,7 +145,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Logs a block as it is, of which nobody else knows. Gives the LSN of the record.
+    /// Logs the image of a block that no other session knows. Returns the LSN of the record.
     pub(super) fn log_image(
         &mut self,
         (purpose, address): (Purpose, BlockAddress),
@@ -163,8 +162,8 @@ impl<'a> Worker<'a> {
         Ok(lsn)
     }
 
-    /// Logs a change of a transaction with what undoes it; `promise` of the admission is kept for
-    /// that.
+    /// Logs a change of a transaction with its undo; keeps `promise` of
+    /// the admission for the undoing.
     pub(super) fn log_change(
         &mut self,
         thread: &mut Thread<'a>,
@@ -182,7 +181,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Logs the undoing of a record; what is undone next is `previous`.
+    /// Logs the undoing of a record; `previous` is undone next.
     pub(super) fn log_undoing(
         &mut self,
         thread: &mut Thread<'a>,
@@ -197,7 +196,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Logs the end of a transaction. Gives the LSN behind it.
+    /// Logs the end of a transaction. Returns the LSN behind its record.
     pub(super) fn log_end(&mut self, thread: &mut Thread<'a>, kind: RecordKind) -> Result<Lsn, EngineError> {
         let gate = self.log.enter();
         self.record.begin(kind, thread.transaction, Lsn(0), &[]);
@@ -208,7 +207,7 @@ impl<'a> Worker<'a> {
         Ok(Lsn(lsn.0 + length as u64))
     }
 
-    /// Completes the record, appends it, and gives the blocks back.
+    /// Completes the record, appends it, and releases the blocks as changed.
     fn append(&mut self, mut changes: Changes<'_>) -> Result<(Lsn, usize), EngineError> {
         let mut images = 0;
         for (edit, block) in &mut changes {
@@ -225,7 +224,7 @@ impl<'a> Worker<'a> {
         Ok((lsn, record.len()))
     }
 
-    /// Reads a record of the log into `found`.
+    /// Reads a record of the log into `found`; `None` if the log no longer holds it.
     pub(super) fn read_log(&mut self, lsn: Lsn) -> Result<Option<Record<'_>>, EngineError> {
         if !self.log.read(self.session, lsn, &mut self.found)? {
             return Ok(None);
@@ -233,7 +232,7 @@ impl<'a> Worker<'a> {
         Ok(Record::parse(lsn, &self.found))
     }
 
-    /// The transaction that keeps others from changing a row of this version, if one does.
+    /// Returns the other running transaction that wrote this version of a row, if there is one.
     pub(super) fn holder(&mut self, version: Lsn, own: u64) -> Result<Option<u64>, EngineError> {
         if version < self.active.horizon(self.log.end()) {
             return Ok(None);
@@ -243,7 +242,7 @@ impl<'a> Worker<'a> {
         Ok(transaction.filter(|transaction| *transaction != own && active.is_under_way(*transaction)))
     }
 
-    /// Refuses a way back through the log that does not lead back: it would have no end.
+    /// Rejects a chain of records that does not lead to lower LSNs, because it would never end.
     pub(super) fn require_older(&self, found: Lsn, than: Lsn) -> Result<(), EngineError> {
         if found < than {
             return Ok(());
@@ -257,7 +256,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// The image of a row as a snapshot sees it; `None` where it sees none.
+    /// Returns the image of a row as a snapshot sees it; `None` if it sees none.
     pub(super) fn version_for(
         &mut self,
         snapshot: &super::Snapshot<'_>,
@@ -283,23 +282,23 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// A version of a row, which the record of that LSN has made.
+/// A version of a row, written by the record of that LSN.
 #[derive(Debug)]
 pub(super) struct RowVersion {
     pub(super) lsn: Lsn,
-    /// Not deleted.
+    /// False for a deleted row.
     pub(super) is_there: bool,
     pub(super) image: Vec<u8>,
 }
 
 impl RowVersion {
-    /// As it lies in the block.
+    /// Copies the version that is in the block.
     pub(super) fn of(row: &rows::StoredRow<'_>) -> RowVersion {
         RowVersion { lsn: row.version, is_there: !row.deleted, image: rows::plain_image(row) }
     }
 
-    /// Becomes the version before, by what is in its record to undo it; `false` when there was
-    /// none.
+    /// Steps back to the version before, by the undo bytes of its record;
+    /// `false` if there was none.
     pub(super) fn step_back(&mut self, undo: &[u8]) -> bool {
         self.lsn = match Undo::parse(undo) {
             Some((_, Undo::Updated { version, image, .. })) => {
@@ -318,7 +317,7 @@ impl RowVersion {
     }
 }
 
-/// Room that the end of a transaction takes.
+/// Bytes of the record that ends a transaction.
 pub(super) const END_BYTES: usize = HEADER_BYTES;
 
 #[cfg(test)]

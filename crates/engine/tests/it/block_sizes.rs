@@ -235,7 +235,7 @@ fn blocks_without_a_cache_are_refused_with_the_setting_that_makes_one() {
     let refused = |bytes: u64| instance.tablespace_of(&session, size(bytes), Bytes(0)).expect_err("no cache");
     assert_eq!(
         refused(16_384).to_string(),
-        "tablespace USERS_16K has blocks of 16K, for which there is no buffer cache; set db_16k_cache_size (4M, say)"
+        "tablespace USERS_16K has blocks of 16K, for which there is no buffer cache; set db_16k_cache_size, for example to 4M"
     );
     assert_eq!(instance.tablespaces().iter().count(), 3, "nothing was made");
     let small = tablespace(&instance, &session, 2048);
@@ -247,7 +247,7 @@ fn blocks_without_a_cache_are_refused_with_the_setting_that_makes_one() {
     let instance = open(&home, &[]).expect("opened");
     let session = instance.recorder.session(Role::User);
     let refused = Transactions::open(&instance, &session).expect_err("no cache").to_string();
-    assert!(refused.ends_with("set db_2k_cache_size (4M, say)"), "{refused}");
+    assert!(refused.ends_with("set db_2k_cache_size, for example to 4M"), "{refused}");
     drop((session, instance));
     require_filled(&open(&home, &CACHES).expect("opened"), &["SMALL"]);
 }

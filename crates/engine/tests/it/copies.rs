@@ -139,7 +139,7 @@ fn a_copy_does_not_get_the_originals_files_outside_the_home_and_a_moved_one_does
     copy(&home, &other);
     let before = bytes(&data);
     let expected = format!(
-        "{} belongs to the database in {}, of which {} is a copy; open the original, or load the data anew",
+        "{} belongs to the database in {}, of which {} is a copy; open the original, or load the data again",
         data.join("users01.dbf").display(),
         home.display(),
         other.display()
@@ -231,7 +231,7 @@ fn a_database_of_the_first_format_is_refused_in_one_line() {
     let old = "d3569625\n{\"version\":1,\"next_lsn\":1,\"tablespaces\":[],\"tables\":[],\"indexes\":[]}";
     fs::write(&path, old).expect("written");
     let expected = format!(
-        "control file {}: the database has format 1, expected 8: load the data anew with this version, in another \
+        "control file {}: the database has format 1, expected 8: load the data again with this version, in another \
          directory",
         path.display()
     );

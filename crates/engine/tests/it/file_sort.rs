@@ -342,7 +342,7 @@ fn an_error_says_what_was_found_and_what_to_do() {
     assert_eq!(spec.output.with_extension("dat.unfinished"), left);
     fs::write(&left, "left by one that was killed").expect("a small file");
     let error = sort_file::<RECORD_BYTES, KEY_BYTES>(&enough, &spec).expect_err("refused").to_string();
-    let expected = "is the output of a sort that is under way, or was killed: wait for its end, or remove it";
+    let expected = "is the output of a sort that still runs or was killed: wait for its end, or remove it";
     assert_eq!(error, format!("{} {expected}", left.display()));
     fs::remove_file(&left).expect("not removed by the one that was refused");
     sort_file::<RECORD_BYTES, KEY_BYTES>(&enough, &spec).expect("240K are enough");

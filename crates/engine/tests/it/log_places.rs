@@ -125,7 +125,7 @@ fn a_copy_does_not_get_the_originals_log_and_a_moved_database_does() {
     let error = all(&places, "copy", 0..1).expect_err("the log is the original's").to_string();
     assert!(
         error.contains("belongs to the database in ")
-            && error.ends_with("open the original, or load the data anew"),
+            && error.ends_with("open the original, or load the data again"),
         "{error}"
     );
     assert_eq!(commit(&places.open("db").expect("opened"), 10..20).expect("as it was").len(), 20);

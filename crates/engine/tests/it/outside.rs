@@ -215,7 +215,10 @@ fn a_file_that_the_disk_has_no_room_for_is_refused_before_any_of_it_is_taken() {
     drop(read);
     let error = open_in(home).map(drop).expect_err("no disk is so large").to_string();
     assert!(error.contains("temp01.dbf") && error.contains("No space left"), "{error}");
-    assert!(error.contains("is to have 4.00 TB by control file ") && error.lines().count() == 1, "{error}");
+    assert!(
+        error.contains("needs 4.00 TB according to control file ") && error.lines().count() == 1,
+        "{error}"
+    );
     let found = fs::read(home.join("temp01.dbf")).expect("it stays");
     assert!(found == temp, "it was changed, and has {} bytes now", found.len());
     fs::remove_file(home.join("temp01.dbf")).expect("removed");

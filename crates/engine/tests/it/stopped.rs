@@ -204,8 +204,8 @@ fn a_definition_whose_control_file_may_not_be_durable_has_changed_nothing() {
                     assert!(all, "the old control file was put back: {error}");
                     assert_eq!(
                         error.to_string(),
-                        "the database /in/memory/db may be as it was before a change that failed or as after it, and \
-                         is not changed any more: cannot sync /in/memory/db: Input/output error (os error 5); the \
+                        "a failed change of the database /in/memory/db may or may not have taken effect, and no \
+                         more changes are accepted: cannot sync /in/memory/db: Input/output error (os error 5); the \
                          device reports an error: look at the kernel's log (dmesg); open it again once the cause is \
                          removed"
                     );

@@ -511,7 +511,7 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
             error.to_string(),
             "the redo log cannot be written, and transactions are stopped: cannot sync /in/memory/db/redo01.log: \
              Input/output error (os error 5); the device reports an error: look at the kernel's log (dmesg); open the \
-             database again once the cause is removed: what was committed is there"
+             database again once the cause is removed: commits are not lost"
         );
         disk.plan_faults(Faults::default());
         // The disk works again, and nothing is tried again.
@@ -694,7 +694,7 @@ fn a_table_gets_an_index_when_nobody_changes_it() {
         assert_eq!(
             made("T_V", &["V"], true).expect_err("each twice"),
             format!(
-                "unique index T_V: the key (000) is there already, in the row at {}; choose another one, or change that row first",
+                "unique index T_V: the key (000) exists already, in the row at {}; choose another one, or change that row first",
                 rows[0]
             )
         );
@@ -730,7 +730,7 @@ fn no_two_rows_have_one_key_of_a_unique_index() {
         assert_eq!(
             insert(&mut second, 2, text("a")).expect_err("twice").to_string(),
             format!(
-                "unique index T_V: the key (a) is there already, in the row at {row}; choose another one, or change that row first"
+                "unique index T_V: the key (a) exists already, in the row at {row}; choose another one, or change that row first"
             )
         );
         let b = insert(&mut second, 2, text("b")).expect("another key");

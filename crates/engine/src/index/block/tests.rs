@@ -1,10 +1,10 @@
-//! Leaves and branches: round trips, searches, and bytes that make no sense.
+//! Leaves and branches: round trips, searches, and malformed bytes.
 
 use super::*;
 use crate::storage::block::{BlockKind, seal};
 use plumb_units::Lsn;
 
-/// A plain generator (xorshift64*), so that a failure can be repeated by its seed.
+/// A xorshift64* generator, so that a failure can be repeated by its seed.
 struct Random(u64);
 
 impl Random {
@@ -19,7 +19,7 @@ impl Random {
         (self.next() >> 11) % limit
     }
 
-    /// Few different bytes, so that keys share prefixes and are equal at times.
+    /// Returns a key of few distinct bytes, so that keys share prefixes and are sometimes equal.
     fn key(&mut self, longest: u64) -> Vec<u8> {
         let length = self.below(longest + 1);
         let key: Vec<u8> = (0..length).map(|_| [0, 0, 1, 2, 0x80, 0xFF][self.below(6) as usize]).collect();
@@ -60,7 +60,7 @@ fn shorter_is_less_orders_trimmed_keys_as_padded_ones() {
 }
 
 #[test]
-fn a_leaf_gives_back_what_was_put_in_and_finds_it() {
+fn a_leaf_returns_and_finds_its_entries() {
     for seed in 1..200 {
         let mut random = Random(seed);
         let bytes = [2048, 8192, 32768][random.below(3) as usize];
@@ -117,7 +117,7 @@ fn words_are_stored_as_their_bytes_would_be() {
 }
 
 #[test]
-fn a_branch_leads_to_the_child_that_may_hold_an_entry() {
+fn a_branch_leads_to_the_child_of_an_entry() {
     for seed in 1..100 {
         let mut random = Random(seed);
         let mut block = vec![0xEE; 2048];
@@ -162,7 +162,7 @@ fn two_of_the_longest_keys_fit_every_block() {
     assert_eq!(leaf_entry_bytes(255), 3 + 255 + 8 + 2);
 }
 
-/// Reads all there is of a block that may be anything.
+/// Reads all entries of a block with any contents.
 fn read_everything(block: &[u8], content: Content) -> usize {
     let mut read = 0;
     if let Ok(view) = LeafView::new(block, content) {

@@ -1,4 +1,4 @@
-//! Small trees made by hand and looked up, duplicates over several leaves included.
+//! Look-ups in small trees made by hand, with duplicates over several leaves.
 
 use super::*;
 use crate::Instance;
@@ -13,7 +13,7 @@ use plumb_events::{Event, IoStream, Role, Session};
 use plumb_units::{BlockNumber, Bytes, FileId, Lsn};
 use std::path::PathBuf;
 
-/// A small database in memory.
+/// Creates a small database in memory.
 pub(crate) fn instance() -> Instance {
     let mut settings = Settings::default();
     for (name, value) in
@@ -26,16 +26,16 @@ pub(crate) fn instance() -> Instance {
         .expect("created")
 }
 
-/// The blocks of one level of a tree, each with its first entry.
+/// Blocks of one level of a tree, each with its first entry.
 pub(crate) type Level = Vec<(Vec<u8>, RowId, BlockAddress)>;
 
-/// How to write an index by hand, and what to do wrong.
+/// An index to write by hand, and the damage to do.
 pub(crate) struct HandWritten<'t> {
     pub(crate) entries: Vec<(Vec<u8>, RowId)>,
-    /// Few, for a tree of several levels out of little.
+    /// Few, to get several levels from few entries.
     pub(crate) entries_of_a_leaf: usize,
     pub(crate) children_of_a_branch: usize,
-    /// Changes leaf number n before it is sealed.
+    /// Changes leaf n before it is sealed.
     pub(crate) tamper: &'t dyn Fn(usize, &mut [u8]),
     /// Changes separators before they are written.
     pub(crate) bend: &'t dyn Fn(&mut Level),
@@ -89,7 +89,7 @@ fn write_leaves(
     (level, writer.finish().expect("written"))
 }
 
-/// Writes an index and gives its catalog entry; the catalog does not know it yet.
+/// Writes an index and returns its catalog entry, which the catalog does not have yet.
 pub(crate) fn write_index(
     session: &Session,
     instance: &Instance,
@@ -136,7 +136,7 @@ fn row(number: u64) -> RowId {
     )
 }
 
-/// Keys 00, 02, 04, .. with 1, 2, .. rows each: some fill several leaves.
+/// Returns keys 00, 02, 04, .. with 1, 2, .. rows each; some fill several leaves.
 fn entries(keys: u64) -> Vec<(Vec<u8>, RowId)> {
     let mut number = 0;
     let mut entries = Vec::new();
@@ -158,7 +158,7 @@ fn with_tree(hand: &HandWritten<'_>, check: impl Fn(&Instance, &Session, &mut In
 }
 
 #[test]
-fn every_key_is_found_with_all_its_rows_and_no_other() {
+fn every_key_is_found_with_exactly_its_rows() {
     for keys in [0, 1, 4, 60] {
         let all = entries(keys);
         with_tree(&HandWritten::right(all.clone()), |instance, session, index| {
@@ -223,7 +223,7 @@ fn complaint(instance: &Instance, session: &Session, index: &Index) -> String {
 }
 
 #[test]
-fn a_tree_that_is_none_ends_in_an_error_that_names_the_block() {
+fn a_malformed_tree_ends_in_an_error_with_its_block() {
     let hand = HandWritten::right(entries(30));
     with_tree(&hand, |instance, session, index| {
         assert_eq!(complaint(instance, session, index), "none");

@@ -1,4 +1,4 @@
-//! Each invariant of the levels, broken by hand.
+//! Breaks each invariant of the levels by hand.
 
 use super::*;
 use crate::sort::codec::BytesCodec;
@@ -13,7 +13,7 @@ fn with_codec(body: impl FnOnce(&BytesCodec)) {
     body(&BytesCodec(KeyBuilder::new(&[], &schema)));
 }
 
-/// A record with a key of one byte.
+/// Returns a record with a key of one byte.
 fn record(key: u8) -> [u8; 11] {
     [1, 0, 9, 0, 0, 0, 0, 0, 0, 0, key]
 }
@@ -27,7 +27,7 @@ fn with_target(body: impl FnOnce(&TreeTarget<'_>)) {
 
 #[test]
 #[should_panic(expected = "I4: a leaf is where it is linked to")]
-fn a_leaf_that_lies_elsewhere_than_its_link_says_is_noticed() {
+fn a_leaf_not_at_its_link_is_noticed() {
     with_target(|target| {
         with_codec(|codec| {
             let mut writer = LeafWriter::new(target, codec).expect("a writer");

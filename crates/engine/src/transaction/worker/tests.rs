@@ -1,4 +1,5 @@
-//! Room in the log while a device stands: who wants it waits, and does not give up on a transaction that goes on when the device does.
+//! Room in the log while a device does not answer: a session waits for it. It does not give up on a
+//! transaction that waits for the device too.
 
 use super::super::Transactions;
 use super::ROOM_PATIENCE;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 const FILLER: usize = 1100;
 
-/// A database in memory with two data files and a log of 128K.
+/// Creates a database in memory with two data files and a log of 128K.
 fn instance() -> Instance {
     let mut settings = Settings::default();
     let small = [
@@ -37,7 +38,7 @@ fn instance() -> Instance {
         .expect("a database in memory")
 }
 
-/// A table with one row. Gives the row, and the file that it is in.
+/// Creates a table with one row. Returns the row, and the file that it is in.
 fn table(transactions: &Transactions<'_>, session: &Session, name: &str) -> (RowId, FileId) {
     let columns = vec![
         Column::required("K", ColumnType::NUMBER),
@@ -53,7 +54,7 @@ fn table(transactions: &Transactions<'_>, session: &Session, name: &str) -> (Row
     (row, row.address().file)
 }
 
-/// Updates the row and commits, so often that the log has to be used again several times.
+/// Updates the row and commits, often enough to reuse the log several times.
 fn fill_the_log(transactions: &Transactions<'_>, table: &str, row: RowId) -> Result<(), EngineError> {
     let session = transactions.instance().recorder.session(Role::User);
     let mut connection = transactions.connect(&session);
@@ -66,7 +67,7 @@ fn fill_the_log(transactions: &Transactions<'_>, table: &str, row: RowId) -> Res
     Ok(())
 }
 
-/// The oldest transaction waits for a read that is not answered, and so keeps its log from being used again.
+/// The oldest transaction waits for a read without answer, and so keeps its log from being reused.
 #[test]
 fn room_is_waited_for_while_a_device_does_not_answer() {
     let instance = instance();
@@ -79,7 +80,7 @@ fn room_is_waited_for_while_a_device_does_not_answer() {
     let mut connection = transactions.connect(&session);
     let mut oldest = connection.begin();
     oldest.update("SLOW", slow, |values| values[1] = Value::Text("z".repeat(FILLER))).expect("updated");
-    // Nothing of its table is left to be written, and nothing of it is in the cache.
+    // Its table is written and no longer in the cache.
     let own = instance.recorder.session(Role::User);
     transactions.checkpoint(&own).expect("written");
     let extents = transactions.table("SLOW").expect("a table").segment.extents();
@@ -107,8 +108,8 @@ fn room_is_waited_for_while_a_device_does_not_answer() {
         filling.join().expect("no panic").expect("nobody gave up");
     });
     let period = instance.recorder.snapshot().since(&before);
-    // For the header of the slow file, in which a checkpoint notes itself, or for the end of the
-    // oldest.
+    // Waits for the slow file's header, in which a checkpoint notes itself, or for the end of the
+    // oldest transaction.
     let waits = [Event::ControlFileSequentialRead, Event::LogFileSwitchCheckpoint];
     let kinds = [SessionKind::Foreground, SessionKind::Background];
     let time: u64 = waits.iter().flat_map(|wait| kinds.map(|kind| period.event(*wait, kind).time.0)).sum();
@@ -118,7 +119,7 @@ fn room_is_waited_for_while_a_device_does_not_answer() {
     );
 }
 
-/// A transaction that does nothing is given up on.
+/// A session gives up on a transaction that does nothing.
 #[test]
 fn a_transaction_that_stands_by_itself_is_named() {
     let instance = instance();
@@ -136,7 +137,7 @@ fn a_transaction_that_stands_by_itself_is_named() {
     fill_the_log(&transactions, "OTHER", other).expect("there is room again");
 }
 
-/// Who waits for the log is told that nobody writes it any more.
+/// A session that waits for the log gets an error once its writer is gone.
 #[test]
 fn a_log_writer_that_panics_ends_the_log() {
     let instance = instance();
