@@ -1,4 +1,4 @@
-//! An area of strips against sorting all records at once.
+//! Tests an area of strips against sorting all records at once.
 
 use super::bytes::BytesArea;
 use super::words::WordArea;
@@ -45,8 +45,8 @@ impl<F: Format> RecordSink for Collector<F> {
     }
 }
 
-/// Sorts through an area: spills as strips are needed, then merges what is left
-/// in memory. Gives back the spilled records and those of the merge.
+/// Sorts through an area: spills strips as needed, then merges the rest in memory. Returns the
+/// spilled records and those of the merge.
 fn sort_all<F: Format>(bytes: usize, strips: usize, records: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let mut area = F::Area::new(bytes, strips, RecordSize::new::<F::Area>(20)).expect("memory");
     let mut spilled = Collector::<F>::new();
@@ -128,7 +128,7 @@ proptest! {
     ) {
         keys.sort();
         if reversed {
-            // Rows of one key come in the order of the table all the same.
+            // Rows of one key still come in the order of the table.
             keys.sort_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.cmp(&two.1)));
         }
         for (place, key) in strangers {

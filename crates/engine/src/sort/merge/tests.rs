@@ -1,4 +1,4 @@
-//! Merges of a few runs in memory, and each invariant of a merge broken by hand.
+//! Merges a few runs in memory, and breaks each invariant of a merge by hand.
 
 use super::*;
 use crate::sort::fixture::{Key, with_server, write_runs};
