@@ -28,7 +28,7 @@ fn instance(set: &[(&str, &str)]) -> Result<Instance, EngineError> {
     Instance::create(&Layout::in_one(home), settings, sizes, Cancel::default())
 }
 
-/// Runs the body, which must not take a minute.
+/// Runs the body and fails if it takes a minute.
 fn bounded<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = mpsc::channel();
     std::thread::spawn(move || done.send(body()));
@@ -69,7 +69,8 @@ fn a_server_that_cannot_start_later_ends_the_operation_and_nobody_waits_for_it()
     bounded(|| {
         let instance =
             instance(&[("parallel_degree", "4"), ("debug_thread_limit", "20")]).expect("an instance");
-        // So many rows that no server ends before the last is started: its thread would be free for that one.
+        // The table is so large that no server ends before the last is started; its thread would
+        // be free for that one.
         let source = || SalesTable::new(SalesSpec { rows: 500_000, seed: 1 });
         load(&instance, "T", &source()).expect("a table");
         for free in 0..8 {

@@ -1,4 +1,4 @@
-//! The fit of the read cost, and the measurement on files in memory.
+//! Tests the fit of the read cost, and the measurement on files in memory.
 
 use super::*;
 use crate::instance::{InitialSizes, Layout};

@@ -12,30 +12,30 @@ use plumb_units::Domain::{self, AutoOrCount, Count, Path, PowerOfTwo, Size, Word
 use plumb_units::{BlockSize, Bytes, TakesEffect};
 use std::path::PathBuf;
 
-/// A group of settings.
+/// A group of related settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Files, extents and blocks of a database.
     Storage,
     /// The buffer cache and its writers.
     Cache,
-    /// The way of requests to the files.
+    /// Method and path of requests to files.
     Io,
-    /// The memory of sorts and their way to the disk.
+    /// Memory of sorts and their write path.
     Sort,
-    /// Servers.
+    /// Number of servers in an operation.
     Parallel,
-    /// The log of transactions.
+    /// Files and writes of the log.
     Log,
     /// Figures that are recorded of a run.
     Statistics,
-    /// Tests of the program itself: no list shows them, and a record has them only where they were
-    /// set.
+    /// Tests of the program itself: no list shows them, and a record has them
+    /// only if they were set.
     Debug,
 }
 
 impl Group {
-    /// The name as lists and pages print it.
+    /// Returns the name as lists and pages print it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,39 +50,39 @@ impl Group {
         }
     }
 
-    /// True if its settings show in files alone, so that files in memory say nothing of them.
+    /// True if its settings matter only for files on a disk, not for files in memory.
     #[must_use]
     pub const fn is_about_files(self) -> bool {
         matches!(self, Group::Storage | Group::Cache | Group::Io)
     }
 }
 
-/// One row of the table.
+/// A row of the table of settings.
 #[derive(Debug)]
 pub struct SettingRow {
-    /// The name, Oracle's where Oracle has one.
+    /// Name, Oracle's if Oracle has one.
     pub name: &'static str,
-    /// The group that it belongs to.
+    /// Group that it belongs to.
     pub group: Group,
-    /// When another value takes effect.
+    /// Moment at which a new value takes effect.
     pub takes_effect: TakesEffect,
-    /// The values that it takes.
+    /// Values that the setting takes.
     pub domain: Domain,
-    /// The default, as it would be written.
+    /// Default value, as it would be written.
     pub default: &'static str,
-    /// One line of help.
+    /// Help text of one line.
     pub help: &'static str,
 }
 
 impl SettingRow {
-    /// True if lists leave it out: it is for tests of the program itself.
+    /// True if lists leave it out because it is for tests of the program itself.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
         self.group == Group::Debug
     }
 }
 
-/// Makes the value of a text that the domain of its setting admits.
+/// Makes the typed value of a text that the domain of its setting admits.
 fn admitted<T: Value>(setting: Setting, text: &str) -> T {
     T::of(text).unwrap_or_else(|| panic!("the domain of {} admits {text:?}", setting.row().name))
 }
@@ -92,7 +92,7 @@ macro_rules! settings {
         $($variant:ident $name:ident: $type:ty,
             $takes_effect:ident $domain:expr, $default:literal, $help:literal;)*
     })*) => {
-        /// A setting, by name.
+        /// A setting, named as in messages.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Setting { $($(#[doc = $help] $variant,)*)* }
 
@@ -100,7 +100,7 @@ macro_rules! settings {
             /// Every setting, in the order of the table.
             pub const ALL: &'static [Setting] = &[$($(Setting::$variant,)*)*];
 
-            /// The row of the table.
+            /// Returns the setting's row of the table.
             #[must_use]
             pub const fn row(self) -> &'static SettingRow {
                 match self { $($(Setting::$variant => &SettingRow {
