@@ -1,4 +1,4 @@
-//! How memory decides the number of passes, and how evenly servers share the work.
+//! Memory against the number of passes, and the balance of servers.
 
 use crate::support::{Rows, assert_green, assert_no_space_leaks, build, in_memory, load};
 use plumb_engine::drop::drop_named;
@@ -10,7 +10,7 @@ use plumb_units::SplitMix;
 const ROWS: u64 = 300_000;
 const SEED: u64 = 1996;
 
-/// An index on 300,000 rows of 8 bytes a record, with what happened meanwhile.
+/// Builds an index on 300,000 rows of 8 bytes a record; returns the events of the build too.
 fn check(rows: &Rows, settings: &[(&str, &str)]) -> (BuildOutcome, Period) {
     let instance = in_memory(settings);
     load(&instance, "t", rows).expect("loaded");
@@ -50,7 +50,7 @@ fn a_sort_area_of_64k_merges_several_times() {
     }
 }
 
-/// One merge takes all: how many rows were written for it.
+/// Builds with a single merge; returns the number of rows written for it.
 fn merges_once(area: &str) -> u64 {
     let (outcome, period) =
         check(&Rows::uniform(ROWS, SEED), &[("sort_area_size", area), ("parallel_degree", "1")]);
@@ -117,7 +117,7 @@ fn a_given_sort_read_fac_is_used_and_a_measured_one_says_so() {
     );
 }
 
-/// The most rows of a server over the average is 1.05 at most.
+/// Asserts that the most rows of a server are at most 1.05 times the average.
 fn check_balance(rows: &Rows) {
     for (degree, servers) in [("2", 2), ("4", 4)] {
         let (outcome, _) = check(rows, &[("sort_area_size", "1M"), ("parallel_degree", degree)]);
