@@ -190,7 +190,7 @@ fn blocks_of_one_session_are_on_disk_after_finish() {
 }
 
 #[test]
-fn blocks_of_several_sessions_are_on_disk_with_one_writer_and_with_three() {
+fn one_writer_or_three_write_the_blocks_of_several_sessions() {
     bounded(|| {
         for writers in ["1", "3"] {
             let (period, _) = check_written_out(4, &[("db_writer_processes", writers)]);
@@ -268,7 +268,7 @@ fn pin_everything<'a>(session: &'a Session, instance: &'a Instance) -> Vec<Pinne
 }
 
 #[test]
-fn a_session_without_a_free_buffer_waits_until_there_is_one() {
+fn a_session_waits_for_a_free_buffer() {
     bounded(|| {
         let instance = instance(&[]);
         let before = instance.recorder.snapshot();
@@ -291,7 +291,7 @@ fn a_session_without_a_free_buffer_waits_until_there_is_one() {
 }
 
 #[test]
-fn when_every_buffer_stays_pinned_a_session_gives_up_and_says_why() {
+fn a_session_gives_up_when_every_buffer_stays_pinned() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
@@ -349,7 +349,7 @@ fn a_device_that_does_not_answer_is_waited_for() {
 /// A database writer pins the blocks that it has not copied yet; if the device does not answer,
 /// for longer than starving takes.
 #[test]
-fn a_block_of_a_batch_is_waited_for_while_the_device_does_not_answer() {
+fn a_change_waits_for_a_batch_on_a_stalled_device() {
     bounded(|| {
         let instance = instance(&[]);
         let own = session(&instance);
@@ -413,7 +413,7 @@ fn a_block_is_read_once_and_then_found() {
 }
 
 #[test]
-fn a_damaged_block_is_found_by_its_checksum_unless_that_is_off_and_by_its_header_always() {
+fn a_damaged_block_is_found_by_checksum_or_header() {
     bounded(|| {
         for (word, counted) in [("typical", [1, 0]), ("off", [0, 1])] {
             let instance = instance(&[("db_block_checksum", word)]);
@@ -479,7 +479,7 @@ fn a_multiblock_read_is_one_request_around_what_is_there() {
 }
 
 #[test]
-fn a_multiblock_read_takes_at_most_a_quarter_of_the_cache() {
+fn a_multiblock_read_pins_at_most_a_quarter_of_frames() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
@@ -508,7 +508,7 @@ fn hit_ratio(
 /// A hot set of half the cache is read as often as a scan of ten times the cache; then another hot
 /// set is read in passes.
 #[test]
-fn a_scan_leaves_a_hot_set_alone_and_a_new_one_is_admitted() {
+fn a_scan_spares_a_hot_set_and_admits_new_ones() {
     bounded(|| {
         let more = [("db_block_size", "2K"), ("debug_cache_blocks", "512"), ("data_files", "1")];
         let instance = instance(&more);
@@ -715,7 +715,7 @@ fn a_failed_read_gives_its_buffer_back() {
 }
 
 #[test]
-fn a_frame_whose_buffer_went_down_with_its_ring_is_lost_and_its_block_is_read_into_another_one() {
+fn a_frame_is_lost_with_its_ring_unlike_its_block() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
@@ -736,7 +736,7 @@ fn a_frame_whose_buffer_went_down_with_its_ring_is_lost_and_its_block_is_read_in
 }
 
 #[test]
-fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time() {
+fn sessions_reading_the_same_blocks_share_one_read() {
     bounded(|| {
         let instance = instance(&[]);
         let main = session(&instance);
@@ -884,7 +884,7 @@ fn random_operations_of_three_sessions_agree_with_a_model() {
 }
 
 #[test]
-fn an_instance_that_does_not_use_its_cache_has_no_writers() {
+fn an_instance_without_cache_use_has_no_writers() {
     bounded(|| {
         let instance = instance(&[]);
         let cache: &BufferCache = instance.caches().own();

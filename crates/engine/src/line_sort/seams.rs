@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_never_ends_is_refused_before_it_fills_the_memory() {
+    fn an_endless_line_is_refused_before_it_fills_memory() {
         let seams = Seams::new(Shape::Lines, 10_000, 1000, Path::new("in"));
         let chunk = [b'x'; 600];
         seams.cut(0, &chunk, |_, _| Ok(())).expect("not yet");

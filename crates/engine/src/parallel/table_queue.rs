@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "Q1: 3 buffers of 2")]
-    fn a_buffer_that_is_not_the_queues_is_not_given_back() {
+    fn a_foreign_buffer_is_not_given_back() {
         with_queue(|queue, _| queue.give_back(0, Vec::new()));
     }
 

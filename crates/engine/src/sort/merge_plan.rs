@@ -158,7 +158,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_cheap_start_favours_wide_merges_and_a_dear_one_large_reads() {
+    fn cheap_starts_favour_wide_merges_and_dear_ones_large_reads() {
         // One pass over 40 runs in 64 blocks of memory needs one-block reads.
         let plan = |read_fac, extra_pass| plan(40, 64, 64, MergeCost { read_fac, extra_pass });
         assert_eq!(plan(1.0, 1.0).chunk_blocks, 1);

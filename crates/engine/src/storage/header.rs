@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_that_of_its_file_and_of_no_other() {
+    fn a_header_belongs_to_its_file_and_no_other() {
         let mut block = vec![0xEE; 2048];
         header().write(&mut block).expect("fits");
         let path = Path::new("indx01.dbf");

@@ -416,7 +416,7 @@ mod tests {
     /// Fails if block numbers wrap: extents behind the last one would then be those at
     /// the front of the file.
     #[test]
-    fn a_file_ends_to_grow_before_its_blocks_cannot_be_numbered() {
+    fn a_file_stops_growing_before_block_numbers_wrap() {
         let session = Recorder::new().session(Role::User);
         let mut settings = crate::Settings::default();
         settings.set("io_method", "null", "test").expect("a setting");

@@ -67,7 +67,7 @@ fn insert(
 }
 
 #[test]
-fn a_copy_made_while_a_session_commits_is_recovered_to_a_commit() {
+fn a_copy_made_during_commits_recovers_to_a_commit() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, copy) = (directory.path().join("db"), directory.path().join("copy"));
     let (done, over) = (AtomicI64::new(0), AtomicBool::new(false));
@@ -156,7 +156,7 @@ fn a_database_without_a_log_is_copied_and_stands_again() {
 }
 
 #[test]
-fn one_changed_byte_is_found_in_any_file_and_nothing_is_restored() {
+fn one_changed_byte_in_any_file_prevents_a_restore() {
     let directory = tempfile::tempdir().expect("a directory");
     drop(loaded(directory.path()));
     let copy = directory.path().join("copy");
@@ -276,7 +276,7 @@ fn a_link_in_a_backup_is_not_followed() {
 }
 
 #[test]
-fn a_damaged_block_is_found_by_the_backup_and_one_of_nobody_is_not() {
+fn a_backup_finds_damage_only_in_used_blocks() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, copy) = (directory.path().join("db"), directory.path().join("copy"));
     {
@@ -319,7 +319,7 @@ fn a_damaged_block_is_found_by_the_backup_and_one_of_nobody_is_not() {
 }
 
 #[test]
-fn a_killed_backup_is_begun_again_and_one_under_way_is_not_touched() {
+fn a_killed_backup_restarts_and_a_running_one_is_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = loaded(directory.path());
     let session = instance.recorder.session(Role::User);
@@ -346,7 +346,7 @@ fn a_killed_backup_is_begun_again_and_one_under_way_is_not_touched() {
 
 /// Regression: the backup was made, and removed together with the database.
 #[test]
-fn a_backup_within_the_database_is_refused_before_anything_is_made() {
+fn a_backup_within_the_database_is_refused_beforehand() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = loaded(directory.path());
     let home = instance.home().to_path_buf();

@@ -135,7 +135,7 @@ fn one_log_recovers_tables_of_three_block_sizes() {
 /// Sessions carry the writes of a checkpoint for all caches; the cache of 2K has never been
 /// used and has no memory.
 #[test]
-fn a_checkpoint_asks_a_cache_for_nothing_that_has_never_been_used() {
+fn a_checkpoint_skips_a_cache_never_used() {
     let instance = create_on(&MemoryDisk::with_power(3));
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("a log");
@@ -189,7 +189,7 @@ fn a_loaded_table_has_the_blocks_of_its_tablespace() {
 }
 
 #[test]
-fn a_table_as_select_has_the_rows_of_its_source_whichever_way_they_are_read() {
+fn a_table_as_select_has_the_rows_of_its_source() {
     let rows: Vec<Vec<Value>> =
         (0..3000).map(|key| row(key, if key % 60 == 0 { 5000 } else { 90 })).collect();
     for (degree, direct) in [("1", "false"), ("1", "true"), ("3", "true")] {
@@ -229,7 +229,7 @@ fn a_table_as_select_has_the_rows_of_its_source_whichever_way_they_are_read() {
 }
 
 #[test]
-fn blocks_without_a_cache_are_refused_with_the_setting_that_makes_one() {
+fn blocks_without_a_cache_are_refused_with_its_setting() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let instance = create(&home, &CACHES[..1]).expect("a database");
@@ -255,7 +255,7 @@ fn blocks_without_a_cache_are_refused_with_the_setting_that_makes_one() {
 }
 
 #[test]
-fn a_second_cache_for_the_blocks_of_the_database_is_refused() {
+fn a_second_cache_for_the_own_block_size_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let both = [("db_8k_cache_size", "4M")];
@@ -298,7 +298,7 @@ fn a_tablespace_whose_maker_was_killed_is_made_anew() {
 }
 
 #[test]
-fn a_file_in_the_way_of_a_tablespace_is_named_and_kept() {
+fn a_file_where_a_tablespace_goes_is_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let instance = create(&home, &CACHES).expect("a database");
@@ -317,7 +317,7 @@ fn a_file_in_the_way_of_a_tablespace_is_named_and_kept() {
 }
 
 #[test]
-fn larger_blocks_than_the_log_was_opened_for_are_refused_until_it_is_closed() {
+fn blocks_larger_than_the_open_log_allows_are_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let instance = create(&home, &CACHES).expect("a database");
@@ -332,7 +332,7 @@ fn larger_blocks_than_the_log_was_opened_for_are_refused_until_it_is_closed() {
 /// Simulates the copy of a backup during a load with redo: older data files with
 /// a newer catalog and log.
 #[test]
-fn a_load_with_redo_is_made_again_from_the_log_alone() {
+fn a_load_with_redo_is_redone_from_the_log() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, copy) = (directory.path().join("db"), directory.path().join("copy"));
     let changes = [CACHES[0], CACHES[1], ("force_logging", "on")];
@@ -386,7 +386,7 @@ fn a_load_with_redo_is_made_again_from_the_log_alone() {
 }
 
 #[test]
-fn which_loads_are_logged_follows_from_the_database_and_from_what_they_ask_for() {
+fn archiving_forcing_and_the_load_decide_its_logging() {
     for (archive, force, asked, logged) in [
         ("off", "off", Logging::Logging, false),
         ("off", "off", Logging::NoLogging, false),

@@ -206,7 +206,7 @@ fn block(disk: &Arc<MemoryDisk>, kind: u8, change: impl Fn(&mut [u8])) {
 }
 
 #[test]
-fn what_a_block_says_of_its_content_is_checked_before_it_is_used() {
+fn the_stated_content_of_a_block_is_checked_first() {
     let original = written();
     let put = |at: usize, value: u16| {
         move |block: &mut [u8]| block[at..at + 2].copy_from_slice(&value.to_le_bytes())
@@ -235,7 +235,7 @@ fn what_a_block_says_of_its_content_is_checked_before_it_is_used() {
 /// Regression: a statement accepted a row with fewer columns than its table, and its
 /// caller relied on all columns.
 #[test]
-fn a_row_of_other_columns_than_its_table_is_none_of_it() {
+fn a_row_with_too_few_columns_is_rejected() {
     let disk = written();
     block(&disk, ROWS, |block| {
         let row = usize::from(u16::from_le_bytes([block[BLOCK - 4], block[BLOCK - 3]]));

@@ -477,7 +477,7 @@ const WORKS: &str = "nothing fails";
 /// Tests the pin counts without the latches, whose mutex orders all but the end of a pin: the
 /// counts alone separate an owner from readers.
 #[test]
-fn who_pins_a_buffer_sees_what_its_owner_wrote_and_who_takes_it_comes_after() {
+fn pins_see_the_last_owner_and_precede_the_next() {
     check(3, || {
         let pool = Rc::new(BufferPool::new(24, 1).expect("memory"));
         let write = |pool: &BufferPool, changes: u64| {
@@ -516,7 +516,7 @@ fn a_block_that_two_sessions_miss_is_read_once() {
 
 /// A session whose read fails returns the frame; the session waiting for it reads.
 #[test]
-fn a_read_that_is_given_up_is_done_by_who_waited() {
+fn a_read_that_fails_is_done_by_the_waiter() {
     check(3, || {
         let cache = Cache::new(1);
         let failing = cache.start(|cache| {
@@ -530,7 +530,7 @@ fn a_read_that_is_given_up_is_done_by_who_waited() {
 }
 
 #[test]
-fn a_reader_sees_no_half_of_a_change_and_the_changer_gets_its_turn() {
+fn a_reader_sees_whole_changes_and_does_not_starve_them() {
     check(3, || {
         let cache = Cache::new(2);
         let reader = cache.start(|cache| {
@@ -573,7 +573,7 @@ fn a_checkpoint_has_changes_on_disk_while_others_go_on() {
 
 /// With two frames each change is written at once, and the second perhaps during the first write.
 #[test]
-fn a_block_that_changes_while_it_is_written_is_written_again() {
+fn a_block_changed_while_it_is_written_is_written_again() {
     check(3, || {
         let cache = Cache::new(2);
         let writer = cache.start_writer(Device::Works);
@@ -627,7 +627,7 @@ fn sessions_share_a_frame_by_unpinning() {
 }
 
 #[test]
-fn sessions_that_wait_for_a_frame_get_it_when_it_is_written() {
+fn sessions_get_the_frame_that_they_wait_for() {
     check(3, || {
         let cache = Cache::new(1);
         let writer = cache.start_writer(Device::Works);
@@ -662,7 +662,7 @@ fn a_dirty_block_is_written_when_its_frame_is_wanted() {
 }
 
 #[test]
-fn two_sessions_that_wait_for_a_frame_for_one_block_read_it_once() {
+fn two_sessions_waiting_for_one_block_read_it_once() {
     check(3, || {
         let cache = Cache::new(1);
         cache.change(1).expect(WORKS);

@@ -23,7 +23,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn tables_and_indexes_are_there_again_when_the_database_is_opened() {
+fn tables_and_indexes_survive_a_reopening() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = create_in(directory.path(), &[]);
     load(&instance, "t", &Rows::uniform(20_000, 1)).expect("loaded");
@@ -49,7 +49,7 @@ fn tables_and_indexes_are_there_again_when_the_database_is_opened() {
 }
 
 #[test]
-fn what_is_loaded_after_a_reopening_does_not_hurt_what_was_there() {
+fn a_load_after_a_reopening_spares_older_tables() {
     let directory = tempfile::tempdir().expect("a directory");
     drop(create_in(directory.path(), &[]));
     for round in 0..4 {
@@ -62,7 +62,7 @@ fn what_is_loaded_after_a_reopening_does_not_hurt_what_was_there() {
 }
 
 #[test]
-fn a_database_in_use_is_not_opened_again_in_this_process() {
+fn a_database_in_use_is_not_opened_twice() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = create_in(directory.path(), &[]);
     let error = open_in(directory.path()).expect_err("it is in use");
@@ -113,7 +113,7 @@ fn the_other_process_opens_what_it_is_told_to() {
 }
 
 #[test]
-fn a_table_or_index_that_exists_is_refused_and_left_as_it_is() {
+fn an_existing_table_or_index_is_refused_and_kept() {
     let instance = in_memory(&[]);
     load(&instance, "t", &Rows::uniform(3000, 1)).expect("loaded");
     build(&instance).expect("built");
@@ -166,7 +166,7 @@ fn a_drop_gives_back_the_space() {
 }
 
 #[test]
-fn a_drop_is_still_one_when_the_database_is_opened_again() {
+fn a_drop_survives_a_reopening() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = create_in(directory.path(), &[]);
     load(&instance, "t", &Rows::uniform(3000, 1)).expect("loaded");
@@ -228,7 +228,7 @@ fn a_create_that_is_interrupted_leaves_nothing_behind() {
 /// Regression: a failed create in memory removed files of the same names on disk, because it noted
 /// its paths for removal on any disk.
 #[test]
-fn a_failed_create_in_memory_does_not_touch_files_on_disk() {
+fn a_failed_create_in_memory_spares_files_on_disk() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = create_in(directory.path(), &[]);
     load(&instance, "t", &Rows::uniform(100, 1)).expect("loaded");
@@ -254,7 +254,7 @@ fn a_failed_create_in_memory_does_not_touch_files_on_disk() {
 /// Regression: the second of two concurrent creates removed the lock file of the first, so that a
 /// third could lock a new one.
 #[test]
-fn a_create_that_finds_the_directory_locked_leaves_the_lock_alone() {
+fn a_create_leaves_the_lock_of_another_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let lock = directory.path().join("lock");
     fs::write(&lock, "4711").expect("written");

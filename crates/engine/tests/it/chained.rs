@@ -68,7 +68,7 @@ fn check(instance: &Instance, rows: &[Vec<Value>]) {
 }
 
 #[test]
-fn rows_of_any_length_come_back_whatever_the_block_size_and_the_degree() {
+fn rows_of_any_length_come_back_from_any_block_size() {
     for (block, degree, direct, seed) in [
         ("2K", "1", "true", 1),
         ("2K", "1", "false", 2),
@@ -92,7 +92,7 @@ fn a_row_of_each_length_around_the_ends_of_blocks() {
 }
 
 #[test]
-fn a_row_lies_within_an_extent_and_one_that_cannot_is_refused() {
+fn a_row_larger_than_an_extent_is_refused() {
     // In extents of 8 blocks a row of 7 pieces fits only near the start of an extent.
     let changes = [("db_block_size", "2K"), ("debug_extent_blocks", "8"), ("parallel_degree", "2")];
     let instance = in_memory(&changes);
@@ -111,7 +111,7 @@ fn a_row_lies_within_an_extent_and_one_that_cannot_is_refused() {
 }
 
 #[test]
-fn rows_in_pieces_are_fetched_by_their_ids_in_any_order() {
+fn rows_in_pieces_are_fetched_by_id_in_any_order() {
     for (block, degree) in [("2K", "1"), ("2K", "4"), ("4K", "2")] {
         let instance = in_memory(&[("db_block_size", block), ("parallel_degree", degree)]);
         load(&instance, "t", &Rows::of_values(schema(), &mixed(600, 30_000, 8))).expect("loaded");

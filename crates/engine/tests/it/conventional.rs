@@ -79,7 +79,7 @@ fn a_serial_scan_without_direct_reads_goes_through_the_cache() {
 }
 
 #[test]
-fn a_serial_scan_with_direct_reads_and_a_parallel_one_do_not() {
+fn serial_direct_and_parallel_scans_bypass_the_cache() {
     for (direct, degree) in [("true", "1"), ("true", "2"), ("false", "2")] {
         let settings =
             [("serial_direct_read", direct), ("parallel_degree", degree), ("sort_area_size", "64M")];

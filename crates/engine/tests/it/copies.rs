@@ -33,7 +33,7 @@ fn to_read(home: &Path) -> Result<Instance, EngineError> {
 
 /// Regression: the control file had absolute paths, so a copy wrote into its original.
 #[test]
-fn what_is_done_in_a_copy_does_not_touch_the_original() {
+fn changes_in_a_copy_do_not_touch_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let [original, copied] = ["d", "e"].map(|name| directory.path().join(name));
     {
@@ -59,7 +59,7 @@ fn what_is_done_in_a_copy_does_not_touch_the_original() {
 
 /// Links to data files are copied with the directory, so both would write through them.
 #[test]
-fn a_data_file_that_a_copy_would_reach_too_is_not_written_to() {
+fn a_linked_data_file_is_not_written_to() {
     let directory = tempfile::tempdir().expect("a directory");
     let [original, copied, elsewhere] = ["d", "e", "users01.dbf"].map(|name| directory.path().join(name));
     load(&create_in(&original, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
@@ -88,7 +88,7 @@ fn a_data_file_that_a_copy_would_reach_too_is_not_written_to() {
 
 /// Copies share their id and all operation numbers up to the copy.
 #[test]
-fn a_block_that_a_copy_wrote_later_is_found_out_in_the_original() {
+fn a_block_of_a_copy_is_rejected_in_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let [original, copied] = ["d", "e"].map(|name| directory.path().join(name));
     load(&create_in(&original, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
@@ -107,7 +107,7 @@ fn a_block_that_a_copy_wrote_later_is_found_out_in_the_original() {
 }
 
 #[test]
-fn a_moved_database_works_and_its_control_file_is_its_owners() {
+fn a_moved_database_works_with_a_private_control_file() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().expect("a directory");
     let [old, new] = ["old", "new"].map(|name| directory.path().join(name));
@@ -132,7 +132,7 @@ fn with_files_outside(directory: &Path) -> (PathBuf, PathBuf) {
 }
 
 #[test]
-fn a_copy_does_not_get_the_originals_files_outside_the_home_and_a_moved_one_does() {
+fn a_copy_lacks_the_files_outside_that_a_move_keeps() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, data) = with_files_outside(directory.path());
     let other = directory.path().join("copy");
@@ -180,7 +180,7 @@ fn a_file_of_another_database_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_data_file_that_is_in_use_is_not_opened_by_another_name() {
+fn a_data_file_in_use_is_not_opened_twice() {
     let directory = tempfile::tempdir().expect("a directory");
     let [one, two] = ["one", "two"].map(|name| directory.path().join(name));
     let instance = create_in(&one, &[]);
@@ -202,7 +202,7 @@ fn a_data_file_that_is_in_use_is_not_opened_by_another_name() {
 }
 
 #[test]
-fn who_reads_does_so_beside_others_writes_nothing_and_changes_nothing() {
+fn several_readers_share_a_database_and_change_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     load(&create_in(&home, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
@@ -224,7 +224,7 @@ fn who_reads_does_so_beside_others_writes_nothing_and_changes_nothing() {
 }
 
 #[test]
-fn a_database_of_the_first_format_is_refused_in_one_line() {
+fn a_database_of_the_first_format_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("control.json");
     // Checksum of the document, as the first version wrote it.
@@ -284,7 +284,7 @@ fn commit(home: &Path, ids: std::ops::Range<i64>) -> Result<usize, EngineError> 
 
 /// Regression: the cure "restore it from a copy" silently lost the commits since the copy.
 #[test]
-fn a_data_file_from_before_the_last_checkpoint_is_refused_by_name() {
+fn a_data_file_older_than_the_checkpoint_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, old) = (directory.path().join("db"), directory.path().join("users01.dbf"));
     drop(create_in(&home, &[]));
@@ -312,7 +312,7 @@ fn a_data_file_from_before_the_last_checkpoint_is_refused_by_name() {
 /// Regression: with a control file from before a table was dropped and another made, blocks of the
 /// new table were read as rows of the old one, and a check found nothing.
 #[test]
-fn a_control_file_that_is_older_than_the_log_is_refused() {
+fn a_control_file_older_than_the_log_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("d");
     let text = Column::nullable("B", ColumnType::Text { max_bytes: 30 });

@@ -134,7 +134,7 @@ fn one_flipped_bit_in_an_index_branch_is_found() {
 }
 
 #[test]
-fn one_flipped_bit_in_a_file_header_is_found_when_the_file_is_needed() {
+fn one_flipped_bit_in_a_needed_file_header_is_found() {
     let closed = Closed::new();
     for name in ["users01.dbf", "users02.dbf", "indx01.dbf", "indx02.dbf"] {
         for at in [0, 4, 6, 8, BLOCK / 2, BLOCK - 1] {
@@ -189,7 +189,7 @@ fn a_block_that_was_never_written_is_found() {
 /// The files have grown since they were made, so only the extents in use reveal the cut, not the
 /// first length in the control file.
 #[test]
-fn a_file_cut_short_is_named_with_found_and_expected_length() {
+fn a_file_cut_short_is_named_with_lengths() {
     let closed = Closed::new();
     for place in [&closed.table, &closed.leaf] {
         let length = fs::metadata(&place.path).expect("a data file").len() as usize;
@@ -255,7 +255,7 @@ fn a_temporary_file_is_made_anew_whatever_became_of_it() {
 
 /// Tries every way to lose or damage a file, and then the cure that the message names.
 #[test]
-fn a_damaged_index_file_does_not_block_drop_and_other_tables_and_its_cure_works() {
+fn a_damaged_index_file_does_not_block_its_cure() {
     let changes: [fn(&Path); 4] = [
         |path| fs::remove_file(path).expect("removed"),
         |path| fs::write(path, "").expect("written"),

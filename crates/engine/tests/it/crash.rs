@@ -75,7 +75,7 @@ fn definitions_survive_a_crash_at_each_of_their_requests() {
 /// A row in pieces is inserted and grows, shrinks, is deleted, or rolled back; in blocks
 /// of 2K and of 4K.
 #[test]
-fn rows_in_pieces_survive_a_crash_at_each_of_their_requests() {
+fn rows_in_pieces_survive_a_crash_at_each_request() {
     for log in [LogKind::Plain, LogKind::Sizes] {
         let base = Base::new(log);
         for second in [Operation::Resize, Operation::Update, Operation::Delete, Operation::RollBack] {
@@ -138,7 +138,7 @@ fn disks_that_failed_and_were_not_survived() {
 const CHILD: &str = "PLUMB_TEST_KILLED_CHILD";
 
 #[test]
-fn a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed() {
+fn a_killed_process_has_lost_no_reported_commit() {
     if let Some(home) = std::env::var_os(CHILD) {
         kill::child(Path::new(&home), kill::settings(&[]), &kill::to_stdout).expect("killed before it ends");
         return;
@@ -150,7 +150,7 @@ fn a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed() {
         kill::create(&home, kill::settings(&[("log_file_members", members)])).expect("a database");
         let make = || {
             let mut child = Command::new(std::env::current_exe().expect("this program"));
-            let name = "crash::a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed";
+            let name = "crash::a_killed_process_has_lost_no_reported_commit";
             child.args(["--exact", name, "--nocapture"]).env(CHILD, &home);
             child
         };

@@ -33,7 +33,7 @@ fn shown(calls: &[DurableCall], directory: &Path) -> Vec<String> {
 
 /// Regression: neither data files nor their directories were synced, and a load relied on them.
 #[test]
-fn files_and_directories_are_durable_before_a_database_stands_and_data_before_a_table_does() {
+fn files_are_durable_before_a_database_or_table_exists() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("new/db");
     let (instance, calls) = record_durable_calls(|| create_in(&home, &[]));
@@ -112,7 +112,7 @@ fn kill_at(home: &Path, names_there: usize) {
 }
 
 #[test]
-fn a_creation_that_was_killed_is_removed_at_the_next_start_and_made_again() {
+fn a_killed_creation_is_removed_and_made_again() {
     for names_there in [1, 2, 3, 5, 7, 8] {
         let directory = tempfile::tempdir().expect("a directory");
         let home = directory.path().join("db");
@@ -182,7 +182,7 @@ fn data_files_without_a_control_file_are_not_removed() {
 /// A file made after the creation was planned, or by another program, is
 /// not the creation's to remove.
 #[test]
-fn a_half_made_copy_does_not_remove_files_outside_its_home() {
+fn a_half_made_copy_spares_files_outside_its_home() {
     let directory = tempfile::tempdir().expect("a directory");
     let [home, data, copy] = ["home", "data", "copy"].map(|name| directory.path().join(name));
     let layout = Layout { users: vec![data.clone()], ..Layout::in_one(home.clone()) };
@@ -218,7 +218,7 @@ fn the_other_process_makes_databases_at_relative_paths() {
 }
 
 #[test]
-fn a_database_is_made_at_a_relative_path_of_one_part_or_of_several_that_are_missing() {
+fn a_database_is_made_at_any_relative_path() {
     let directory = tempfile::tempdir().expect("a directory");
     let ended = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "creation::the_other_process_makes_databases_at_relative_paths", "--nocapture"])

@@ -132,7 +132,7 @@ fn assert_names_the_place(error: &EngineError, failing: Failing, what: &str) {
 
 /// The disk silently loses a write: the block is zeros, or has its earlier content.
 #[test]
-fn a_lost_write_of_a_build_is_found_by_the_merge_or_by_the_check() {
+fn a_lost_write_of_a_build_is_found() {
     within(120, || {
         // One file, so that a second build writes to the same place as the first one.
         let settings = [("parallel_degree", "1"), ("sort_direct_writes", "true"), ("data_files", "1")];
@@ -199,7 +199,7 @@ fn a_serial_build_survives_a_failing_write_at_any_place() {
 /// Long keys make a tree of many levels: a failure while one level is written must
 /// release the levels below it.
 #[test]
-fn a_build_with_many_branch_levels_gives_back_all_of_them_when_a_write_fails() {
+fn a_failed_build_releases_all_branch_levels() {
     let key = |row: u64| format!("{:0>900}", row * 7919 % 1000);
     let rows: Vec<Vec<Value>> = (0..300).map(|row| vec![Value::Null, Value::Text(key(row))]).collect();
     let rows = Rows::of_values(crate::support::keyed_schema(), &rows);

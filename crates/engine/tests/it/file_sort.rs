@@ -110,7 +110,7 @@ fn check(source: &Numbered, changes: &[(&str, &str)]) -> FileSortOutcome {
 }
 
 #[test]
-fn a_sorted_file_has_the_records_of_its_input_in_order() {
+fn a_sorted_file_has_its_inputs_records_in_order() {
     for keys in ALL_KEYS {
         for (count, area) in [(50_000, "64K"), (200_000, "256K"), (120_000, "1M"), (120_000, "64M")] {
             for degree in ["1", "2", "3"] {
@@ -279,7 +279,7 @@ fn short_and_interrupted_transfers_change_nothing() {
 
 /// ext2, NFSv3 and many FUSE file systems cannot reserve space for a file.
 #[test]
-fn where_no_space_can_be_reserved_the_output_is_lengthened_and_that_is_counted() {
+fn an_output_without_reserved_space_is_lengthened_and_counted() {
     let instance = with_input(40_000);
     let count = || instance.recorder.snapshot().statistic(Statistic::SpaceNotReserved);
     sort_file::<SMALL, SMALL_KEY>(&instance, &memory_spec()).expect("sorted");
@@ -293,7 +293,7 @@ fn where_no_space_can_be_reserved_the_output_is_lengthened_and_that_is_counted()
 }
 
 #[test]
-fn a_full_disk_leaves_nothing_whether_runs_or_output_fill_it() {
+fn a_disk_filled_by_runs_or_output_keeps_nothing() {
     let instance = with_input(40_000);
     let bytes = 40_000 * SMALL as u64;
     for capacity in [bytes - 1, bytes + bytes / 4, bytes + bytes / 2] {

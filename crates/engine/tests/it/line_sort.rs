@@ -237,7 +237,7 @@ fn long_lines_are_sorted_as_far_as_a_block_reaches() {
 }
 
 #[test]
-fn records_of_any_length_are_sorted_by_any_of_their_bytes() {
+fn records_of_any_length_sort_by_any_bytes() {
     let mut random = SplitMix(8);
     for (bytes, key) in [(1, 0..1), (7, 2..4), (16, 0..3), (100, 90..100), (5_000, 4_990..5_000)] {
         let count = 150_000 / bytes;
@@ -262,7 +262,7 @@ fn records_of_any_length_are_sorted_by_any_of_their_bytes() {
 }
 
 #[test]
-fn a_judge_finds_what_is_out_of_order_wherever_it_is() {
+fn a_judge_finds_an_unordered_line_anywhere() {
     let text = sorted(&lines(60_000, 9), &WHOLE);
     let all: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
     let instance = in_memory(&[]);

@@ -70,7 +70,7 @@ fn rows(disk: &Arc<MemoryDisk>) -> i64 {
 }
 
 #[test]
-fn a_batch_that_a_whole_one_follows_is_damage_and_no_end() {
+fn a_bad_batch_before_a_whole_one_is_damage() {
     let disk = left_open();
     let found = batches(&disk);
     let (_, file, offset) = &found[found.len() - 3];
@@ -88,7 +88,7 @@ fn a_batch_that_a_whole_one_follows_is_damage_and_no_end() {
 }
 
 #[test]
-fn the_last_batch_is_an_end_when_it_is_not_whole() {
+fn a_last_batch_that_is_not_whole_ends_the_log() {
     let disk = left_open();
     let found = batches(&disk);
     let (_, file, offset) = found.last().expect("a batch");
@@ -98,7 +98,7 @@ fn the_last_batch_is_an_end_when_it_is_not_whole() {
 
 /// The control file has the LSN up to which the log went when it was written.
 #[test]
-fn the_last_batch_is_no_end_when_the_control_file_was_written_after_it() {
+fn a_bad_last_batch_behind_the_control_file_is_damage() {
     let disk = left_open_after(|transactions, session| {
         transactions.create_table(session, "LATER", &schema(), &[]).expect("created");
     });
@@ -113,7 +113,7 @@ fn the_last_batch_is_no_end_when_the_control_file_was_written_after_it() {
 }
 
 #[test]
-fn one_copy_of_the_control_block_is_enough_and_none_is_not() {
+fn one_copy_of_the_control_block_is_enough() {
     for copy in 0..2 {
         let disk = left_open();
         disk.flip_bit(&path("redo.ctl"), (copy * 4096 + 40) * 8);
@@ -128,7 +128,7 @@ fn one_copy_of_the_control_block_is_enough_and_none_is_not() {
 }
 
 #[test]
-fn a_log_file_that_is_missing_or_another_databases_is_refused() {
+fn a_missing_or_foreign_log_file_is_refused() {
     let disk = left_open();
     Disk::Memory(Arc::clone(&disk)).remove(&path("redo02.log")).expect("removed");
     assert_eq!(
@@ -153,7 +153,7 @@ fn a_log_file_that_is_missing_or_another_databases_is_refused() {
 
 /// A log that the control file names is never made again.
 #[test]
-fn a_log_without_its_control_block_is_refused_and_left_as_it_is() {
+fn a_log_without_a_control_block_is_refused_and_kept() {
     let disk = left_open();
     let memory = Disk::Memory(Arc::clone(&disk));
     let control = memory.read_small(&path("redo.ctl")).expect("readable").expect("there");
@@ -198,7 +198,7 @@ fn in_three_files() -> (Arc<MemoryDisk>, Vec<PathBuf>) {
 /// A header is durable before its file has a batch, and before another file is begun. So a missing
 /// header does not end the log.
 #[test]
-fn a_log_file_with_batches_and_without_a_header_is_damage_and_no_end() {
+fn a_log_file_with_batches_but_no_header_is_damage() {
     assert!(rows(&in_three_files().0) > 10, "all of the log is read");
     for (file, says) in [(1, "it has the sequence "), (2, "its first batch has the sequence ")] {
         let (disk, files) = in_three_files();
@@ -213,7 +213,7 @@ fn a_log_file_with_batches_and_without_a_header_is_damage_and_no_end() {
 /// sync. The next process finds the batch in the page cache and makes its own commit durable by
 /// O_DSYNC. Then the power goes: the acknowledged commit must not lie behind a hole.
 #[test]
-fn a_commit_behind_a_batch_that_a_killed_process_left_unsynced_survives_a_loss_of_power() {
+fn a_commit_behind_an_unsynced_batch_survives_a_power_loss() {
     let open = |disk: &Arc<MemoryDisk>, method: &str| {
         let mut settings = LogKind::Plain.settings();
         settings.set("log_sync_method", method, "the test").expect("in range");

@@ -83,7 +83,7 @@ fn copy_directory(from: &Path, to: &Path) {
 }
 
 #[test]
-fn log_files_lie_where_the_settings_say_and_go_with_the_database() {
+fn log_files_follow_the_settings_and_the_database() {
     let places = Places::new();
     let instance = places.create();
     assert_eq!(commit(&instance, 0..10).expect("committed"), (0..10).collect::<Vec<_>>());
@@ -118,7 +118,7 @@ fn two_databases_keep_their_logs_in_one_directory() {
 /// After `cp -a` of a directory whose log files are elsewhere, both databases would
 /// recover and continue one log.
 #[test]
-fn a_copy_does_not_get_the_originals_log_and_a_moved_database_does() {
+fn a_moved_database_keeps_its_log_but_copies_do_not() {
     let places = Places::new();
     drop(commit(&places.create(), 0..10).expect("committed"));
     copy_directory(&places.at("db"), &places.at("copy"));
@@ -137,7 +137,7 @@ fn a_copy_does_not_get_the_originals_log_and_a_moved_database_does() {
 }
 
 #[test]
-fn a_log_that_is_open_is_not_opened_by_another_name() {
+fn an_open_log_is_not_opened_by_another_name() {
     let places = Places::new();
     let instance = places.create();
     let session = instance.recorder.session(Role::User);
@@ -152,7 +152,7 @@ fn a_log_that_is_open_is_not_opened_by_another_name() {
 }
 
 #[test]
-fn a_log_file_within_the_home_that_a_copy_would_reach_too_is_refused() {
+fn a_linked_log_file_within_the_home_is_refused() {
     for name in ["redo01.log", "redo.ctl"] {
         let directory = tempfile::tempdir().expect("a directory");
         let home = directory.path().join("db");
@@ -172,7 +172,7 @@ fn a_log_file_within_the_home_that_a_copy_would_reach_too_is_refused() {
 }
 
 #[test]
-fn what_lies_in_the_place_of_a_log_file_is_not_removed() {
+fn a_foreign_file_where_a_log_goes_is_kept() {
     let places = Places::new();
     let instance = places.create();
     let name = format!("redo02_{:08x}.log", instance.catalog().database.0 >> 96);
@@ -250,7 +250,7 @@ const CONTINUED: &str = "the log was continued by another copy of the database, 
 /// Regression: the copy took over the log because of its path, and the original, put
 /// back, had lost its commits.
 #[test]
-fn an_older_copy_in_the_place_of_the_original_does_not_get_its_log() {
+fn an_older_copy_in_the_originals_place_lacks_its_log() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     copy_directory(&places.at("db"), &places.at("old"));
@@ -268,7 +268,7 @@ fn an_older_copy_in_the_place_of_the_original_does_not_get_its_log() {
 }
 
 #[test]
-fn of_two_copies_whose_original_is_gone_the_first_one_opened_goes_on() {
+fn the_first_opened_copy_of_a_lost_original_continues() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     copy_directory(&places.at("db"), &places.at("copy"));
@@ -281,7 +281,7 @@ fn of_two_copies_whose_original_is_gone_the_first_one_opened_goes_on() {
 
 /// Regression: a load by direct path writes no log, and yet the copy took the log over.
 #[test]
-fn a_copy_without_its_log_is_refused_to_every_writer_and_can_be_read() {
+fn a_copy_without_its_log_is_read_only() {
     let places = Places::new();
     let instance = places.create();
     load(&instance, "u", &Rows::uniform(100, 1)).expect("loaded");
@@ -305,7 +305,7 @@ fn a_copy_without_its_log_is_refused_to_every_writer_and_can_be_read() {
 /// Regression: the copy has no control block, and removed the log files of the
 /// original to make its own.
 #[test]
-fn a_copy_from_before_the_log_was_made_does_not_make_it_again() {
+fn a_copy_older_than_the_log_makes_none() {
     let places = Places::new();
     drop(places.create());
     copy_directory(&places.at("db"), &places.at("early"));
@@ -321,7 +321,7 @@ fn a_copy_from_before_the_log_was_made_does_not_make_it_again() {
 
 /// The state of an opening that is killed when some of the members have its epoch.
 #[test]
-fn an_opening_that_was_cut_short_leaves_members_that_the_next_one_takes() {
+fn the_next_opening_takes_members_of_an_interrupted_one() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     let heads = || {
@@ -339,7 +339,7 @@ fn an_opening_that_was_cut_short_leaves_members_that_the_next_one_takes() {
 }
 
 #[test]
-fn a_member_that_missed_openings_is_made_again_like_the_other() {
+fn a_member_that_missed_openings_is_copied_again() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     fs::rename(places.at("second"), places.at("away")).expect("its disk is away");
@@ -369,7 +369,7 @@ fn a_member_that_missed_openings_is_made_again_like_the_other() {
 }
 
 #[test]
-fn a_link_is_refused_as_a_log_file_in_each_place() {
+fn a_link_is_refused_as_any_log_file() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     for place in ["first", "second"] {
@@ -391,7 +391,7 @@ fn a_link_is_refused_as_a_log_file_in_each_place() {
 /// The power goes at each request of an opening, and again at the same one of the next: between the
 /// control block and the first member, between two members, within a header (O1, O2, O4).
 #[test]
-fn openings_that_are_cut_short_one_after_the_other_leave_a_log_that_opens() {
+fn openings_interrupted_twice_leave_a_log_that_opens() {
     let base = Base::new(LogKind::Outside);
     for at in 0.. {
         let disk = base.copy();
@@ -416,7 +416,7 @@ fn openings_that_are_cut_short_one_after_the_other_leave_a_log_that_opens() {
 
 /// O3: a batch is behind the epoch of its opening.
 #[test]
-fn what_was_acknowledged_is_in_log_files_outside_wherever_the_power_goes() {
+fn outside_log_files_keep_acknowledged_commits_at_any_power_loss() {
     let base = Base::new(LogKind::Outside);
     let mut tally = Tally::default();
     (0..20).for_each(|seed| chain(&base, seed, 8, &mut tally));

@@ -51,7 +51,7 @@ fn check(file: &str, what: impl Fn(&plumb_engine::Instance)) {
 /// Regression: the check passed a block of a dropped table of the same shape, left by a lost write,
 /// and so did an index build.
 #[test]
-fn a_block_of_a_dropped_table_is_no_block_of_the_next_one() {
+fn a_block_of_a_dropped_table_is_rejected() {
     check("users01.dbf", |instance| {
         drop_named(instance, "i").expect("dropped");
         let error = build(instance).expect_err("a build believes no such block").to_string();
@@ -60,7 +60,7 @@ fn a_block_of_a_dropped_table_is_no_block_of_the_next_one() {
 }
 
 #[test]
-fn a_leaf_of_a_dropped_index_is_no_leaf_of_the_next_one() {
+fn a_leaf_of_a_dropped_index_is_rejected() {
     check("indx01.dbf", |instance| {
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| index_rows(instance, "i")));
         assert!(read.is_err(), "a look-up believes no such leaf");
@@ -69,7 +69,7 @@ fn a_leaf_of_a_dropped_index_is_no_leaf_of_the_next_one() {
 
 /// A cached block is checked against its segment, as a block read from disk is.
 #[test]
-fn a_cached_block_of_a_dropped_table_is_not_taken_for_one_of_the_next() {
+fn a_cached_block_of_a_dropped_table_is_rejected() {
     let instance = in_memory(&[("parallel_degree", "1")]);
     load(&instance, "t", &Rows::uniform(300, 1)).expect("loaded");
     let session = instance.recorder.session(Role::User);
@@ -88,7 +88,7 @@ fn a_cached_block_of_a_dropped_table_is_not_taken_for_one_of_the_next() {
 
 /// Loses each write of a load in turn, and checks the error.
 #[test]
-fn every_lost_write_of_a_load_is_found_as_a_block_never_written_or_an_earlier_one() {
+fn every_lost_write_of_a_load_is_found() {
     let make = || in_memory(&[("db_block_size", "2K"), ("parallel_degree", "1"), ("data_files", "1")]);
     let rows = Rows::uniform(20_000, 5);
     let instance = make();

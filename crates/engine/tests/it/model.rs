@@ -92,7 +92,7 @@ pub(crate) fn check(preemptions: usize, work: impl Fn() + Sync + Send + 'static)
 }
 
 #[test]
-fn a_record_that_is_taken_is_whole_and_in_its_place() {
+fn a_taken_record_is_whole_and_in_its_place() {
     check(3, || {
         let mut found = written(&[&[11], &[21]]);
         found.sort_unstable();
@@ -102,7 +102,7 @@ fn a_record_that_is_taken_is_whole_and_in_its_place() {
 
 /// More records than the ring holds, so places are used again.
 #[test]
-fn places_are_used_again_and_nothing_of_a_round_before_is_taken() {
+fn places_are_reused_without_records_of_an_earlier_round() {
     check(2, || assert_eq!(written(&[&[1, 2, 3, 4, 5, 6]]), [1, 2, 3, 4, 5, 6]));
 }
 

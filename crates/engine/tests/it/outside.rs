@@ -158,7 +158,7 @@ fn links_of_names_that_the_engine_writes_are_not_followed() {
 }
 
 #[test]
-fn a_link_of_the_new_control_file_is_not_written_through() {
+fn a_link_at_the_new_control_file_is_not_followed() {
     let hostile = Hostile::new();
     symlink("../victim.txt", hostile.home.join("control.json.new")).expect("a link");
     assert_green(&open_in(&hostile.home).expect("it works"), "t");
@@ -166,7 +166,7 @@ fn a_link_of_the_new_control_file_is_not_written_through() {
 }
 
 #[test]
-fn the_lock_is_its_owners_and_what_is_no_number_is_not_shown() {
+fn the_lock_is_private_and_a_false_owner_not_shown() {
     let hostile = Hostile::new();
     let instance = open_in(&hostile.home).expect("it works");
     let lock = hostile.home.join("lock");
@@ -179,7 +179,7 @@ fn the_lock_is_its_owners_and_what_is_no_number_is_not_shown() {
 
 /// A restored copy is swapped in while a process still works in the old directory.
 #[test]
-fn a_home_that_is_moved_is_gone_on_with_and_its_place_is_not_touched() {
+fn a_moved_home_stays_in_use_and_its_place_untouched() {
     let directory = tempfile::tempdir().expect("a directory");
     let [home, old, other] = ["db", "old", "other"].map(|name| directory.path().join(name));
     load(&create_in(&other, &[]), "theirs", &Rows::uniform(300, 2)).expect("loaded");
@@ -202,7 +202,7 @@ fn a_home_that_is_moved_is_gone_on_with_and_its_place_is_not_touched() {
 
 /// The control file asks for 4 TB; without a check of the free space they would fill the disk.
 #[test]
-fn a_file_that_the_disk_has_no_room_for_is_refused_before_any_of_it_is_taken() {
+fn a_file_beyond_the_disk_is_refused_beforehand() {
     let Hostile { directory: _directory, home } = &Hostile::new();
     edit_control(home, |document| {
         let mut control: serde_json::Value = serde_json::from_str(document).expect("JSON");

@@ -60,7 +60,7 @@ fn insert(transactions: &Transactions<'_>, session: &Session, rows: i64) {
 }
 
 #[test]
-fn lgwr_is_put_first_where_that_is_permitted_and_never_where_it_is_not_wanted() {
+fn lgwr_has_priority_where_permitted_and_wanted() {
     let home = tempfile::tempdir().expect("a directory");
     drop(create(&home.path().join("db"), &[]));
     let nice = |word| {
@@ -84,7 +84,7 @@ fn lgwr_is_put_first_where_that_is_permitted_and_never_where_it_is_not_wanted() 
 }
 
 #[test]
-fn lgwr_writes_for_sessions_that_wait_together_and_for_none_alone() {
+fn lgwr_writes_for_sessions_that_wait_together() {
     const SESSIONS: i64 = 6;
     let home = tempfile::tempdir().expect("a directory");
     let instance = create(&home.path().join("db"), &[]);
@@ -128,7 +128,7 @@ fn lgwr_of(instance: &Instance) -> SessionTotals {
 /// LGWR's sync fails while five sessions wait for it: each learns of it, and
 /// the sync is not retried.
 #[test]
-fn a_failed_sync_of_lgwr_is_heard_by_all_who_wait_for_it() {
+fn all_waiters_learn_of_a_failed_sync_of_lgwr() {
     let instance = instance_in_memory(&[("log_sync_method", "fdatasync")]);
     let disk = memory_disk(&instance);
     let session = instance.recorder.session(Role::User);
@@ -219,7 +219,7 @@ fn count(transactions: &Transactions<'_>, session: &Session) -> usize {
 }
 
 #[test]
-fn each_method_of_making_a_log_write_durable_is_what_was_asked_for() {
+fn log_writes_use_the_sync_method_that_was_set() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let methods = SyncMethod::ALL.map(SyncMethod::name);
@@ -354,7 +354,7 @@ const SMALL: [(&str, &str); 4] =
     [("io_method", "null"), ("db_block_size", "2K"), ("log_buffer", "32K"), ("log_file_size", "64K")];
 
 #[test]
-fn no_log_file_is_used_again_before_its_copy_is_durable_wherever_the_power_goes() {
+fn a_log_file_is_reused_only_after_a_durable_copy() {
     let more =
         [&SMALL[..], &[("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies")]].concat();
     let base = disk_with_table(&more);
@@ -371,7 +371,7 @@ fn no_log_file_is_used_again_before_its_copy_is_durable_wherever_the_power_goes(
 
 /// One member of every log file suffices, either one, before and after a recovery.
 #[test]
-fn either_member_of_the_log_files_is_enough_wherever_the_power_goes() {
+fn either_log_member_is_enough_at_any_power_loss() {
     let more = [&SMALL[..], &[("log_file_members", "2")]].concat();
     let base = disk_with_table(&more);
     let members =
@@ -408,7 +408,7 @@ fn either_member_of_the_log_files_is_enough_wherever_the_power_goes() {
 /// Sessions, LGWR and the opener take the log writer's role in turn, each in a thread; the
 /// next opening has either member.
 #[test]
-fn two_members_are_written_by_whoever_has_the_role_on_a_real_disk() {
+fn any_role_holder_writes_both_members_on_disk() {
     const SESSIONS: usize = 4;
     for method in ["io_uring", "threads", "sync"] {
         let directory = tempfile::tempdir().expect("a directory");
@@ -442,7 +442,7 @@ fn two_members_are_written_by_whoever_has_the_role_on_a_real_disk() {
 }
 
 #[test]
-fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() {
+fn sessions_wait_for_a_missing_destination() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, copies) = (directory.path().join("db"), directory.path().join("copies"));
     let destination = copies.to_string_lossy().to_string();
@@ -458,7 +458,7 @@ fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() 
 }
 
 #[test]
-fn sessions_wait_for_a_destination_that_is_full_and_go_on_when_it_has_room() {
+fn sessions_wait_for_a_full_destination() {
     let copies = Path::new("/in/memory/copies");
     let more =
         [("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies"), ("log_file_size", "256K")];
@@ -501,7 +501,7 @@ fn waits_for_the_destination(instance: &Instance, mend: impl FnOnce()) -> String
 }
 
 #[test]
-fn what_is_fixed_when_a_log_is_made_cannot_be_asked_for_later() {
+fn settings_fixed_at_log_creation_cannot_change_later() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let open_log = |instance: &Instance| {
@@ -561,7 +561,7 @@ fn instance_in_memory(more: &[(&str, &str)]) -> Instance {
 }
 
 #[test]
-fn a_switch_begins_a_file_and_leaves_nothing_to_write_and_nothing_to_copy() {
+fn a_switch_leaves_nothing_to_write_or_copy() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     std::fs::create_dir_all(directory.path().join("copies")).expect("a directory");
@@ -623,7 +623,7 @@ fn a_log_without_a_free_file_is_not_switched() {
 }
 
 #[test]
-fn a_log_is_direct_or_buffered_whatever_the_data_files_are() {
+fn a_log_is_direct_or_buffered_independently() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let ways = [("buffered", DirectIo::Off), ("direct", DirectIo::Required), ("buffered", DirectIo::Off)];
@@ -653,7 +653,7 @@ fn a_log_is_direct_or_buffered_whatever_the_data_files_are() {
 
 /// When archiving is newly enabled, all log files may lack a copy at opening.
 #[test]
-fn a_log_is_switched_although_its_files_were_filled_without_copies() {
+fn a_log_switches_after_files_filled_without_copies() {
     let (disk, home) = (MemoryDisk::with_power(5), Path::new("/in/memory/db"));
     let sizes = InitialSizes { users: Bytes(8 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
     {

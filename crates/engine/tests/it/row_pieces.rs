@@ -118,7 +118,7 @@ fn chained(transactions: &Transactions<'_>, session: &Session) -> u64 {
 }
 
 #[test]
-fn rows_of_each_length_around_the_ends_of_pieces_come_back() {
+fn rows_of_lengths_around_piece_ends_come_back() {
     with_table(&[], |transactions, session| {
         let version = || transactions.instance().catalog().clone();
         let mut connection = never(transactions, session);
@@ -177,7 +177,7 @@ fn the_longest_row_is_taken_and_a_longer_one_refused() {
 /// Each length changes to each other, is rolled back and done again; before the commit other
 /// sessions see the old row.
 #[test]
-fn a_row_grows_into_pieces_and_out_of_them_and_back() {
+fn a_row_grows_into_pieces_and_shrinks_again() {
     with_table(&[("debug_cache_blocks", "24")], |transactions, session| {
         let lengths = [0, 300, 1900, 2100, 4000, 4700, 20_000];
         let mut connections = [never(transactions, session), never(transactions, session)];
@@ -269,7 +269,7 @@ fn a_statement_sees_the_pieces_of_its_moment() {
 /// Steps sessions in turn and compares them with a plain map; the cache has room
 /// for few of the rows.
 #[test]
-fn whatever_sessions_do_in_turn_the_rows_are_those_of_a_map() {
+fn rows_of_stepped_sessions_are_those_of_a_map() {
     for (seed, block, percent) in
         [(1, "2K", "auto"), (2, "2K", "0"), (3, "4K", "auto"), (4, "2K", "30"), (5, "4K", "50")]
     {
@@ -445,7 +445,7 @@ fn the_room_of_pieces_is_used_again() {
 }
 
 #[test]
-fn an_array_of_short_and_long_rows_is_inserted_whole_or_not_at_all() {
+fn an_array_of_rows_is_inserted_whole_or_not() {
     with_table(&[], |transactions, session| {
         let mut connection = never(transactions, session);
         let mut transaction = connection.begin();
@@ -468,7 +468,7 @@ fn an_array_of_short_and_long_rows_is_inserted_whole_or_not_at_all() {
 }
 
 #[test]
-fn an_index_is_made_of_rows_in_pieces_and_finds_keys_that_are_there_twice() {
+fn an_index_on_rows_in_pieces_finds_duplicate_keys() {
     with_table(&[], |transactions, session| {
         let mut connection = never(transactions, session);
         let mut transaction = connection.begin();
@@ -496,7 +496,7 @@ fn an_index_is_made_of_rows_in_pieces_and_finds_keys_that_are_there_twice() {
 /// The text of a row follows from its key, so a row read at two moments has
 /// the text of another key.
 #[test]
-fn threads_that_change_and_read_long_rows_never_see_one_of_two_moments() {
+fn threads_never_read_a_long_row_of_two_moments() {
     const LENGTHS: [usize; 4] = [100, 2500, 4500, 12_000];
     const ROWS: i64 = 8;
     let content =

@@ -50,7 +50,7 @@ fn sessions<T: Send>(
 
 /// Fewer buffers than sessions; each holds one block while it waits for another.
 #[test]
-fn sessions_of_one_thread_wait_for_blocks_and_commits_of_each_other() {
+fn sessions_of_one_thread_wait_for_each_other() {
     for (servers, prefetch, members) in [("1", "0", "2"), ("2", "0", "1"), ("2", "4", "2")] {
         within(120, move || {
             let home = tempfile::tempdir().expect("a directory");
@@ -83,7 +83,7 @@ fn sessions_of_one_thread_wait_for_blocks_and_commits_of_each_other() {
 
 /// Random statements, with rollbacks, leaves that split and checkpoints that are due.
 #[test]
-fn sessions_of_one_thread_that_change_what_they_like_leave_a_sound_table() {
+fn random_sessions_of_one_thread_leave_a_sound_table() {
     within(240, || {
         let home = tempfile::tempdir().expect("a directory");
         let instance = instance(home.path(), "2", &[("debug_cache_blocks", "64")]);

@@ -431,7 +431,7 @@ fn a_cache_of_fewer_buffers_than_sessions_makes_them_wait() {
 /// One buffer cannot hold the blocks that one index change pins: the session fails and
 /// names the setting to raise.
 #[test]
-fn a_cache_that_cannot_hold_what_one_session_pins_is_named() {
+fn a_cache_too_small_for_one_session_is_named() {
     within(120, || {
         let instance = threaded(&[("debug_cache_blocks", "1")]);
         let session = instance.recorder.session(Role::User);
@@ -468,7 +468,7 @@ fn updates_larger_than_the_log_are_refused_and_leave_nothing() {
 /// A file does not answer for a while: the sessions that need it have that time in the wait that
 /// names it, and go on.
 #[test]
-fn a_file_that_stalls_is_waited_for_under_the_names_of_what_it_holds() {
+fn waits_for_a_stalled_file_have_the_right_names() {
     const STALL: Duration = Duration::from_millis(300);
     for (file, event) in [("redo01.log", Event::LogFileSync), ("users01.dbf", Event::DbFileSequentialRead)] {
         within(120, move || {

@@ -307,7 +307,7 @@ fn assert_same_rows(loaded: &[Vec<Value>], found: &[(RowId, Vec<Value>)]) {
 }
 
 #[test]
-fn an_index_of_no_row_one_row_and_a_few_is_in_order() {
+fn an_index_of_few_rows_is_in_order() {
     for (seed, rows) in [0, 1, 2, 3, 17, 100].into_iter().cycle().take(36).enumerate() {
         check(&Spec::of_seed(100 + seed as u64, rows));
     }
@@ -328,7 +328,7 @@ fn an_index_of_fifty_thousand_rows_is_in_order() {
 }
 
 #[test]
-fn fifty_thousand_rows_arrive_in_any_order_with_one_key_in_half_of_them() {
+fn fifty_thousand_rows_sort_from_any_arrival() {
     for (seed, arrival) in [Arrival::Random, Arrival::Sorted, Arrival::Reversed].into_iter().enumerate() {
         for degree in ["1", "3"] {
             let spec = Spec::of_seed(400 + seed as u64, 50_000);
@@ -363,7 +363,7 @@ fn every_write_path_and_block_size_gives_the_same_order() {
 
 /// Keys of one machine word are sorted in another form than longer ones.
 #[test]
-fn keys_that_fit_a_word_and_keys_that_do_not_quite_are_in_order() {
+fn keys_around_the_size_of_a_word_are_in_order() {
     for (seed, bound) in [100, 1 << 20, 1 << 30, 1 << 40].into_iter().enumerate() {
         for descending in [false, true] {
             let columns = vec![Kind::Number { bound, scale: 0 }, Kind::Number { bound: 40, scale: 0 }];

@@ -47,7 +47,7 @@ fn rows_behind(disk: &Arc<MemoryDisk>) -> usize {
 }
 
 #[test]
-fn who_waits_for_a_row_hears_that_its_holder_cannot_commit() {
+fn a_waiter_for_a_row_learns_of_its_holders_failure() {
     within(60, || {
         let disk = Base::new(LogKind::Plain).copy();
         {
@@ -76,7 +76,7 @@ fn who_waits_for_a_row_hears_that_its_holder_cannot_commit() {
 }
 
 #[test]
-fn what_cannot_be_rolled_back_stops_everybody_and_is_undone_by_the_next_opening() {
+fn a_failed_rollback_stops_all_sessions_until_the_next_opening() {
     within(60, || {
         let disk = Base::new(LogKind::Plain).copy();
         {
@@ -112,7 +112,7 @@ fn what_cannot_be_rolled_back_stops_everybody_and_is_undone_by_the_next_opening(
 }
 
 #[test]
-fn a_checkpoint_does_not_believe_a_file_whose_sync_has_failed_before() {
+fn a_checkpoint_distrusts_a_file_after_a_failed_sync() {
     let disk = Base::new(LogKind::Plain).copy();
     {
         let (instance, session) = open(&disk);
@@ -177,7 +177,7 @@ fn extents_whose_entry_failed_are_not_handed_out_twice() {
 /// Fails each sync: a definition is done, or has changed nothing, or all later changes fail. A loss
 /// of power then leaves the acknowledged changes.
 #[test]
-fn a_definition_whose_control_file_may_not_be_durable_has_changed_nothing() {
+fn a_definition_without_a_durable_control_file_changes_nothing() {
     let (empty, filled) = (Base::new(LogKind::Plain), Base::filled(LogKind::Plain));
     let mut doubts = 0;
     for (base, definition) in [

@@ -130,7 +130,7 @@ fn an_index_is_made_of_the_rows_as_they_are() {
 /// The most transactions that may be active at once are in the record of a checkpoint, and rolled
 /// back after a crash; one more is refused.
 #[test]
-fn as_many_transactions_as_a_checkpoint_lists_survive_as_one_does() {
+fn the_most_transactions_of_a_checkpoint_are_rolled_back() {
     let mut settings = LogKind::Plain.settings();
     for (name, value) in [("log_file_size", "8M"), ("db_block_size", "2K")] {
         settings.set(name, value, "the test").expect("in range");
@@ -164,7 +164,7 @@ fn as_many_transactions_as_a_checkpoint_lists_survive_as_one_does() {
 /// Tests beyond the isolation tests: keys that change, rows that are deleted, and a transaction's
 /// view of its own changes.
 #[test]
-fn nobody_sees_what_is_not_committed_and_a_statement_sees_one_moment() {
+fn a_statement_sees_committed_rows_of_one_moment() {
     with_table(&[], |transactions, session| {
         let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
         let mut setup = one.begin();
@@ -367,7 +367,7 @@ pub fn change_at_random(transactions: &Transactions<'_>, number_of: u64) -> BTre
 }
 
 #[test]
-fn a_transaction_larger_than_the_cache_is_committed_or_vanishes_whole() {
+fn a_transaction_beyond_the_cache_commits_or_vanishes_whole() {
     let settings = [("db_block_size", "2K"), ("debug_cache_blocks", "32"), ("log_file_size", "4M")];
     with_table(&settings, |transactions, session| {
         let mut connection = transactions.connect(session);
@@ -391,7 +391,7 @@ fn a_transaction_larger_than_the_cache_is_committed_or_vanishes_whole() {
 }
 
 #[test]
-fn a_transaction_larger_than_the_log_is_an_error_and_can_be_rolled_back() {
+fn a_transaction_beyond_the_log_fails_and_rolls_back() {
     let settings = [("db_block_size", "2K"), ("log_file_size", "64K"), ("log_buffer", "32K")];
     with_table(&settings, |transactions, session| {
         let mut connection = transactions.connect(session);
@@ -411,7 +411,7 @@ fn a_transaction_larger_than_the_log_is_an_error_and_can_be_rolled_back() {
 /// Regression: the log names a segment by the LSN of its creation, and tables made at the same
 /// moment had the same name.
 #[test]
-fn tables_that_are_made_at_once_have_names_of_their_own() {
+fn tables_made_at_once_have_different_names_in_the_log() {
     let instance = instance(&[]);
     let session = session(&instance);
     let transactions = Transactions::open(&instance, &session).expect("a log");
@@ -437,7 +437,7 @@ fn tables_that_are_made_at_once_have_names_of_their_own() {
 }
 
 #[test]
-fn a_statement_finds_its_versions_behind_checkpoints_while_the_log_has_them() {
+fn a_statement_finds_old_versions_in_the_log() {
     let settings = [("log_file_size", "8M"), ("log_buffer", "128K"), ("db_file_multiblock_read_count", "1")];
     with_table(&settings, |transactions, session| {
         let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
@@ -462,7 +462,7 @@ fn a_statement_finds_its_versions_behind_checkpoints_while_the_log_has_them() {
 }
 
 #[test]
-fn a_statement_that_needs_what_the_log_has_lost_says_so() {
+fn a_statement_fails_whose_versions_the_log_has_lost() {
     // One block a read, so that the scan has not read the others before it is made to wait.
     let settings = [
         ("db_block_size", "2K"),
@@ -497,7 +497,7 @@ fn a_statement_that_needs_what_the_log_has_lost_says_so() {
 }
 
 #[test]
-fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
+fn a_failed_sync_commits_nothing_and_loses_nothing() {
     let disk = Base::new(LogKind::Plain).copy();
     let commits = {
         let instance = LogKind::Plain.open(&disk).expect("open");
@@ -632,7 +632,7 @@ fn index_on(name: &str, columns: &[&str], unique: bool) -> IndexDefinition {
 }
 
 #[test]
-fn a_table_that_is_dropped_gives_its_space_to_others_even_in_a_recovery() {
+fn space_of_a_dropped_table_is_reused_even_in_recovery() {
     for survivors in [Survivors::None, Survivors::All] {
         let disk = Base::new(LogKind::Plain).copy();
         {
@@ -772,7 +772,7 @@ fn no_two_rows_have_one_key_of_a_unique_index() {
 
 /// A transaction that changes a row which had the key once, but not since, is no reason to wait.
 #[test]
-fn a_key_that_a_row_had_before_its_holder_came_is_free() {
+fn a_key_that_a_row_had_once_is_free() {
     with_table(&[], |transactions, session| {
         transactions.create_index(session, "T", &index_on("T_V", &["V"], true)).expect("made");
         let [mut one, mut two] = [never(transactions, session), never(transactions, session)];

@@ -93,7 +93,7 @@ fn a_pinned_frame_is_passed_over() {
 
 #[test]
 #[should_panic(expected = "B4: a pinned frame is not taken")]
-fn a_frame_that_is_pinned_between_choice_and_taking_is_noticed() {
+fn a_frame_pinned_between_choice_and_taking_is_noticed() {
     let mut cache = cache(1);
     let index = read(&mut cache, 1);
     let (mut frames, buffers) = cache;

@@ -93,7 +93,7 @@ fn fields_are_those_of_gnu_sort() {
 }
 
 #[test]
-fn a_line_that_fits_no_block_is_refused_with_its_place() {
+fn a_line_too_long_is_refused_with_its_place() {
     let order = SortOrder { keys: Vec::new(), ties: Ties::Bytes };
     let keyed = Keyed::new(Shape::Lines, &order, BlockSize::ALL[0], Path::new("in.txt"));
     let line = [b'x'; 2100];

@@ -595,7 +595,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "P1: a mini-run begins with a whole key")]
-    fn a_mini_run_does_not_share_with_what_lies_before_it() {
+    fn a_mini_run_shares_nothing_with_the_bytes_before() {
         let mut area = area_with(&[b"abc", b"abd"]);
         let strip = area.filling.as_mut().expect("a strip");
         strip.append(&record(b"abc"), 2);

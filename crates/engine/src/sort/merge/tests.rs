@@ -24,7 +24,7 @@ fn two_runs_of_many_blocks_become_one_order() {
 }
 
 #[test]
-fn a_merge_that_gives_out_other_than_its_runs_hold_fails() {
+fn a_merge_of_the_wrong_record_count_fails() {
     with_server(|server| {
         let mut runs = write_runs(server, &[vec![1, 2], vec![3]]);
         runs[0].rows += 1;
