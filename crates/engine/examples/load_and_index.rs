@@ -1,5 +1,5 @@
-//! Loads a table by direct path, builds an index on it by a parallel disk sort, checks both, and
-//! reads the rows in the order of the index.
+//! Loads a table by direct path and builds an index on it by a parallel disk sort. Then checks
+//! both, and reads the rows in the order of the index.
 //!
 //!     cargo run --example load_and_index -- DIRECTORY
 

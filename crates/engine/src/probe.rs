@@ -2,8 +2,8 @@
 //!
 //! The merges of a sort are planned with two figures: the cost of starting a read, and the cost of
 //! each further block of the same read. They are measured with random reads of four sizes, one at a
-//! time, in shuffled order so that a device that slows down slows all sizes alike. The median of
-//! each size is kept, and a line t = start + bytes / rate is fitted through the medians. The fit
+//! time. The order is shuffled, so that a device that slows down slows all sizes alike. The median
+//! of each size is kept, and a line t = start + bytes / rate is fitted through the medians. The fit
 //! minimises the relative error: the scatter of a time grows with the time, so a plain fit would
 //! let the longest reads decide where the line starts.
 //!

@@ -17,15 +17,15 @@
 //!
 //! Requests are of one block, although joining adjacent ones costs less: a copy of 8K takes 1 us, a
 //! request 6 us of CPU. `request_blocks` above one joins them. But a sort writes its runs in order,
-//! so nearly all of its blocks would be joined, and the writer would do what direct writes do with
+//! so nearly all of its blocks would be joined. The writer would do what direct writes do with
 //! their large buffers. A comparison of the two paths would then measure request sizes, and the
 //! synchronous writer would look like an asynchronous one. Four sessions wrote 8K blocks through
 //! 20M of cache and one writer to a virtual disk at 96 MB/s synchronous and 435 through a ring;
 //! with 16 blocks joined, at 760 and 1,370.
 //!
-//! A failed write closes the cache, because the blocks of the request are in an unknown state
-//! and the session that made them has no other way to learn of it. That writer ends; the others
-//! end after their current batch.
+//! A failed write closes the cache: the blocks of the request are in an unknown
+//! state, and the session that made them must learn of it. That writer ends; the
+//! others end after their current batch.
 
 use super::buffer_cache::Shared;
 use super::handles::DirtyBlock;

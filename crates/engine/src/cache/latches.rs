@@ -1,8 +1,8 @@
 //! The latches of the buffer cache: which session may read, change or write a frame, and the waits.
 //!
-//! A session gets a block to read ([`PinnedBlock`]), a frame to read or format a block in
-//! ([`OwnedFrame`]), or a block to change in place ([`ChangingBlock`]); a database writer gets its
-//! batches. [`Frames`] keeps the state of all frames, under one mutex.
+//! A session gets a block to read ([`PinnedBlock`]) or to change in place ([`ChangingBlock`]), or a
+//! frame in which to read or format one ([`OwnedFrame`]). A database writer gets its batches.
+//! [`Frames`] keeps the state of all frames, under one mutex.
 //!
 //! Each wait has a name and a condition of its own: `freed` (free buffer waits), `arrived` (read by
 //! other session, buffer busy waits), `written` (local write wait), `work` (the database writers'

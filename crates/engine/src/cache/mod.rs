@@ -37,9 +37,9 @@
 //! of it is in the processor's caches. The session makes the call for a single read itself at any
 //! `io_method`: a ring is for many requests at once, such as those of sessions that share a thread.
 //!
-//! Writes are copied, so that a block can be read while it is written, adjacent blocks can be
-//! joined, and rings register only a few staging buffers. A multiblock read is one request into one
-//! staging buffer, because frames are not adjacent.
+//! Writes are copied. So a block can be read while it is written, adjacent blocks can be joined,
+//! and rings register only a few staging buffers. A multiblock read is one request into one staging
+//! buffer, because frames are not adjacent.
 //!
 //! A pin is one in the count of its buffer (`plumb_io::BufferPool`). Unpinning takes no lock and
 //! wakes no session; a session that finds every frame pinned checks again after a millisecond.
@@ -52,8 +52,8 @@
 //! request asks for them. While that list has more than an eighth of the frames, its oldest block
 //! is taken before the hand moves. So a scan recycles its own frames, and a table that is scanned
 //! again soon is kept (after the queue A1in of 2Q). Without that list each pass of the hand during
-//! a scan would lower the counts of hot blocks. By a Markov chain of these counts, one read in
-//! seven would miss, of a hot set of half the cache that is read as often as the scan.
+//! a scan would lower the counts of hot blocks. A Markov chain of these counts gives the loss for a
+//! hot set of half the cache, read as often as the scan: one read in seven would miss.
 //!
 //! Temp blocks never pass under the hand: once written they go to the cold queue, which is emptied
 //! first. So a sort whose blocks are written in time recycles its own frames. A sort that is faster
@@ -88,7 +88,7 @@
 //! whichever list its blocks come from.
 //!
 //! Without database writers (`writer_count` 0, on a simulated disk) a session that needs a frame
-//! writes a batch itself, so that one thread can step many sessions.
+//! writes a batch itself. So one thread can step many sessions.
 //!
 //! A cache has blocks of one size. An instance has one for `db_block_size`, and one for each other
 //! size that a setting gives memory to ([`caches`]). Each has its own frames, latch and writers: no
@@ -106,14 +106,14 @@
 //! - B4 A frame that is pinned is not taken.
 //! - B5 A writer's extents are released only when no frame of theirs is Dirty or Writing.
 //! - B6 After the first failed write every call fails with it, and no session waits.
-//! - B7 The counts of dirty, writing, reading and resident frames, and of the unwritten blocks
-//!   of each writer, are those that a walk over all frames would find.
-//! - B8 A database writer writes each block of a batch once, in one request, and
-//!   begins no batch while blocks of the one before are in flight.
+//! - B7 A walk over all frames would find the same counts of dirty, writing, reading and resident
+//!   frames, and of each writer's unwritten blocks.
+//! - B8 A database writer writes each block of a batch once, in one request. It begins no batch
+//!   while blocks of the one before are in flight.
 //! - B9 The checkpoint queue has each frame once for a change that is dirty and once for
 //!   one that is in flight.
-//! - B10 A frame is in the list of scans at most once, and always if its block is one of a scan
-//!   that no request has asked for since: then it is Clean.
+//! - B10 A frame is in the list of scans at most once. It is always there if a scan read its block
+//!   and no request has asked for it since; then it is Clean.
 //! - B11 A cache has blocks of tablespaces of its own block size alone.
 
 pub mod buffer_cache;

@@ -4,19 +4,19 @@
 //! (`Method::channel_for_one`) and checked: whole, or with `db_block_checksum=off` its header
 //! alone. The first access to 8K that a device has just put into memory may take longer than all
 //! else in a read. Callers that must not trust the disk (recovery, `check`) use
-//! [`CacheReader::verifying`]. While it is being read the frame is in the cache already, so a
-//! second session waits for it (`read by other session`) instead of reading it again.
+//! [`CacheReader::verifying`]. Its frame is in the cache while it is being read, so a second
+//! session waits for it (`read by other session`).
 //!
-//! A multiblock read claims frames for all missing blocks, and reads the span from the first to
-//! the last of them by one request into a staging buffer. Only missing blocks are copied from it:
-//! of the others the copy in the cache is the valid one. It waits only for its first block, while
+//! A multiblock read claims frames for all missing blocks. One request reads the span from the
+//! first to the last of them into a staging buffer. Only missing blocks are copied from it: of
+//! the others the copy in the cache is the valid one. It waits only for its first block, while
 //! it holds no frame, because two sessions that each hold frames and wait for more could
 //! deadlock. So the read ends before the first block that is not available at once, and the
 //! caller goes on from there.
 //!
-//! A prefetch claims frames for missing blocks, adjacent or not, reads all of them at once, one
-//! request each (the block layer joins adjacent ones), and waits for all. It never waits for a
-//! frame, for the same reason; blocks that it skips are read when they are asked for.
+//! A prefetch claims frames for missing blocks, adjacent or not. It submits one request each at
+//! once (the block layer joins adjacent ones), and waits for all. It never waits for a frame, for
+//! the same reason; blocks that it skips are read when they are asked for.
 
 use super::buffer_cache::{BlockCheck, BufferCache, Shared};
 use super::caches::BufferCaches;

@@ -1,7 +1,7 @@
 //! The cache over files in memory: 32 frames of 32K, so that everything runs short.
 //!
-//! Every test runs in a thread of its own and fails after a minute, because the most likely failure
-//! of a cache is a session that hangs.
+//! Every test runs in a thread of its own and fails after a minute: the most likely failure of a
+//! cache is a session that hangs.
 
 mod frames;
 

@@ -1,7 +1,7 @@
 //! Writes a segment block by block through the cache; DBWR writes to disk.
 //!
 //! The conventional sibling of the storage module's segment writer: the owner formats a block in
-//! a frame of the cache, `seal` gives it its header and puts it on the dirty list, and a
+//! a frame of the cache, and `seal` gives it its header and puts it on the dirty list. A
 //! database writer writes it when posted. The session waits when no frame is free, and when it
 //! needs its blocks on disk.
 //!

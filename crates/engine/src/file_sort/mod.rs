@@ -1,8 +1,8 @@
 //! Sorts a file of records of one length into another file.
 //!
-//! [`sort_file`] reads a plain file of records with the key at their front, and writes a plain file
-//! of the same records in the order of their keys. Its memory is fixed beforehand and may be any
-//! part of the file. [`create`] makes an input, [`validate`] judges an output as valsort does.
+//! [`sort_file`] reads a plain file of records with the key at their front, and writes the same
+//! records in key order to another file. Its memory is fixed beforehand and may be any part of the
+//! file. [`create`] makes an input, [`validate`] judges an output as valsort does.
 //!
 //! With two servers:
 //!
@@ -12,10 +12,10 @@
 //!           └── load, sort, write ── runs ──┴─divide─┴── merge ── write ──┘
 //! ```
 //!
-//! Each server reads chunks of the input ([`input`]) until it has a load, sorts the keys, and
-//! writes the records as a run ([`load`], [`runs`]), while it reads the next load. Then the merge
-//! is divided into equal shares of all records, each a range of keys ([`ranges`]). A server merges
-//! its share out of every run, its own or another's, and writes it to its place in the output
+//! Each server reads chunks of the input ([`input`]) until it has a load, and sorts its keys. It
+//! writes the records as a run ([`load`], [`runs`]) while it reads the next load. Then the merge is
+//! divided into equal shares of all records, each a range of keys ([`ranges`]). A server merges its
+//! share out of every run, its own or another's, and writes it to its place in the output
 //! ([`output`]). Records have one length, so the number of records before a share gives that place.
 //!
 //! Why not by the table queue, as an index is built: it moves every record from a scan server's

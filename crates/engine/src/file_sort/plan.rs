@@ -1,8 +1,7 @@
 //! Plans the memory of a sort of a file, before the first record.
 //!
-//! While runs are made, a server's sort area holds two loads, one being sorted and one being
-//! read, and an entry for each record of a load. In the merge it holds a few buffers of output
-//! and the pieces of runs.
+//! While runs are made, a server's sort area holds two loads, one being sorted and one being read,
+//! and the entries of one. In the merge it holds a few buffers of output and the pieces of runs.
 
 use crate::file_sort::BLOCK_BYTES;
 use crate::file_sort::input::{RecordFile, chunk_bytes_min};

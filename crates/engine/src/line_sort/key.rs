@@ -15,13 +15,13 @@
 //!                  7F | the same, every bit turned                 below zero
 //! ```
 //!
-//! Each key ends in a byte that is below all of its own, so that a shorter key comes first and
-//! the bytes behind a key decide only if the keys are equal. A number loses insignificant zeros:
+//! Each key ends in a byte that is below all of its own. So a shorter key comes first, and the
+//! bytes behind a key decide only if the keys are equal. A number loses insignificant zeros:
 //! those before the digits and those behind the last one after the point. So numbers of any
 //! length compare exactly, as strings.
 //!
 //! The row id of a record has the line's offset in its upper 48 bits, so that equal lines are
-//! divided evenly among servers, and below it the length of the bytes before the line.
+//! divided evenly among servers. The lower bits are the length of the bytes before the line.
 //!
 //! A number has GNU sort's form: blanks, `-`, digits, a point, digits; the rest is ignored. Without
 //! a delimiter a field begins with the blanks before it.

@@ -13,11 +13,11 @@
 //! ```
 //!
 //! A file of lines is sorted as an index on text is built, with lines instead of rows. Scan servers
-//! read chunks, cut them into lines ([`seams`] joins those that lie in two chunks) and make a key
-//! of each ([`key`]), which contains the whole line. A sample of the file gives the key ranges. The
-//! sort servers' areas hold keys packed, without the bytes that neighbours share. When the last
-//! line has been sent, each server knows the bytes in the ranges before its own, so all write their
-//! parts of the output at once.
+//! read chunks and cut them into lines; [`seams`] joins those that lie in two chunks. They make a
+//! key of each line ([`key`]), which contains the whole line. A sample of the file gives the key
+//! ranges. The sort servers' areas hold keys packed, without the bytes that neighbours share. After
+//! the last line has been sent, each server knows the bytes in the ranges before its own. So all
+//! write their parts of the output at once.
 //!
 //! Why not by runs and a divided merge, as [`file_sort`](crate::file_sort) does: there
 //! the number of a record gives its place. Lines would have to be counted again for that,

@@ -8,9 +8,9 @@
 //! Each range has a mutex and two conditions. Memory is ranges x buffers x 64K. A slow sort server
 //! makes its senders wait; it does not make the queue grow.
 //!
-//! Why buffers and not records: a buffer holds 4,096 records of 16 bytes, so the lock, the wake-up
-//! and the clock reads are paid once in thousands of rows, under 1 ns a row. A queue without a lock
-//! is not needed: at that rate the lock is taken some thousand times a second.
+//! Why buffers and not records: a buffer holds 4,096 records of 16 bytes, so lock, wake-up and
+//! clock reads together cost under 1 ns a row. A queue without a lock is not needed: at that rate
+//! the lock is taken some thousand times a second.
 //!
 //! Limits: a sender keeps one buffer of every range, so a range needs more buffers than there are
 //! senders. Records of one sender and range arrive in order, those of two senders in any.

@@ -3,7 +3,7 @@
 //! The area is cut into strips of equal size, each with memory of its own. A strip of words is
 //! sorted as soon as it is full; text is sorted in smaller batches, which are appended to a strip.
 //! So sorting is spread over the input. Sorting all of a large area at once would stop the scan's
-//! reads meanwhile, and afterwards leave the processor idle until the disk has caught up. The form
+//! reads meanwhile. Afterwards the processor would be idle until the disk has caught up. The form
 //! of the records decides their layout and how they are sorted: [`words`], [`bytes`].
 //!
 //! When all strips are full one of them becomes a run and is filled again. Records that are still
@@ -11,13 +11,14 @@
 //! area costs little more than one that fits.
 //!
 //! Number of strips: for each doubling of a strip the standard library's sort costs 1 to 1.5 ns a
-//! record more (64K numbers of 64 bits 12.6 ns a record, 256K 15.4, 4M 19.7). A level of the merge
-//! costs 2 to 2.5 ns, so strips are large. As a rule there are sixteen: enough to spill in small
-//! steps and to keep the disk busy. An area above 64 MB has more, so that none takes long to sort.
+//! record more. With numbers of 64 bits it takes 12.6 ns a record for 64K of them, 15.4 for 256K,
+//! 19.7 for 4M. A level of the merge costs 2 to 2.5 ns, so strips are large. As a rule there are
+//! sixteen: enough to spill in small steps and to keep the disk busy. An area above 64 MB has more,
+//! so that none takes long to sort.
 //!
 //! Rejected: distribution sorts. By the least significant digits first they lose at every size (13
 //! to 30 ns). One pass by the highest bits, followed by the standard sort, wins 2 ns in strips of
-//! 64K to 256K, which does not pay for the second buffer it needs.
+//! 64K to 256K. That does not pay for the second buffer it needs.
 //!
 //! Invariants:
 //! - A1 An area never has more strips than it was planned with: each is spare, in use, or

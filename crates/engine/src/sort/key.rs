@@ -10,9 +10,9 @@
 //! - NULL is `FF FF`, above every value, complemented or not: a NUMBER from 1e124 on begins with
 //!   `FF` too, but its digits are smaller. NULLs come last, descending or not. (An empty text is
 //!   NULL, so no complemented value is `FF`.)
-//! - trailing zero bytes are cut off. The encoding before that is prefix-free, so a comparison that
-//!   takes the missing bytes as zeros is still right, and so is plain `memcmp` with the shorter key
-//!   first.
+//! - trailing zero bytes are cut off. The encoding before that is prefix-free, so a
+//!   comparison that takes the missing bytes as zeros is still right. So is plain `memcmp`
+//!   with the shorter key first.
 //!
 //! An index stores this key. Most keys of numbers and dates pass through the
 //! sort in fewer bits: [`word`](super::word).

@@ -25,7 +25,7 @@
 //!
 //! Invariants:
 //! - F1 The buffers of a shape fit the memory it was planned for.
-//! - F2 A merge takes at least two runs and leaves a buffer to read ahead, so every merge reduces
+//! - F2 A merge takes at least two runs and leaves a buffer to read ahead. So every merge reduces
 //!   the number of runs and none starves.
 
 /// Costs in units of the transfer time of a block.

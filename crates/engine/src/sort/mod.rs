@@ -3,8 +3,8 @@
 //!
 //! A [`Sorter`] is filled with records and then returns them in order. Records that fit its sort
 //! area never touch the disk (an optimal sort). Otherwise strips of the area become runs as room is
-//! needed, and in the end the runs are merged with the strips that are still in memory (one-pass).
-//! If one merge cannot take so large a number of runs, each full area becomes one run, and they are
+//! needed. In the end the runs are merged with the strips that are still in memory (one-pass). If
+//! one merge cannot take so large a number of runs, each full area becomes one run, and they are
 //! merged in several steps (multi-pass).
 //!
 //! The parts: [`codec`] makes records of rows, [`word`] into machine words or, by [`key`],

@@ -1,8 +1,8 @@
 //! Packed records: keys without the bytes that they share with the record before.
 //!
 //! Sorted records of text keys share most of their bytes with their neighbours (20 to 30 of 36
-//! among addresses). Strips in the sort area and blocks of runs store them packed, so an area holds
-//! more rows and a run is smaller to write and to read back.
+//! among addresses). Strips in the sort area and blocks of runs store them packed. So an area holds
+//! more rows, and runs have fewer bytes to write and read back.
 //!
 //! ```text
 //! packed   shared u8 | FF, u16     bytes of the key that the record before has too
@@ -16,7 +16,7 @@
 //! record with nothing shared: strips and blocks begin with one ([`Packing::begin_block`]).
 //!
 //! There is no switch, because packing is free if keys share nothing. The two lengths take the two
-//! bytes of an unpacked record's length, so a packed record is never longer if its key has less
+//! bytes of an unpacked record's length. So a packed record is never longer if its key has less
 //! than 255 bytes. Comparing two keys that differ at once is one comparison of words. Published
 //! implementations that lose space on keys of 10 random bytes store 4 bytes more.
 //!
@@ -33,7 +33,7 @@ use plumb_units::RowId;
 const LONG_MARK: usize = 0xFF;
 /// Bytes of room kept for a record beyond its length. Packing adds at most 2: one length may
 /// take three bytes where the record has two for it, and the other takes one. The other 2
-/// are slack for the record that a strip cannot take at its end, so that the room promised
+/// are slack for the record that a strip cannot take at its end. With them the room promised
 /// to a batch always exists.
 pub const GROWTH_MAX: usize = 4;
 /// Zeros behind a rebuilt key, so that a word can be read at any of its bytes.

@@ -14,9 +14,9 @@
 //! of strips is the largest for which one merge takes the runs of all expected rows.
 //!
 //! The read cost ratio of the device matters only for a plan of several passes, so it is read when
-//! a merge needs it. It is not simply measured then, because a probe inside a timed build would
-//! look like an effect of the setting that made the build probe. So [`SortPlan::learn_read_cost`]
-//! can be called before, and the instance keeps the result.
+//! a merge needs it. It is not measured at that moment, because a probe inside a timed build would
+//! look like an effect of some setting. So [`SortPlan::learn_read_cost`] can be called before, and
+//! the instance keeps the result.
 //!
 //! Limits: the expected rows of a server are the table's divided by the servers, and a tenth more;
 //! a key range that gets more has runs that need another pass. Records are assumed to be as long

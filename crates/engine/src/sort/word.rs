@@ -10,13 +10,13 @@
 //! word   0 .. 0 | first column | .. | last column | file | block | slot     lowest bits last
 //! ```
 //!
-//! A column becomes a number that orders as its values do. If all values are integers that fit
-//! [`plumb_types::INTEGER_WORDS`], it is the distance of the [`DigitCode`] from the smallest,
+//! A column becomes a number that orders as its values do. For integers that fit
+//! [`plumb_types::INTEGER_WORDS`] it is the distance of the [`DigitCode`] from the smallest,
 //! or to the largest if the column is descending. Other values of at most 8 bytes are their
-//! stored bytes, which `memcmp` orders, padded with zeros, and complemented if descending. NULL
-//! is all ones, above every value. The index builder turns the word back into the normalised
-//! key of [`key`](super::key). In sorted order most columns are those of the record before, so
-//! only changed columns are converted.
+//! stored bytes, which `memcmp` orders, padded with zeros, and complemented if descending.
+//! NULL is all ones, above every value. The index builder turns the word back into the
+//! normalised key of [`key`](super::key). In sorted order most columns are those of the record
+//! before, so only changed columns are converted.
 //!
 //! Making the word is a third of a build's CPU. Rejected: the digits in base 100 as one number. It
 //! takes a bit less for each column, but multiplications here and divisions at the leaf.

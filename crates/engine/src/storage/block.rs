@@ -27,8 +27,8 @@ use std::path::Path;
 /// Bytes of header before a block's content.
 pub const HEADER_BYTES: usize = 24;
 const VERSION: u8 = 2;
-/// Highest operation number and highest LSN that a file may name. 2^27 openings do not reach it,
-/// and the sum of an LSN and a length stays far from 2^64.
+/// Highest operation number and highest LSN that a file may name. No database reaches it in 2^27
+/// openings. The sum of an LSN and a length stays far from 2^64.
 pub(crate) const LSN_MOST: u64 = 1 << 62;
 
 /// Kind of content of a block.

@@ -175,8 +175,8 @@ impl DataFile {
     /// Makes written blocks durable, and the length if it has changed.
     ///
     /// After a failure all later syncs fail. The kernel reports a failure once and may have
-    /// dropped the pages, so a later success proves nothing, least of all to a checkpoint that is
-    /// about to release their log.
+    /// dropped the pages, so a later success proves nothing. A checkpoint must not release
+    /// their log because of it.
     ///
     /// # Errors
     /// If the device reports a failed write, or has done so before: written blocks are lost.

@@ -2,7 +2,7 @@
 //!
 //! It names the file's owner. Every database has a random id, and every open compares it, so that a
 //! file of another database, or of a copy, is rejected. A file outside the database's home names
-//! the home too, because a copy of the home has the same id and would reach the same file.
+//! the home too: a copy of the home has the same id and would reach the same file.
 //!
 //! ```text
 //! byte  24  magic                8 bytes
@@ -19,7 +19,7 @@
 //!
 //! Each checkpoint notes its LSN in the header of every file before it is noted in the log's
 //! control block. So a file with a lower LSN than the control block's is an older copy, which lacks
-//! changes that are in no log any more. The LSN and the checksum are in the first 512 bytes, so a
+//! changes that are in no log any more. The LSN and the checksum are in the first 512 bytes. So a
 //! write that is cut short by a power loss leaves the old or the new header.
 
 use crate::EngineError;

@@ -341,8 +341,8 @@ impl Tablespace {
         self.space().taken.iter().map(Vec::len).collect()
     }
 
-    /// Shortens files to these numbers of extents, as far as the extents at their end are free, so
-    /// that a failed operation keeps no disk space.
+    /// Shortens files to these numbers of extents, as far as the extents at their end are free. So
+    /// a failed operation keeps no disk space.
     ///
     /// # Errors
     /// If a file cannot be shortened.

@@ -309,7 +309,7 @@ fn a_data_file_older_than_the_checkpoint_is_refused() {
     assert_eq!(commit(&home, 9..10).expect("as it was"), 10);
 }
 
-/// Regression: with a control file from before a table was dropped and another made, blocks of the
+/// Regression: the control file was from before a table was dropped and another made. Blocks of the
 /// new table were read as rows of the old one, and a check found nothing.
 #[test]
 fn a_control_file_older_than_the_log_is_refused() {

@@ -1,6 +1,6 @@
-//! Files of lines, and of records of any length, sorted. They are compared with a plain sorted
-//! Vec whose comparison is written from the manual of sort(1), in little memory and in much,
-//! and with files that fail.
+//! Files of lines, and of records of any length, sorted. They are compared with a plain
+//! sorted Vec whose comparison is written from the manual of sort(1). Memory is little
+//! or much, and files fail.
 //!
 //! Faults that must be survived: those of `faults`, and a cancel request. Surviving
 //! means here: no file of the output's name or of its unfinished one, and no extent

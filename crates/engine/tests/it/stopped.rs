@@ -1,5 +1,5 @@
-//! Consequences of one failure: no session waits for an event that cannot come, no half-done change
-//! is acknowledged, and data that a device has dropped is not taken for durable later.
+//! Consequences of one failure: no session waits for an event that cannot come, and no half-done
+//! change is acknowledged. Data that a device has dropped is not taken for durable later.
 
 use crate::support::within;
 use crate::transactions::number;

@@ -244,7 +244,7 @@ fn taken_extents(instance: &Instance, purpose: Purpose) -> usize {
     (size.0 / tablespace.extent_blocks.bytes(tablespace.block_size)) as usize - free
 }
 
-/// Runs `work` in a thread of its own and fails if it takes too long, so that a hang ends the test
+/// Runs `work` in a thread of its own and fails if it takes too long. So a hang ends the test
 /// and not the whole run.
 pub fn within<T: Send + 'static>(seconds: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, finished) = mpsc::channel();

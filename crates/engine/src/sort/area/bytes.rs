@@ -15,9 +15,9 @@
 //!
 //! Sorting a batch: an entry of 16 bytes for each record holds 8 bytes of its key, as a number, and
 //! its place. Entries are sorted by these bytes. Then each group with equal bytes is sorted by the
-//! 8 after them, until groups have few members, or one key but for zeros at its end. Lengths and
-//! row ids decide the rest. Bytes that all keys of a group share are skipped, so `https://www.`
-//! costs one pass over the entries and no comparison.
+//! 8 after them. That ends when groups have few members, or keys that differ only in zeros at their
+//! ends. Lengths and row ids decide the rest. Bytes that all keys of a group share are skipped, so
+//! `https://www.` costs one pass over the entries and no comparison.
 //!
 //! Input in some order: while records come in order, or in reverse, the comparison that detects
 //! it also gives the bytes that a key shares with its neighbour. So a batch in reverse is packed
