@@ -8,8 +8,8 @@
 //! device or file system shows there first.
 //!
 //! A writer has four times as many requests in flight as a session, 128 by default: its batches are
-//! known beforehand, and the device orders a deep queue better. From 64 on, a batch is half of what
-//! a common device queue holds (256).
+//! known beforehand, and the device orders a deep queue better. From `io_queue_depth` 64 on it has
+//! 256, as many as a common device queue holds.
 //!
 //! With the synchronous method there is one staging buffer and one request at a time. Writes of all
 //! sessions then queue behind the latency of a single one, and more sort servers do not help.
