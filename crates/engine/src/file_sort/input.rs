@@ -198,7 +198,7 @@ impl<'a> RecordReader<'a> {
         EngineError::RecordFile {
             path: self.source.file.path().to_path_buf(),
             why: format!(
-                "it was {} bytes long and has changed while it was read; nobody else may write to it meanwhile",
+                "it was {} bytes long and has changed while it was read; no other program may write to it meanwhile",
                 self.source.length()
             ),
         }

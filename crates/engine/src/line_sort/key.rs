@@ -10,7 +10,7 @@
 //! records          bytes of the key | the other bytes
 //!
 //! a key as bytes   its bytes, 00 and 01 written 01 01 and 01 02 | 00
-//! a key as number  80                                              zero, and what is no number
+//! a key as number  80                                              zero, and any other text
 //!                  81 | digits before the point u16 | digits | 00  above zero
 //!                  7F | the same, every bit turned                 below zero
 //! ```
