@@ -69,7 +69,7 @@ pub trait Word: Plain + Ord + Debug + Send + Sync + 'static {
     /// Writes the word's record to the front.
     fn write_to(self, record: &mut [u8; 16]);
 
-    /// Returns the word with `value` added at bit `shift`, where all bits were zero.
+    /// Returns the word with `value` added at bit `shift`; these bits must be zero.
     fn with(self, value: u64, shift: u32) -> Self;
 
     /// Returns `bits` bits from bit `shift` on.

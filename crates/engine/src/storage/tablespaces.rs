@@ -34,6 +34,7 @@ impl Tablespaces {
         }
     }
 
+    /// Adds a tablespace made since the opening.
     ///
     /// # Errors
     /// Returns the tablespace if there is one of its purpose already.
