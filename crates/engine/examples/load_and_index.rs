@@ -1,5 +1,5 @@
-//! Loads a table by direct path, builds an index on it by a parallel disk sort, checks both, and
-//! reads the rows in the order of the index.
+//! Loads a table by direct path and builds an index on it by a parallel disk sort. Then checks
+//! both, and reads the rows in the order of the index.
 //!
 //!     cargo run --example load_and_index -- DIRECTORY
 
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ROWS: u64 = 100_000;
 const BATCH: u64 = 5_000;
 
-/// Rows that are made when the load asks for them, by any of its threads.
+/// Rows that are made when a thread of the load asks for them.
 struct Orders {
     schema: Schema,
     next: AtomicU64,

@@ -1,4 +1,5 @@
-//! Changes rows in transactions from two threads, ends in order, and opens the database again.
+//! Changes rows in transactions from two threads, shuts down in order,
+//! and opens the database again.
 //!
 //!     cargo run --example transaction -- DIRECTORY
 
@@ -12,27 +13,27 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::thread;
 
-/// Transfers of each thread.
+/// Number of transfers of each thread.
 const TRANSFERS: usize = 100;
 
 fn number(value: i128) -> Value {
     Number::new(value, 0).map_or(Value::Null, Value::Number)
 }
 
-/// Adds to a balance, whatever it is when the row is reached.
+/// Adds to the balance that the row has when it is locked.
 fn add(values: &mut [Value], amount: i128) {
     let Value::Number(balance) = &values[1] else { return };
     let balance: i128 = balance.to_string().parse().unwrap_or(0);
     values[1] = number(balance + amount);
 }
 
-/// Moves 1 from one account to the other, again and again, each time all of it or nothing.
+/// Moves 1 from one account to the other, many times, each time in one transaction.
 fn transfer(transactions: &Transactions<'_>, (from, to): (i128, i128)) -> Result<(), EngineError> {
     let session = transactions.instance().recorder.session(Role::User);
     let mut connection = transactions.connect(&session);
     for _ in 0..TRANSFERS {
         let mut transaction = connection.begin();
-        // Both threads take the accounts in one order, so that they never wait for each other.
+        // Both threads lock the accounts in one order, so that they cannot deadlock.
         let mut changes = [(from, -1), (to, 1)];
         changes.sort_unstable();
         for (account, amount) in changes {

@@ -1,16 +1,16 @@
-//! What the machine gives an instance: the way to its files, servers, memory. Resolved once, at the
-//! start.
+//! Resources that the machine gives an instance: the way to its files, servers, memory.
+//! Resolved once, at the start.
 //!
-//! What somebody asked for by name is done or refused, never replaced, and a refusal names the
-//! limit that was hit with its value and the number it takes. A default is replaced by the next
-//! best: a direct file by a buffered one, io_uring by the next of [`plumb_io::Method::best_of`], a
-//! degree by the servers that could be started. The reasons are kept for the report.
+//! An explicit setting is obeyed or rejected, never replaced; the error names the limit that was
+//! hit, its value and the value needed. A default is replaced by the next best: a direct file by a
+//! buffered one, io_uring by the next of [`plumb_io::Method::best_of`], a degree by the servers
+//! that could be started. The reasons are kept for the report.
 //!
-//! Memory is asked about before anything is made: see [`memory`].
+//! Memory is checked before anything is made: see [`memory`].
 //!
-//! Threads are tried before any server waits for another: as many as a build takes are started, do
-//! nothing, and end. What else the user starts meanwhile can still take their place; a server that
-//! cannot start is then an error of its operation ([`crate::parallel::servers`]).
+//! Threads are tried before any server waits for another: the number that a build needs is started
+//! and ends at once. Other programs of the user can still take their place; a server that cannot
+//! start is then an error of its operation ([`crate::parallel::servers`]).
 
 pub mod memory;
 
@@ -24,29 +24,29 @@ use plumb_units::{BlockSize, Nanos};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Threads beside servers and database writers: a counter of the laboratory, a watchdog.
+/// Threads besides servers and database writers: a counter of the laboratory, a watchdog.
 const OTHER_THREADS: usize = 2;
 
-/// What all sessions share.
+/// Access to the machine, shared by all sessions.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// In the file system, or in memory.
+    /// The file system, or files in memory.
     pub disk: Disk,
-    /// Sync, threads or io_uring.
+    /// Method of requests: sync, threads or io_uring.
     pub method: Method,
-    /// Past the page cache or through it.
+    /// Bypass of the page cache, or not.
     pub direct: DirectIo,
-    /// Why direct, or why not.
+    /// Reason for direct or buffered access.
     pub direct_reason: String,
-    /// The servers of its operations.
+    /// Servers of the instance's operations.
     pub servers: Servers,
-    /// What is said of its memory, where it may ask for more than there is to be had.
+    /// Warning that the memory of an operation may exceed the available memory.
     pub memory_warning: Option<String>,
     method_reason: String,
 }
 
 impl Access {
-    /// Why this method, and which sessions have another one instead, so far.
+    /// Returns the reason for this method, and the sessions that had to use another one so far.
     #[must_use]
     pub fn method_reason(&self) -> String {
         let replaced = self.method.replaced().map_or(String::new(), |said| format!("; {said}"));
@@ -55,11 +55,11 @@ impl Access {
 }
 
 impl Access {
-    /// Refuses blocks of a size that cannot go past the page cache, where the files of the database
-    /// do.
+    /// Rejects a block size that the devices cannot read and write directly, if
+    /// the database's files are direct.
     ///
     /// # Errors
-    /// When a device under one of the directories moves larger pieces.
+    /// If a device under one of the directories needs larger alignment.
     pub(crate) fn require_direct(
         &self,
         block_size: BlockSize,
@@ -79,16 +79,16 @@ impl Access {
 /// The servers of a parallel operation.
 #[derive(Debug, Clone)]
 pub struct Servers {
-    /// In each set.
+    /// Number of servers in each set.
     pub degree: usize,
-    /// Why fewer than there are processors.
+    /// Reason for fewer servers than processors.
     pub reason: Option<String>,
-    /// Threads they may be.
+    /// Quota of threads for the servers.
     pub(crate) threads: Quota,
 }
 
-/// Decides memory, method, direct I/O and servers for files in these directories, which are reached
-/// by this disk unless the method keeps them in memory.
+/// Decides memory, method, direct I/O and servers for files in these directories. `disk` reaches
+/// the files, unless the method keeps them in memory.
 pub(crate) fn resolve<'a>(
     settings: &Settings,
     block_size: BlockSize,
@@ -110,8 +110,8 @@ pub(crate) fn resolve<'a>(
     assemble(settings, memory, disk, (direct, method, quotas))
 }
 
-/// What an instance has whose files are on a disk in memory: one request at a time, one server, no
-/// thread.
+/// Returns the access of an instance on a disk in memory: one request at a
+/// time, one server, no threads.
 pub(crate) fn in_memory(settings: &Settings, disk: &Arc<MemoryDisk>) -> Result<Access, EngineError> {
     let reason = "the files are in memory".to_string();
     Ok(Access {
@@ -125,8 +125,8 @@ pub(crate) fn in_memory(settings: &Settings, disk: &Arc<MemoryDisk>) -> Result<A
     })
 }
 
-/// The same to read alone, and without a trace: what works is tried on one of the files, not by a
-/// probe beside them.
+/// Decides the same for reading only, without leaving a trace: direct access is tried on a database
+/// file, not by a probe file.
 pub(crate) fn resolve_to_read(
     settings: &Settings,
     block_size: BlockSize,
@@ -190,11 +190,11 @@ fn describe<'a>(
     Ok(described)
 }
 
-/// The servers that an operation can have.
+/// Returns the servers that an operation can have.
 fn resolve_servers(settings: &Settings, threads: Quota) -> Result<Servers, EngineError> {
     let degree = settings.degree();
     let beside = settings.cache.db_writer_processes + OTHER_THREADS;
-    // Two sets of servers at once; a serial operation is one.
+    // Two sets of servers run at once; a serial operation is one thread.
     let needed = if degree == 1 { 1 } else { 2 * degree } + beside;
     let Err(shortage) = limits::try_threads(&threads, needed) else {
         return Ok(Servers { degree, reason: None, threads });
@@ -242,8 +242,8 @@ fn resolve_direct(
     }
 }
 
-/// Why blocks of this size cannot go past the page cache; `None` where they can. Requests begin and
-/// end at blocks, and so do the buffers they use.
+/// Returns the reason for which blocks of this size cannot be direct; `None` if they can. Requests
+/// and their buffers begin and end at blocks.
 fn refusal_of(support: &DirectIoSupport, block_size: BlockSize) -> Option<String> {
     match support {
         DirectIoSupport::No { why } => Some(why.clone()),

@@ -1,9 +1,9 @@
-//! The number that tells a database from all others.
+//! The id that distinguishes a database from all others.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// Drawn at random when a database is made; a copy of its directory has the same.
+/// Random id drawn when a database is made; a copy of its directory has the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatabaseId(pub u128);
 

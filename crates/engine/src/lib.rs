@@ -1,12 +1,12 @@
 //! The database I/O path: storage, cache, tables, sorts and indexes, redo and transactions.
 //!
-//! An [`Instance`] is an open database: its settings, its tablespaces, its way
-//! to the files and its recorder. Work on it is a function of a subsystem:
+//! An [`Instance`] is an open database: its settings, its tablespaces, its access to the files and
+//! its recorder. Work on it is a function of a subsystem:
 //!
 //! | to | call |
 //! |---|---|
 //! | make, open | [`Instance::create`], [`Instance::open`], [`Instance::open_to_read`] |
-//! | load a table by direct path, which does not change then | [`table::load::load`] |
+//! | load a table by direct path, which is read-only afterwards | [`table::load::load`] |
 //! | build an index on it by a parallel disk sort | [`index::build::create_index`] |
 //! | read it | [`table::scan::scan`], [`index::btree::BTree`], [`table::fetch::RowFetcher`] |
 //! | check it against its indexes | [`check::check_table`] |
@@ -59,7 +59,7 @@
 //! reads it; `transaction` changes rows from two threads and opens the database again.
 //!
 //! The engine never prints, and reads the clock only through `plumb-events`.
-//! Nothing waits without naming an event.
+//! Every wait names an event.
 
 #![warn(missing_docs)]
 

@@ -1,23 +1,20 @@
-//! What a read costs on the device under a tablespace.
+//! Measures the cost of reads on the device under a tablespace.
 //!
-//! The merges of a sort are planned with two figures: what it costs to start a
-//! read, and what each further block of the same read costs. They are measured
-//! with random reads of four sizes, one at a time, in shuffled order so that a
-//! device that slows down slows all sizes alike. The median of each size is
-//! kept, and a line t = start + bytes / rate is laid through the medians. What
-//! is minimised is the relative error: the scatter of a time grows with the
-//! time, and a plain fit would let the longest reads decide where the line
-//! starts.
+//! The merges of a sort are planned with two figures: the cost of starting a read, and the cost of
+//! each further block of the same read. They are measured with random reads of four sizes, one at a
+//! time. The order is shuffled, so that a device that slows down slows all sizes alike. The median
+//! of each size is kept, and a line t = start + bytes / rate is fitted through the medians. The fit
+//! minimises the relative error: the scatter of a time grows with the time, so a plain fit would
+//! let the longest reads decide where the line starts.
 //!
-//! A merge reads ahead, and many devices serve several reads at once: what its
-//! one-block reads cost then is measured by [`overlapped_block_read`].
+//! A merge reads ahead, and many devices serve several reads at once: [`overlapped_block_read`]
+//! measures the cost of its one-block reads then.
 //!
-//! [`sequential_reads`] is the other end: as many bytes a second as the requests
-//! of a scan can bring in when nobody looks at the bytes.
+//! [`sequential_reads`] is the other end: the bytes a second that the requests of a scan can bring
+//! in if no session reads the bytes.
 //!
-//! Limits: the medians of a slow disk come from few reads, three of the larger
-//! sizes at least. What a device does when written to at the same time is not
-//! measured.
+//! Limits: the medians of a slow disk come from few reads, at least three of each larger size.
+//! Reads during writes are not measured.
 
 use crate::parallel::servers;
 use crate::read_cost::{MergeReads, SingleReads};
@@ -35,19 +32,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// The sizes read besides one block, where the files are long enough.
+/// Bytes of the larger reads, if the files are long enough.
 const LARGER: [usize; 3] = [64 << 10, 256 << 10, 1 << 20];
 /// Reads of one block in a round; of each larger size there is one.
 const BLOCK_READS: usize = 4;
 /// No round begins later than this, unless there were fewer than `ROUNDS_MIN`.
 const BUDGET: Nanos = Nanos(80_000_000);
-/// How long reads are kept in flight to see them overlap.
+/// Time for which reads are kept in flight to measure their overlap.
 const OVERLAPPED_BUDGET: Nanos = Nanos(20_000_000);
 const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 64;
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Measures what the plan of a merge goes by, on the files of the temporary tablespace.
+/// Measures the reads of a merge on the files of the temporary tablespace.
 pub(crate) fn merge_reads(
     instance: &Instance,
     session: &Session,
@@ -61,10 +58,10 @@ pub(crate) fn merge_reads(
     Ok(MergeReads { line, depth, block_seconds })
 }
 
-/// Measures it with reads of the tablespace's own files.
+/// Measures reads one at a time, of the tablespace's own files.
 ///
 /// # Errors
-/// When a read fails.
+/// If a read of a file fails.
 pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Result<SingleReads, EngineError> {
     let tablespace = instance.tablespace(purpose);
     let block_bytes = tablespace.block_size.bytes();
@@ -92,11 +89,11 @@ pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Resu
     Ok(SingleReads { line: fit(&medians), block_read_seconds: medians[0].1 })
 }
 
-/// Seconds a random read of one block takes when `depth` of them are always in
-/// flight: the time of many over their number. About 20 ms.
+/// Returns the seconds of a random read of one block while `depth` of them are in flight: the total
+/// time over the number of reads. Takes about 20 ms.
 ///
 /// # Errors
-/// When a read fails.
+/// If a read of a file fails.
 pub fn overlapped_block_read(
     instance: &Instance,
     session: &Session,
@@ -125,23 +122,24 @@ pub fn overlapped_block_read(
     Ok(elapsed.seconds() / f64::from(reads))
 }
 
-/// How much is read to find a rate, and in how many parts.
+/// Bytes to read for a rate, and the number of parts.
 #[derive(Debug, Clone, Copy)]
 pub struct Shots {
-    /// Bytes of all parts together; fewer where the tablespace has fewer.
+    /// Bytes of all parts together; fewer if the tablespace has fewer.
     pub bytes: u64,
-    /// Parts, each of other extents, so that no cache below answers one with what another read.
+    /// Number of parts, each of other extents, so that no cache below serves
+    /// one part from another's reads.
     pub count: usize,
 }
 
-/// The bytes a second that the device gives to the requests of a scan, part by part: its
-/// request size, its read-ahead, its number of servers, over extents of the
-/// tablespace in their order. The blocks
-/// are not looked at, and need not have been written: this is the bar that a
-/// scan is held against. There are fewer parts than asked for where there are fewer extents.
+/// Returns the bytes a second that the device gives to the requests of a scan, part by
+/// part. Request size, read-ahead and number of servers are those of a scan, over extents
+/// of the tablespace in their order. The blocks are not verified, and need not have been
+/// written, so the rate is an upper bound for scans. There are fewer parts than asked for
+/// if there are fewer extents.
 ///
 /// # Errors
-/// When a read fails.
+/// If a read of a file fails.
 pub fn sequential_reads(
     instance: &Instance,
     session: &Session,
@@ -153,7 +151,7 @@ pub fn sequential_reads(
     extents.chunks(each).map(|part| sequential_read(instance, session, (purpose, part))).collect()
 }
 
-/// The rate of one part.
+/// Returns the rate of one part.
 fn sequential_read(
     instance: &Instance,
     session: &Session,
@@ -187,7 +185,7 @@ fn sequential_read(
     Ok(Bytes(read * tablespace.block_size.bytes() as u64).per(elapsed).0)
 }
 
-/// How a scan reads, but with no buffer for an owner to work on.
+/// Returns the options of a scan, but with no buffer for an owner to work on.
 fn raw_options(instance: &Instance, tablespace: &Tablespace) -> ReaderOptions {
     let options = scan::reader_options(instance, tablespace.purpose);
     ReaderOptions {
@@ -198,7 +196,7 @@ fn raw_options(instance: &Instance, tablespace: &Tablespace) -> ReaderOptions {
     }
 }
 
-/// Extents in the order in which they are handed out, up to so many bytes.
+/// Returns extents in the order of allocation, up to `bytes` bytes.
 fn first_extents(tablespace: &Tablespace, bytes: u64) -> Result<Vec<SegmentExtent>, EngineError> {
     let extent_bytes = tablespace.extent_blocks.bytes(tablespace.block_size);
     let mut counts = Vec::new();
@@ -216,7 +214,7 @@ fn first_extents(tablespace: &Tablespace, bytes: u64) -> Result<Vec<SegmentExten
     Ok(there.take(usize::try_from(wanted).unwrap_or(usize::MAX)).map(extent).collect())
 }
 
-/// Files that are read through the page cache are to be read from the device.
+/// Drops files from the page cache if they are read through it, so that reads reach the device.
 fn drop_cache(session: &Session, tablespace: &Tablespace) -> Result<(), EngineError> {
     for file in tablespace.files.iter().filter(|file| file.file.direct() == DirectIo::Off) {
         let Some(descriptor) = file.file.descriptor() else { continue };
@@ -264,12 +262,12 @@ impl<'a> Probe<'a> {
         Ok(Probe { session, block_size, files, channel, buffer, random: SplitMix(SEED) })
     }
 
-    /// The longest file's length: a size is read where at least one file has it.
+    /// Returns the longest file's length, because a size is read if at least one file has it.
     fn file_bytes_max(&self) -> u64 {
         self.files.iter().map(|(_, length)| *length).max().unwrap_or(0)
     }
 
-    /// Which sizes to read, by number: some blocks and one of each other size.
+    /// Returns the indexes of the sizes to read: some single blocks and one of each other size.
     fn shuffled_round(&mut self, sizes: usize) -> Vec<usize> {
         let mut round = vec![0; BLOCK_READS];
         round.extend(1..sizes);
@@ -277,7 +275,7 @@ impl<'a> Probe<'a> {
         round
     }
 
-    /// A read of so many bytes at a random block.
+    /// Makes a read of `bytes` bytes at a random block.
     fn request(&mut self, bytes: usize, buffer: IoBuffer) -> Request {
         let long_enough = |file: &&(&DataFile, u64)| file.1 >= bytes as u64;
         let count = self.files.iter().filter(long_enough).count() as u64;
@@ -297,7 +295,7 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Seconds of one such read.
+    /// Reads once and returns the seconds.
     fn read(&mut self, bytes: usize) -> Result<f64, EngineError> {
         let buffer = self.buffer.take().expect("given back by the read before");
         let request = self.request(bytes, buffer);
@@ -310,8 +308,8 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// The line through (bytes, seconds). Where longer reads take no longer, the rate is that of the
-/// longest.
+/// Fits the line through (bytes, seconds). If longer reads take no longer, the rate
+/// is that of the longest.
 fn fit(points: &[(f64, f64)]) -> ReadLine {
     let (bytes, seconds) = points[points.len() - 1];
     ReadLine::fit(points).unwrap_or(ReadLine {

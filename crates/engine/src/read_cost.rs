@@ -1,23 +1,23 @@
-//! The cost of reads of a device, as merges are planned by it; [`crate::probe`] measures it.
+//! The read costs of a device, by which merges are planned; [`crate::probe`] measures them.
 
 use plumb_units::ReadLine;
 
-/// Reads of a device, measured one at a time.
+/// Cost of reads of a device, measured one at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SingleReads {
-    /// The cost of reads of any size.
+    /// Line through the costs of reads of all sizes.
     pub line: ReadLine,
     /// Seconds of one random read of one block (median).
     pub block_read_seconds: f64,
 }
 
-/// Reads of a merge.
+/// Cost of the reads of a merge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MergeReads {
-    /// The cost of reads one at a time.
+    /// Line through the costs of reads one at a time.
     pub line: ReadLine,
     /// Reads of single blocks that a merge has in flight.
     pub depth: usize,
-    /// Seconds that one of them then takes.
+    /// Seconds that each of these reads takes on average.
     pub block_seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! The settings: a row each in [`table`], from which follow parsing, lists, docs/settings.md, the
+//! The settings: a row each in [`table`], which gives parsing, lists, docs/settings.md, the
 //! parameter section of reports and the typed fields.
 //!
 //! ```text
@@ -6,19 +6,19 @@
 //!                                               └─> values  settings.cache.db_cache_size
 //! ```
 //! A value is kept twice. The text stays as it was written, because records name it and a study
-//! file gives it back. The typed value is what code reads: an enum for words, `None` for `auto`,
-//! [`Bytes`] for sizes. [`Settings::set`] and [`Settings::adopt`] write both, so they agree. Code
-//! compares no text, and reads no number of a setting in a loop that would parse it again.
+//! file returns it. The typed value is what code reads: an enum for words, `None` for `auto`,
+//! [`Bytes`] for sizes. [`Settings::set`] and [`Settings::adopt`] write both, so they agree. No
+//! code compares the text or parses it again.
 //!
 //! A decision that several places share is a method here or of the value
-//! ([`Settings::scans_directly`], [`FilesystemioOptions::is_direct`]). What several settings imply
-//! together is checked once, when the instance starts.
+//! ([`Settings::scans_directly`], [`FilesystemioOptions::is_direct`]). Rules over several settings
+//! are checked once, when the instance starts.
 //!
 //! Rejected: one map of names to values of an enum of kinds. Each reader would match the kind that
-//! the table has said already.
+//! the table has fixed already.
 //!
-//! Those of the group `debug` are for tests of the program itself: no list shows them, and a record
-//! has them only where they were set.
+//! Settings of the group `debug` are for tests of the program itself: no list shows them, and a
+//! record has them only if they were set.
 
 mod table;
 mod value;
@@ -36,7 +36,7 @@ use std::fmt::Write as _;
 use std::ops::Deref;
 use std::path::Path;
 
-/// The place that a value came from, for messages and the report.
+/// Place that a value came from, for messages and the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Origin {
     Default,
@@ -46,9 +46,8 @@ enum Origin {
 /// A value for every setting.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// By setting: the value as it was written.
+    /// Values in the order of the table, as they were written.
     texts: Vec<(String, Origin)>,
-    /// The same values, typed.
     values: Values,
 }
 
@@ -59,7 +58,7 @@ impl Default for Settings {
     }
 }
 
-/// Typed values are read as fields; [`Settings::set`] and [`Settings::adopt`] alone write them.
+/// Typed values are read as fields; only [`Settings::set`] and [`Settings::adopt`] write them.
 impl Deref for Settings {
     type Target = Values;
 
@@ -70,7 +69,7 @@ impl Deref for Settings {
 
 type SizedCache = (Setting, fn(&CacheSettings) -> Bytes);
 
-/// The caches for blocks of other sizes, in the order of [`BlockSize::ALL`].
+/// Settings of the caches for other block sizes, in the order of [`BlockSize::ALL`].
 const SIZED_CACHES: [SizedCache; BlockSize::ALL.len()] = [
     (Setting::Db2kCacheSize, |cache| cache.db_2k_cache_size),
     (Setting::Db4kCacheSize, |cache| cache.db_4k_cache_size),
@@ -85,7 +84,7 @@ fn sized_cache(block_size: BlockSize) -> SizedCache {
 }
 
 impl Setting {
-    /// The size of the cache for blocks of this size, where `db_block_size` is another one.
+    /// Returns the setting of the cache for blocks of this size, if `db_block_size` is another one.
     #[must_use]
     pub fn cache_of(block_size: BlockSize) -> Setting {
         sized_cache(block_size).0
@@ -93,10 +92,10 @@ impl Setting {
 }
 
 impl Settings {
-    /// Sets `name` to `value`; `origin` says where that was asked for.
+    /// Sets `name` to `value`; `origin` names the place that asked for it, for messages.
     ///
     /// # Errors
-    /// When there is no such setting, or the value is outside its domain.
+    /// If there is no such setting, or the value is outside its domain.
     pub fn set(&mut self, name: &str, value: &str, origin: &str) -> Result<(), EngineError> {
         let known = Setting::ALL.iter().find(|setting| setting.row().name.eq_ignore_ascii_case(name));
         let Some(setting) = known else {
@@ -124,8 +123,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes the value that a database was made with, unless another one was asked for. It counts
-    /// as not asked for.
+    /// Takes the value that a database was made with, unless another one was set explicitly. The
+    /// setting does not become explicit.
     pub fn adopt(&mut self, setting: Setting, made_with: u64) {
         let text = &mut self.texts[setting as usize];
         if text.1 == Origin::Default {
@@ -134,54 +133,54 @@ impl Settings {
         }
     }
 
-    /// The value as it was written.
+    /// Returns the value as it was written.
     #[must_use]
     pub fn word(&self, setting: Setting) -> &str {
         &self.texts[setting as usize].0
     }
 
-    /// The value of a size, a count or a block size.
+    /// Returns the value of a size, a count or a block size.
     ///
     /// # Panics
-    /// When the setting is a word, or `auto`.
+    /// If the setting is a word, or `auto`.
     #[must_use]
     pub fn number(&self, setting: Setting) -> u64 {
         self.optional_number(setting).expect("the table says this setting is a number")
     }
 
-    /// The value of a count, `None` for `auto`.
+    /// Returns the value of a count; `None` for `auto`.
     #[must_use]
     pub fn optional_number(&self, setting: Setting) -> Option<u64> {
         setting.row().domain.number(self.word(setting))
     }
 
-    /// The block size for new tablespaces.
+    /// Returns the block size for new tablespaces.
     #[must_use]
     pub fn block_size(&self) -> BlockSize {
         self.storage.db_block_size
     }
 
-    /// Servers in a set that are asked for: as many as processors where none were.
+    /// Returns the servers of a set: `parallel_degree`, or one for each processor if it is `auto`.
     #[must_use]
     pub fn degree(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         self.parallel.parallel_degree.unwrap_or_else(processors)
     }
 
-    /// True if scans of so many servers read past the buffer cache: all that are parallel, and
+    /// True if scans by `degree` servers read past the buffer cache: all parallel scans, and
     /// serial ones as `serial_direct_read` says.
     #[must_use]
     pub fn scans_directly(&self, degree: usize) -> bool {
         degree > 1 || self.io.serial_direct_read
     }
 
-    /// The size of the cache for blocks of a size, in a database whose own size is `own`; 0 for
-    /// none.
+    /// Returns the size of the cache for blocks of a size, in a database whose own size is `own`;
+    /// 0 if there is none.
     pub(crate) fn cache_size(&self, block_size: BlockSize, own: BlockSize) -> Bytes {
         if block_size == own { self.cache.db_cache_size } else { sized_cache(block_size).1(&self.cache) }
     }
 
-    /// The place where the value was set; `None` for the default.
+    /// Returns the place where the value was set; `None` for the default.
     #[must_use]
     pub fn origin(&self, setting: Setting) -> Option<&str> {
         match &self.texts[setting as usize].1 {
@@ -190,13 +189,13 @@ impl Settings {
         }
     }
 
-    /// True if this value was asked for, so that doing otherwise is an error.
+    /// True if the value was set explicitly, so that replacing it would be an error.
     #[must_use]
     pub fn is_explicit(&self, setting: Setting) -> bool {
         self.origin(setting).is_some()
     }
 
-    /// The settings that a record has: all that lists show, and hidden ones that were set.
+    /// Returns the settings of a record: all that lists show, and hidden ones that were set.
     pub fn recorded(&self) -> impl Iterator<Item = Setting> {
         Setting::ALL
             .iter()
@@ -204,10 +203,10 @@ impl Settings {
             .filter(|setting| !setting.row().is_hidden() || self.is_explicit(*setting))
     }
 
-    /// Refuses values that contradict each other on every machine.
+    /// Rejects values that contradict each other on every machine.
     ///
     /// # Errors
-    /// When two settings do, with the cure.
+    /// If two settings contradict each other; the error has the cure.
     pub fn require_consistent(&self) -> Result<(), EngineError> {
         let options = self.io.filesystemio_options;
         let why = match (self.io.io_method, options.is_asynchronous()) {
@@ -227,15 +226,15 @@ impl Settings {
         })
     }
 
-    /// The setting with its value, as it would be typed.
+    /// Returns the setting with its value, as a user types it.
     pub(crate) fn assigned(&self, setting: Setting) -> String {
         format!("{}={}", setting.row().name, self.word(setting))
     }
 
-    /// Refuses threads that sessions share where a request stands in a call.
+    /// Rejects shared servers with a method whose requests block the thread.
     ///
     /// # Errors
-    /// When shared servers were asked for, and a method without rings.
+    /// If shared servers are set together with a method without rings.
     pub(crate) fn require_ring_to_share(&self) -> Result<(), EngineError> {
         let second = match self.io.io_method {
             Some(IoMethod::Sync | IoMethod::Threads | IoMethod::Null) => Setting::IoMethod,
@@ -253,10 +252,10 @@ impl Settings {
         })
     }
 
-    /// Refuses a second cache for the blocks of the database's own size.
+    /// Rejects a second cache for blocks of the database's own size.
     ///
     /// # Errors
-    /// When the setting for a cache of this size is not 0.
+    /// If the setting for a cache of this size is not 0.
     pub(crate) fn require_one_cache_for(&self, block_size: BlockSize) -> Result<(), EngineError> {
         let (setting, size) = sized_cache(block_size);
         if size(&self.cache) == Bytes(0) {
@@ -269,10 +268,10 @@ impl Settings {
         })
     }
 
-    /// Refuses a read that cannot be made: a request ends with its extent.
+    /// Rejects reads longer than an extent, because a request ends with its extent.
     ///
     /// # Errors
-    /// When more blocks a request were asked for than an extent of so many has.
+    /// If an explicit `db_file_multiblock_read_count` exceeds `extent_blocks`.
     pub(crate) fn require_reads_within(&self, extent_blocks: u64) -> Result<(), EngineError> {
         let asked = u64::from(self.io.db_file_multiblock_read_count);
         if asked <= extent_blocks || !self.is_explicit(Setting::DbFileMultiblockReadCount) {
@@ -288,10 +287,10 @@ impl Settings {
         })
     }
 
-    /// The directory for copies of log files; none where they are not copied.
+    /// Returns the directory for copies of log files; `None` if they are not copied.
     ///
     /// # Errors
-    /// When they are, and none is named.
+    /// If they are copied and no directory is set.
     pub fn archive_dest(&self) -> Result<Option<&Path>, EngineError> {
         let named = &*self.log.archive_log_dest;
         match self.log.archive_log_mode {
@@ -304,11 +303,11 @@ impl Settings {
         }
     }
 
-    /// Refuses copies of log files that have nowhere to go: it is found here, and not when a file
-    /// has filled. A directory within the database's is made.
+    /// Rejects a missing directory for copies of log files now, rather than when a file has filled.
+    /// A directory within the database's is made later.
     ///
     /// # Errors
-    /// As [`Settings::archive_dest`], and when it is not there.
+    /// The same errors as [`Settings::archive_dest`], or a missing absolute directory.
     pub fn require_archive_dest(&self) -> Result<(), EngineError> {
         match self.archive_dest()? {
             Some(directory) if directory.is_absolute() && !directory.is_dir() => {
@@ -320,7 +319,7 @@ impl Settings {
         }
     }
 
-    /// Every setting of a record with its value, one a line: what names a configuration.
+    /// Returns every setting of a record with its value, one a line; it identifies a configuration.
     #[must_use]
     pub fn canonical(&self) -> String {
         let mut text = String::new();
@@ -391,7 +390,7 @@ mod tests {
         assert_eq!(settings.origin(Setting::DbCacheSize), Some("--set"));
     }
 
-    /// The text and the typed value are one.
+    /// Checks that each word of a domain has a typed value.
     #[test]
     fn every_word_of_a_domain_is_a_value() {
         let mut settings = Settings::default();

@@ -1,9 +1,8 @@
-//! Whether the memory that settings ask for can be had, before the first of it is taken.
+//! Checks the memory that the settings ask for, before any of it is taken.
 //!
-//! The sum is what a build may come to take at most: areas and buffers are mapped as they are
-//! needed. More than the machine or the control group has cannot be had, and is refused where a
-//! part of it was asked for by name. More than is available now may be had, if others give some
-//! back: it is said and tried.
+//! The sum is the most that a build may take, because areas and buffers are mapped as they are
+//! needed. More than the machine or the control group has is rejected if a part of it was set
+//! explicitly. More than is available now may become available, so it is tried, with a warning.
 
 use crate::EngineError;
 use crate::settings::{Setting, Settings};
@@ -15,7 +14,7 @@ pub const QUEUE_BUFFER_BYTES: usize = 64 * 1024;
 /// Buffers that a key range of the table queue has for each of its senders.
 pub const QUEUE_BUFFERS_PER_SENDER: usize = 16;
 
-/// The settings that the sum depends on.
+/// Settings that the sum depends on.
 const SETTINGS: [Setting; 7] = [
     Setting::SortAreaSize,
     Setting::DbCacheSize,
@@ -26,12 +25,10 @@ const SETTINGS: [Setting; 7] = [
     Setting::DbFileMultiblockReadCount,
 ];
 
-/// Refuses memory beyond the machine's; gives what is to be said of memory beyond what is
-/// available.
+/// Rejects memory beyond the machine's; returns a warning for memory beyond what is available.
 ///
 /// # Errors
-/// [`EngineError::Memory`] when a setting was asked for by name and the sum is beyond what there
-/// is.
+/// [`EngineError::Memory`] if a setting is explicit and the sum exceeds the machine's memory.
 pub fn require(settings: &Settings, block_size: BlockSize) -> Result<Option<String>, EngineError> {
     limits::memory().map_or(Ok(None), |bounds| judge(settings, block_size, &bounds))
 }
@@ -64,14 +61,14 @@ pub(super) fn judge(
     }))
 }
 
-/// What a build may take, by purpose.
+/// Returns the memory that a build may take, by purpose.
 fn parts(settings: &Settings, block_size: BlockSize) -> Vec<(String, Bytes)> {
     let degree = settings.degree() as u64;
     let read = (u64::from(settings.io.db_file_multiblock_read_count) * block_size.bytes() as u64)
         .min(settings.storage.extent_size.0);
     let sort = &settings.sort;
     let mut parts = vec![("sort areas", sort.sort_area_size.0)];
-    // Otherwise they come out of the area.
+    // With other values the write buffers come out of the area.
     if sort.sort_direct_writes == Some(true) {
         parts.push(("sort write buffers", sort.sort_write_buffers * sort.sort_write_buffer_size.0));
     }
@@ -89,7 +86,7 @@ fn parts(settings: &Settings, block_size: BlockSize) -> Vec<(String, Bytes)> {
     parts
 }
 
-/// Bytes of the table queue between two sets of so many servers, at most.
+/// Returns the most bytes of the table queue between two sets of `degree` servers.
 pub(crate) const fn queue_bytes(degree: u64) -> u64 {
     degree * degree * (QUEUE_BUFFERS_PER_SENDER * QUEUE_BUFFER_BYTES) as u64
 }

@@ -28,7 +28,7 @@ fn instance(set: &[(&str, &str)]) -> Result<Instance, EngineError> {
     Instance::create(&Layout::in_one(home), settings, sizes, Cancel::default())
 }
 
-/// Runs the body, which must not take a minute.
+/// Runs the body and fails if it takes a minute.
 fn bounded<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = mpsc::channel();
     std::thread::spawn(move || done.send(body()));
@@ -42,7 +42,7 @@ fn build(instance: &Instance, name: &str) -> Result<(), EngineError> {
 }
 
 #[test]
-fn a_degree_asked_for_by_name_is_refused_with_the_number_needed() {
+fn an_explicit_degree_is_refused_with_the_number_needed() {
     let error = instance(&[("parallel_degree", "64"), ("debug_thread_limit", "50")]).expect_err("refused");
     let said = error.to_string();
     assert!(
@@ -65,11 +65,12 @@ fn a_default_degree_falls_to_what_could_be_started() {
 }
 
 #[test]
-fn a_server_that_cannot_start_later_ends_the_operation_and_nobody_waits_for_it() {
+fn a_server_that_cannot_start_ends_its_operation() {
     bounded(|| {
         let instance =
             instance(&[("parallel_degree", "4"), ("debug_thread_limit", "20")]).expect("an instance");
-        // So many rows that no server ends before the last is started: its thread would be free for that one.
+        // The table is so large that no server ends before the last is started; its thread would
+        // be free for that one.
         let source = || SalesTable::new(SalesSpec { rows: 500_000, seed: 1 });
         load(&instance, "T", &source()).expect("a table");
         for free in 0..8 {
@@ -105,7 +106,7 @@ const MACHINE: MemoryBounds =
     MemoryBounds { total: Bytes(16 << 30), source: "MemTotal", available: Bytes(8 << 30) };
 
 #[test]
-fn memory_beyond_the_machines_is_refused_with_the_sum_and_its_parts() {
+fn memory_beyond_the_machine_is_refused_with_its_parts() {
     let judged = |set: &[(&str, &str)]| {
         judge(&settings(&[&[("parallel_degree", "2")], set].concat()), BlockSize::ALL[2], &MACHINE)
     };
@@ -124,7 +125,7 @@ fn memory_beyond_the_machines_is_refused_with_the_sum_and_its_parts() {
 }
 
 #[test]
-fn blocks_smaller_than_what_a_device_moves_do_not_go_past_the_page_cache() {
+fn blocks_below_the_alignment_of_a_device_are_not_direct() {
     let support = |memory, offset| DirectIoSupport::Yes {
         memory_align: Bytes(memory),
         offset_align: Bytes(offset),

@@ -1,11 +1,10 @@
 //! The buffer cache: its options, and the life of its database writers.
 //!
-//! A session's way to frames is [`Latches`]; where that ends because no database writer runs (a
-//! simulated disk, whose requests one thread orders) the session writes a batch itself and asks
-//! again, here.
+//! Sessions take frames from [`Latches`]. Without database writers (a simulated disk,
+//! whose requests one thread orders) that can fail; then the session writes a batch
+//! itself and asks again, here.
 //!
-//! Memory is mapped and writers are started at first use: an instance that never uses the cache has
-//! neither.
+//! Memory is mapped and writers are started at first use, so an unused cache has neither.
 
 use super::database_writer;
 use super::frames::DeviceProgress;
@@ -26,35 +25,35 @@ use std::thread::{self, JoinHandle};
 /// Size of a cache, and how its blocks are written.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheOptions {
-    /// How many blocks it holds.
+    /// Number of frames, one block each.
     pub frame_count: usize,
-    /// How many database writers; 0: a session that needs a frame, or blocks on disk, writes a
-    /// batch itself.
+    /// Number of database writers. With 0, a session that needs a frame or a written
+    /// block writes a batch itself.
     pub writer_count: usize,
-    /// The number of the first of them: each has one of its own among those of all caches.
+    /// Number of this cache's first writer; writers are numbered across all caches of the instance.
     pub first_writer: usize,
-    /// Most blocks in a batch.
+    /// Largest number of blocks in a writer's batch.
     pub batch_blocks: usize,
-    /// Most adjacent blocks that a database writer joins to one request.
+    /// Largest number of adjacent blocks joined to one write request.
     pub request_blocks: usize,
-    /// Most blocks that a session asks for at once without having to.
+    /// Largest number of blocks that a prefetch reads at once.
     pub prefetch_blocks: usize,
-    /// What of a block is verified when it is read.
+    /// Part of a block that a read verifies.
     pub check: BlockCheck,
 }
 
-/// What is verified of a block that comes into the cache.
+/// Part of a block that is verified when it is read into the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockCheck {
-    /// Its header, and its bytes by their checksum.
+    /// The header and the checksum of the whole block.
     Whole,
-    /// Its header.
+    /// The header alone, without its checksum.
     Header,
 }
 
 impl CacheOptions {
-    /// As the settings say, of a cache of so many bytes. Requests are of one block: see
-    /// [`database_writer`].
+    /// Returns the options that the settings give to a cache of `size` bytes; `debug_cache_blocks`
+    /// overrides the size. Requests are of one block: see [`database_writer`].
     #[must_use]
     pub fn of(settings: &Settings, size: Bytes, block_size: BlockSize) -> CacheOptions {
         let blocks = (size.0 / block_size.bytes() as u64).max(1);
@@ -74,32 +73,29 @@ impl CacheOptions {
     }
 }
 
-/// A buffer cache of an instance, for blocks of one size. Its writers are stopped when it is
-/// dropped.
+/// A buffer cache of an instance, for blocks of one size. Dropping it stops its writers.
 #[derive(Debug)]
 pub struct BufferCache {
     shared: Arc<Shared>,
-    /// The database writers, once started.
+    /// Empty until a writer is first needed.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What sessions and database writers share.
+/// State shared by sessions and database writers.
 #[derive(Debug)]
 pub(super) struct Shared {
-    // What it works for.
     pub(super) method: Method,
     writer_threads: Quota,
     pub(super) tablespaces: Arc<Tablespaces>,
     pub(super) recorder: Recorder,
-    /// The frames, and how large they and their cache are.
     pub(super) latches: Latches,
 }
 
 impl BufferCache {
-    /// A cache without memory and without writers: both come with its first use.
+    /// Makes a cache without memory and without writers; the first use makes both.
     ///
     /// # Panics
-    /// When a number among the options is zero.
+    /// If a number among the options is zero.
     #[must_use]
     pub fn new(
         (options, block_size): (CacheOptions, BlockSize),
@@ -124,53 +120,52 @@ impl BufferCache {
         BufferCache { shared: Arc::new(shared), threads: Mutex::default() }
     }
 
-    /// How large it is, and how it is written.
+    /// Returns the size of the cache and the bounds of its batches and requests.
     #[must_use]
     pub fn options(&self) -> &CacheOptions {
         &self.shared.latches.options
     }
 
-    /// Forgets the blocks of these extents, written or not: they are going to belong
-    /// to another segment. Waits for those that are being written. To be called
-    /// before extents that may be in the cache are given back; also when the
-    /// cache has failed.
+    /// Discards the blocks of these extents, written or not, and waits for those in
+    /// flight. Call it before extents that may be cached go back to their tablespace, also
+    /// after the cache has failed.
     pub fn discard(&self, session: &Session, extents: impl IntoIterator<Item = Extent>) {
         for extent in extents {
             self.shared.latches.discard(session, (0..extent.blocks).map(|block| extent.address(block)));
         }
     }
 
-    /// From now on no block that was changed in place is written before its log. Starts the
-    /// database writers.
+    /// Writes blocks changed in place only after their log from now
+    /// on. Starts the database writers.
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// If a thread cannot be started.
     ///
     /// # Panics
-    /// When there is a log already: see [`BufferCache::is_logged`].
+    /// If a log has been set already: see [`BufferCache::log`].
     pub fn log_first(&self, log: Arc<dyn WriteAhead>) -> Result<(), EngineError> {
         self.shared.latches.log_first(log);
         self.start_writers()
     }
 
-    /// The log of the instance; `None` as long as its transactions have not been opened.
+    /// Returns the instance's log; `None` until its transactions are opened.
     #[must_use]
     pub fn log(&self) -> Option<&dyn WriteAhead> {
         self.shared.latches.log()
     }
 
-    /// How far the device has come with the blocks that it was asked for.
+    /// Returns the transfers in flight and the number that have ended.
     pub(crate) fn progress(&self) -> DeviceProgress {
         self.shared.latches.progress()
     }
 
-    /// The size of its blocks.
+    /// Returns the size of its blocks.
     #[must_use]
     pub fn block_size(&self) -> BlockSize {
         self.shared.latches.block_size
     }
 
-    /// How many blocks it holds of a tablespace, whatever is done with them.
+    /// Returns the number of cached blocks of a tablespace, in any state.
     #[must_use]
     pub fn cached_blocks(&self, purpose: Purpose) -> u64 {
         self.shared.latches.count_of(purpose)
@@ -180,13 +175,12 @@ impl BufferCache {
         Arc::clone(&self.shared)
     }
 
-    /// Stops the database writers after the batch they have in hand. What is dirty
-    /// then has no owner any more and is not written.
+    /// Stops each database writer after its current batch. Blocks still dirty then are not written.
     pub fn stop(&self) {
         self.shared.latches.stop();
         let mut threads = locked(&self.threads);
         for thread in threads.drain(..) {
-            // A writer that panicked has printed why, and closed the cache.
+            // A writer that panicked has printed its message and closed the cache.
             let _ = thread.join();
         }
     }
@@ -195,7 +189,7 @@ impl BufferCache {
         &self.shared
     }
 
-    /// Starts the database writers unless they have been.
+    /// Starts the database writers unless they run already.
     pub(super) fn start_writers(&self) -> Result<(), EngineError> {
         let mut threads = locked(&self.threads);
         if !threads.is_empty() {
@@ -217,7 +211,8 @@ impl BufferCache {
                 Ok(thread) => threads.push(thread),
                 Err(source) => {
                     let error = IoError::thread(format!("database writer {name}"), source);
-                    // Fewer writers than asked for would falsify a measurement.
+                    // Running with fewer writers than the setting asks
+                    // for would falsify a measurement.
                     self.shared.latches.fail(error.to_string());
                     self.shared.latches.writer_ended();
                     return Err(error.into());
@@ -227,13 +222,13 @@ impl BufferCache {
         Ok(())
     }
 
-    /// The memory of its buffers; none before its first use.
+    /// Returns the memory of its buffers; `None` before first use.
     #[must_use]
     pub fn memory(&self) -> Option<Arena> {
         self.shared.latches.memory().map(BufferPool::arena).cloned()
     }
 
-    /// Counts everything anew, and says how many sessions wait for a free buffer.
+    /// Recounts all frames, compares, and returns the number of sessions waiting for a free buffer.
     #[cfg(test)]
     pub(super) fn check(&self) -> usize {
         self.shared.latches.check()
@@ -246,15 +241,15 @@ impl Drop for BufferCache {
     }
 }
 
-/// What sessions do.
+/// Calls of sessions, which write a batch themselves where no database writer runs.
 impl Shared {
-    /// The most blocks that one multiblock read may pin: with all of them pinned
-    /// by a scan no other session could go on.
+    /// Returns the most blocks that one multiblock read may pin. If a scan could pin all frames, no
+    /// other session could go on.
     pub(super) fn multiblock_max(&self) -> u32 {
         (self.latches.options.frame_count / 4).max(1) as u32
     }
 
-    /// The tablespace of a purpose, whose blocks are of the cache's size.
+    /// Returns the tablespace of a purpose; its block size must be that of the cache.
     pub(super) fn tablespace(&self, purpose: Purpose) -> &Tablespace {
         let tablespace = self.tablespaces.get(purpose);
         debug_assert_eq!(
@@ -264,7 +259,8 @@ impl Shared {
         tablespace
     }
 
-    /// The block if it is in the cache, or a frame to read it into; never [`Claim::Unavailable`].
+    /// Pins the block if it is cached, else returns a frame to
+    /// read it into; never [`Claim::Unavailable`].
     #[inline]
     pub(super) fn claim(
         &self,
@@ -280,8 +276,8 @@ impl Shared {
         }
     }
 
-    /// A frame for a new block of this address, which only its owner sees until it has been
-    /// changed.
+    /// Returns a frame for a new block of this address. Other sessions wait for the block until
+    /// its owner has changed it.
     pub(super) fn begin_new(
         &self,
         session: &Session,
@@ -296,7 +292,7 @@ impl Shared {
         }
     }
 
-    /// A frame to format a block in.
+    /// Returns a frame in which to format a block.
     pub(super) fn own(&self, session: &Session) -> Result<OwnedFrame<'_>, EngineError> {
         loop {
             match self.latches.own(session)? {
@@ -306,7 +302,7 @@ impl Shared {
         }
     }
 
-    /// Has all blocks written that were first changed before the LSN, and waits for it.
+    /// Waits until every block first changed before the LSN is written.
     pub(super) fn write_changed(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
         if self.latches.options.writer_count > 0 {
             return self.latches.write_changed(session, before);

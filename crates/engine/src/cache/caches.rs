@@ -1,8 +1,8 @@
-//! The buffer caches of an instance: one for blocks of `db_block_size`, and one for each other size
-//! that a setting gives memory to.
+//! The buffer caches of an instance: one for `db_block_size`, and one for each other size that
+//! a setting gives memory to.
 //!
-//! Which cache a block is in follows from its tablespace. What is asked of all of them (that
-//! changed blocks are written, that extents are forgotten) is asked here.
+//! The tablespace of a block decides its cache. Requests to all caches (write changed
+//! blocks, discard extents) start here.
 
 use super::buffer_cache::{BufferCache, CacheOptions, Shared};
 use super::changed::ChangedBlocks;
@@ -17,29 +17,29 @@ use plumb_events::{Recorder, Session};
 use plumb_units::{BlockSize, Bytes};
 use std::sync::Arc;
 
-/// How the blocks of all caches of an instance are written.
+/// Decides which threads write the blocks of all caches of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writers {
-    /// As the settings say, by database writers.
+    /// Database writers, as many as the settings ask for.
     Asked,
-    /// By the sessions, so that a disk sees one order of requests.
+    /// The sessions themselves, so that a simulated disk sees one order of requests.
     Sessions,
 }
 
 /// The buffer caches of an instance.
 #[derive(Debug)]
 pub struct BufferCaches {
-    /// That of `db_block_size`.
+    /// Cache for blocks of `db_block_size`.
     own: BufferCache,
-    /// Those of other sizes.
+    /// Caches for other block sizes.
     sized: Vec<BufferCache>,
 }
 
 impl BufferCaches {
-    /// The caches that the settings ask for, without memory and without writers.
+    /// Makes the caches that the settings ask for, without memory and without writers.
     ///
     /// # Errors
-    /// When there is to be a second cache for blocks of `db_block_size`.
+    /// If two settings give memory to a cache for blocks of `db_block_size`.
     pub fn new(
         settings: &Settings,
         writers: Writers,
@@ -65,27 +65,27 @@ impl BufferCaches {
         Ok(BufferCaches { own, sized })
     }
 
-    /// One cache alone, for tests of its shape.
+    /// A single cache, for tests.
     #[cfg(test)]
     pub(crate) fn one(own: BufferCache) -> BufferCaches {
         BufferCaches { own, sized: Vec::new() }
     }
 
-    /// The cache for blocks of `db_block_size`.
+    /// Returns the cache for blocks of `db_block_size`.
     #[must_use]
     pub fn own(&self) -> &BufferCache {
         &self.own
     }
 
-    /// All of them, that of `db_block_size` first.
+    /// Returns all caches, the one for `db_block_size` first.
     pub fn iter(&self) -> impl Iterator<Item = &BufferCache> {
         std::iter::once(&self.own).chain(&self.sized)
     }
 
-    /// The cache that has the blocks of a tablespace.
+    /// Returns the cache for the blocks of a tablespace.
     ///
     /// # Errors
-    /// [`EngineError::NoCache`] when there is none for blocks of its size.
+    /// [`EngineError::NoCache`] if no cache has the tablespace's block size.
     #[inline]
     pub fn of(&self, purpose: Purpose) -> Result<&BufferCache, EngineError> {
         let Some(block_size) = purpose.own_size() else { return Ok(&self.own) };
@@ -96,51 +96,51 @@ impl BufferCaches {
         })
     }
 
-    /// Forgets the blocks of these extents: see [`BufferCache::discard`]. Where there is no cache
-    /// for them there is nothing to forget.
+    /// Discards the blocks of these extents: see [`BufferCache::discard`]. Does nothing if no
+    /// cache has their block size.
     pub fn discard(&self, session: &Session, purpose: Purpose, extents: impl IntoIterator<Item = Extent>) {
         if let Ok(cache) = self.of(purpose) {
             cache.discard(session, extents);
         }
     }
 
-    /// From now on no block that was changed in place is written before its log. Starts the
-    /// database writers.
+    /// Writes blocks changed in place only after their log from now
+    /// on. Starts the database writers.
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// If a thread cannot be started.
     ///
     /// # Panics
-    /// When there is a log already: see [`BufferCaches::is_logged`].
+    /// If a log has been set already: see [`BufferCaches::log`].
     pub fn log_first(&self, log: &Arc<dyn WriteAhead>) -> Result<(), EngineError> {
         self.iter().try_for_each(|cache| cache.log_first(Arc::clone(log)))
     }
 
-    /// The log of the instance; `None` as long as its transactions have not been opened.
+    /// Returns the instance's log; `None` until its transactions are opened.
     #[must_use]
     pub fn log(&self) -> Option<&dyn WriteAhead> {
         self.own.log()
     }
 
-    /// The blocks that were changed in place, for who makes checkpoints.
+    /// Returns the blocks changed in place, for checkpoints to write.
     #[must_use]
     pub fn changed(&self) -> ChangedBlocks {
         ChangedBlocks::new(self.iter().map(BufferCache::share).collect::<Vec<Arc<Shared>>>())
     }
 
-    /// How far the device has come with the blocks that all of them asked for.
+    /// Returns the transfers in flight and ended, summed over all caches.
     pub(crate) fn progress(&self) -> DeviceProgress {
         let each = self.iter().map(BufferCache::progress);
         each.reduce(DeviceProgress::with).expect("there is one for the database's own size")
     }
 
-    /// Whether sessions write blocks themselves.
+    /// True if sessions write blocks themselves.
     #[must_use]
     pub fn is_written_by_sessions(&self) -> bool {
         self.own.options().writer_count == 0
     }
 
-    /// Stops the database writers: see [`BufferCache::stop`].
+    /// Stops the database writers of all caches: see [`BufferCache::stop`].
     pub fn stop(&self) {
         self.iter().for_each(BufferCache::stop);
     }

@@ -1,4 +1,4 @@
-//! The blocks that were changed in place and are not on disk, as checkpoints see them.
+//! The view that checkpoints have of blocks changed in place and not yet on disk.
 
 use super::buffer_cache::Shared;
 use super::database_writer;
@@ -16,7 +16,7 @@ impl ChangedBlocks {
         ChangedBlocks(caches)
     }
 
-    /// Whether all that was changed before the LSN has been written, though not synced.
+    /// True if every block first changed before the LSN has been written; it need not be synced.
     #[must_use]
     pub fn are_written(&self, before: Lsn) -> bool {
         let is_written =
@@ -24,18 +24,18 @@ impl ChangedBlocks {
         self.0.iter().all(is_written)
     }
 
-    /// Has the blocks written that were changed before the LSN, and waits for it.
+    /// Writes the blocks first changed before the LSN, and waits until they are written.
     ///
     /// # Errors
-    /// When a write fails, or the cache has failed.
+    /// If a write fails, or the cache has failed.
     pub fn write(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
         self.0.iter().try_for_each(|cache| cache.write_changed(session, before))
     }
 
-    /// Writes one batch of each cache's, carried by the session: for caches without database writers.
+    /// Writes one batch of each cache in the calling session, for caches without database writers.
     ///
     /// # Errors
-    /// As [`ChangedBlocks::write`].
+    /// The same errors as [`ChangedBlocks::write`].
     pub fn write_some(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
         self.0.iter().try_for_each(|cache| database_writer::carry_changed(cache, session, before))
     }

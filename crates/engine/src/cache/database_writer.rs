@@ -1,32 +1,31 @@
 //! The database writer: a background process that writes dirty blocks.
 //!
-//! It takes a batch of at most `db_block_write_batch` blocks from the dirty list,
-//! oldest first, sorts it by file and block, copies each request's blocks to a
-//! staging buffer, and submits them through a channel of its own: as many as it has buffers for by one call, which is
-//! timed (`db file async I/O submit`: where the device or the file system does not take writes, it shows there first). When half of
-//! them have been written the next half goes the same way. Each completion makes its frames clean at once, so sessions go on before the
-//! batch is done.
+//! It takes a batch of at most `db_block_write_batch` blocks from the dirty list, oldest first,
+//! and sorts it by file and block. It copies each request's blocks to a staging buffer and
+//! submits, by one call, as many requests as it has buffers for. When half of them have been
+//! written it submits the next half. Each completion makes its frames clean at once, so sessions
+//! go on before the batch ends. `db file async I/O submit` times the submission, because a slow
+//! device or file system shows there first.
 //!
-//! It has four times as many requests in flight as other sessions, 128 by default: its batches are known beforehand, and the more of
-//! them the device has, the better it can order them. From 64 on a batch is half of what a common device queue holds (256).
+//! A writer has four times as many requests in flight as a session, 128 by default: its batches are
+//! known beforehand, and the device orders a deep queue better. From `io_queue_depth` 64 on it has
+//! 256, as many as a common device queue holds.
 //!
-//! With the synchronous method there is one staging buffer and one request at a
-//! time: writes of all sessions queue up behind the latency of a single one, and
-//! no number of sort servers helps. That is what asynchronous I/O, more writers,
-//! or direct writes each remove, and what this path is here to show.
+//! With the synchronous method there is one staging buffer and one request at a time. Writes of all
+//! sessions then queue behind the latency of a single one, and more sort servers do not help.
+//! Asynchronous I/O, more writers and direct writes each remove that; this path exists to show it.
 //!
-//! Requests are of one block, although joining adjacent ones costs less: a copy of
-//! 8K is 1 us, a request 6 us of CPU, and `request_blocks` above one does join.
-//! But a sort writes its runs in order, so nearly all of its blocks would be
-//! joined, and the writer would do what direct writes do with their large buffers.
-//! Four sessions writing 8K blocks through 20M of cache and one writer to a virtual
-//! disk: 96 MB/s synchronous, 435 through a ring; with 16 blocks joined 760 and
-//! 1,370. Joined, the comparison of the two paths would measure request sizes, and
-//! the synchronous writer would look like an asynchronous one.
+//! Requests are of one block, although joining adjacent ones costs less: a copy of 8K takes 1 us, a
+//! request 6 us of CPU. `request_blocks` above one joins them. But a sort writes its runs in order,
+//! so nearly all of its blocks would be joined. The writer would do what direct writes do with
+//! their large buffers. A comparison of the two paths would then measure request sizes, and the
+//! synchronous writer would look like an asynchronous one. Four sessions wrote 8K blocks through
+//! 20M of cache and one writer to a virtual disk at 96 MB/s synchronous and 435 through a ring;
+//! with 16 blocks joined, at 760 and 1,370.
 //!
-//! A failed write closes the cache: the blocks of a request that failed are in
-//! an unknown state, and the session that made them cannot be told otherwise. The
-//! writer ends; others end after the batch they have in hand.
+//! A failed write closes the cache: the blocks of the request are in an unknown
+//! state, and the session that made them must learn of it. That writer ends; the
+//! others end after their current batch.
 
 use super::buffer_cache::Shared;
 use super::handles::DirtyBlock;
@@ -39,9 +38,9 @@ use plumb_units::Lsn;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The life of a database writer.
+/// Serves batches until the cache stops or fails.
 pub(super) fn run(shared: &Shared, number: usize) {
-    // Dropped last: when it is counted as ended its channel is gone.
+    // Dropped last, so that a writer counted as ended has no channel any more.
     let _ending = Ending(shared);
     let session = shared.recorder.numbered_session(Role::DatabaseWriter, number);
     let result = DatabaseWriter::new(shared, &session).and_then(DatabaseWriter::serve);
@@ -50,18 +49,18 @@ pub(super) fn run(shared: &Shared, number: usize) {
     }
 }
 
-/// Writes one batch for a session that carries the writer's role itself.
+/// Writes one batch in a session that acts as the writer.
 ///
 /// # Errors
-/// When a write fails: the cache is then closed.
+/// If a write fails; the cache is then closed.
 pub(super) fn carry(shared: &Shared, session: &Session) -> Result<(), EngineError> {
     write_batch(shared, session, shared.latches.batch_now(session)?)
 }
 
-/// The same of blocks that were first changed before an LSN.
+/// Writes one batch of blocks first changed before an LSN in the calling session.
 ///
 /// # Errors
-/// As [`carry`].
+/// The same errors as [`carry`].
 pub(super) fn carry_changed(shared: &Shared, session: &Session, before: Lsn) -> Result<(), EngineError> {
     write_batch(shared, session, shared.latches.changed_now(session, before)?)
 }
@@ -71,7 +70,7 @@ fn write_batch(shared: &Shared, session: &Session, batch: Vec<DirtyBlock>) -> Re
     result.inspect_err(|error| shared.latches.fail(error.to_string()))
 }
 
-/// Tells the cache that a writer has ended, however it ended.
+/// Reports the writer's end to the cache, also after a panic.
 struct Ending<'a>(&'a Shared);
 
 impl Drop for Ending<'_> {
@@ -83,19 +82,19 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// A writer with its own way to the files.
+/// A writer with its own channel to the files.
 struct DatabaseWriter<'a> {
     shared: &'a Shared,
     session: &'a Session,
     channel: Channel,
     staging: Vec<IoBuffer>,
-    /// How many staging buffers there are, with those in flight.
+    /// Number of staging buffers, including those in flight.
     depth: usize,
 }
 
-/// Requests in flight for each that another session may have.
+/// Requests in flight of a writer for each one that a session may have.
 const DEPTH_FACTOR: usize = 4;
-/// The most, whatever a session may have.
+/// Bound on the writer's requests in flight at any queue depth.
 const DEPTH_MAX: usize = 256;
 
 impl<'a> DatabaseWriter<'a> {
@@ -103,7 +102,7 @@ impl<'a> DatabaseWriter<'a> {
         let count = match shared.method.kind() {
             MethodKind::Sync => 1,
             MethodKind::Threads | MethodKind::IoUring => {
-                // One in flight was asked for by name, and then it is one.
+                // A queue depth of 1 was set on purpose, so the writer keeps to it.
                 let factor = if shared.method.queue_depth() > 1 { DEPTH_FACTOR } else { 1 };
                 let depth = (shared.method.queue_depth() * factor).min(DEPTH_MAX);
                 depth.max(shared.method.queue_depth()).min(shared.latches.options.batch_blocks)
@@ -132,7 +131,8 @@ impl<'a> DatabaseWriter<'a> {
         submitted.and(settled)
     }
 
-    /// Submits the batch: as many requests at once as there are buffers, and more when half of them have come back.
+    /// Submits the batch: as many requests as there are buffers, then more
+    /// each time half have returned.
     fn submit(&mut self, batch: &mut [DirtyBlock<'_>], requests: &[Range<usize>]) -> Result<(), EngineError> {
         let mut next = 0;
         while next < requests.len() {
@@ -151,15 +151,14 @@ impl<'a> DatabaseWriter<'a> {
         Ok(())
     }
 
-    /// Waits for everything in flight, failed or not. The first error is the one
-    /// to report.
+    /// Waits for all requests in flight, failed or not, and returns the first error.
     fn settle(&mut self, batch: &[DirtyBlock<'_>], requests: &[Range<usize>]) -> Result<(), EngineError> {
         let mut result = Ok(());
         while self.channel.outstanding() > 0 {
             let outstanding = self.channel.outstanding();
             result = result.and(self.take_in(batch, requests));
             if self.channel.outstanding() == outstanding {
-                // The way to the kernel itself is broken; dropping the channel waits.
+                // The channel itself is broken; dropping it waits for the rest.
                 break;
             }
         }
@@ -176,7 +175,7 @@ impl<'a> DatabaseWriter<'a> {
         Ok(())
     }
 
-    /// Copies adjacent blocks to the buffer; their frames are no longer pinned then.
+    /// Copies adjacent blocks to the buffer and so unpins their frames.
     fn request(
         &self,
         blocks: &mut [DirtyBlock<'_>],
@@ -211,7 +210,7 @@ impl<'a> DatabaseWriter<'a> {
     }
 }
 
-/// Cuts a sorted batch into requests of adjacent blocks, at most `blocks_max` in one.
+/// Cuts a sorted batch into requests of at most `blocks_max` adjacent blocks.
 fn requests(batch: &[DirtyBlock<'_>], blocks_max: usize) -> Vec<Range<usize>> {
     let mut requests: Vec<Range<usize>> = Vec::with_capacity(batch.len().div_ceil(blocks_max));
     for (index, block) in batch.iter().enumerate() {

@@ -1,10 +1,12 @@
 //! Frames, the table that finds them, and the lists over them.
 //!
-//! Everything here happens under the cache's mutex and nothing waits. The bytes are those of the [`BufferPool`], which has a buffer for each
-//! frame by its number: a frame that is Owned, Reading or Changing has its buffer taken, and the buffers of all others are in the pool (B1). A list
-//! entry may be out of date: a frame that leaves a list early stays in it until
-//! its turn, and its flag keeps it from being entered twice (B3), so that no list
-//! grows beyond the number of frames and none needs a search to remove from.
+//! Everything here happens under the cache's mutex, and nothing waits. The bytes are in the
+//! [`BufferPool`], one buffer for each frame number. The buffer of an Owned, Reading or Changing
+//! frame is taken; all others are in the pool (B1).
+//!
+//! A list entry may be out of date. A frame that leaves a list early stays in it until the list
+//! reaches it, and its flag prevents a second entry (B3). So no list grows beyond the number of
+//! frames, and no removal has to search.
 
 use super::handles::{DirtyBlock, PinnedBlock};
 use super::{BufferPool, IoBuffer, Purpose};
@@ -12,128 +14,123 @@ use plumb_io::ask_huge_pages;
 use plumb_units::{BlockAddress, Lsn};
 use std::collections::{BTreeSet, VecDeque};
 
-/// The end of a chain.
+/// End of a bucket's chain, and the writer number of blocks without one.
 pub(super) const NONE: u32 = u32::MAX;
-/// Rounds of the hand that a block survives without being asked for.
+/// Passes of the hand that a block survives without a hit.
 const TOUCH_MAX: u8 = 3;
-/// One part in so many of the frames is left to blocks of scans that nobody else has asked for.
+/// One in this many frames may hold blocks that only a scan has asked for.
 const SCANNED_PART: usize = 8;
-/// While some frames are dirty the hand passes a quarter of all, at least so many, before
-/// the session waits for a database writer instead.
+/// While frames are dirty the hand passes a quarter of all frames, at least this number. Then the
+/// session waits for a database writer instead.
 const SWEEP_MIN: usize = 64;
 
-/// What a frame is used for; the arrows between these are in the module's drawing.
+/// State of a frame; the drawing in the module's header shows the transitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usage {
-    /// Nothing.
     Free,
-    /// A session formats a block in it; not to be found yet.
+    /// A session formats a block in it; lookups do not find it yet.
     Owned,
-    /// A session reads a block into it.
     Reading,
-    /// Holds what is on disk.
+    /// The block is the same as on disk.
     Clean,
-    /// Holds what is not on disk yet.
+    /// The block is newer than on disk.
     Dirty,
-    /// A database writer is writing it.
     Writing,
-    /// A session changes it in place.
     Changing,
 }
 
-/// One cache line, and in one.
+/// A frame is 64 bytes and aligned, so that a lookup touches one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Frame {
-    /// Which block it holds, unless Free or Owned.
+    /// Valid unless the frame is Free or Owned.
     address: BlockAddress,
     purpose: Purpose,
     usage: Usage,
     touch: u8,
-    /// In the cold queue.
+    /// It is in the cold queue.
     cold: bool,
-    /// Read by a scan, and asked for by nobody since; and whether the list of such frames has it, which may be out of date.
+    /// Read by a scan and not asked for since. `scan_listed`: it has an entry in
+    /// `scans`, possibly out of date.
     scanned: bool,
     scan_listed: bool,
-    /// In the dirty list.
+    /// It is in the dirty list.
     listed: bool,
-    /// The writer that this block counts as unwritten for, while Dirty or Writing; none of a logged block.
+    /// Writer whose unwritten count includes this block while Dirty or Writing;
+    /// `NONE` for a logged block.
     pub(super) writer: u32,
-    /// A database writer has taken it and has not said that it is written.
+    /// A database writer has taken it and has not reported it written.
     in_flight: bool,
-    /// While Changing: what it is if nothing is changed.
+    /// State to return to if a Changing frame ends unchanged.
     resume: Usage,
-    /// LSNs of its first and last change that are not written, and of the first that is in flight; 0 for none.
+    /// LSNs of the first and last unwritten change, and of the first change in flight; 0 for none.
     first_lsn: u64,
     last_lsn: u64,
     flight_lsn: u64,
-    /// The next frame of its bucket.
+    /// Next frame in the same bucket.
     next: u32,
 }
 
 const _: () = assert!(size_of::<Frame>() == 64);
 
-/// A frame that was taken: its number and its buffer.
+/// Number and buffer of a frame that was taken.
 pub(super) type Taken = (u32, IoBuffer);
 
-/// A device at a moment, as those see it who transfer blocks. Two of them say whether it answers.
+/// Transfers of a device at one moment; two samples show if the device answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeviceProgress {
-    /// Whether a transfer is under way.
+    /// True if a transfer is in flight.
     pub(crate) is_asked: bool,
-    /// Grows with what has been transferred.
+    /// Number of transfers that have ended.
     pub(crate) answer_count: u64,
 }
 
 impl DeviceProgress {
-    /// That of two parts together.
+    /// Adds the transfers of another part.
     pub(crate) fn with(self, other: DeviceProgress) -> DeviceProgress {
         let is_asked = self.is_asked || other.is_asked;
         DeviceProgress { is_asked, answer_count: self.answer_count + other.answer_count }
     }
 
-    /// Whether nothing was answered until `later`, although something was asked for all the time.
+    /// True if transfers were in flight all the time until `later` and none ended.
     pub(crate) fn stood_until(self, later: DeviceProgress) -> bool {
         self.is_asked && self.answer_count == later.answer_count
     }
 }
 
-/// All frames of a cache; none until it is populated.
+/// All frames of a cache; empty until it is populated.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     pub(super) frames: Vec<Frame>,
-    /// First frame of each chain; a power of two of them.
+    /// First frame of each chain; the length is a power of two.
     pub(super) buckets: Vec<u32>,
-    // Lists.
-    /// Free frames first, then clean temp blocks: what is taken next.
+    /// Free frames, then clean temp blocks; the next frame is taken from here.
     pub(super) cold: VecDeque<u32>,
-    /// LRUW: dirty frames, the oldest first.
+    /// LRUW: dirty frames, oldest first.
     pub(super) dirty: VecDeque<u32>,
-    /// Frames that scans have read into, the oldest first.
+    /// Frames that scans have read into, oldest first.
     scans: VecDeque<u32>,
-    /// Where the clock's hand is.
+    /// Position of the clock's hand.
     hand: usize,
-    // Counts.
     pub(super) dirty_count: usize,
     writing_count: usize,
-    /// Frames that a session reads a block into.
     reading_count: usize,
-    /// Clean frames of scans.
+    /// Clean frames that are marked `scanned`.
     scanned_count: usize,
     /// Clean frames outside the cold queue.
     pub(super) resident_count: usize,
-    /// Transfers that have ended, well or not.
+    /// Transfers that have ended, successfully or not.
     answer_count: u64,
-    /// Blocks of each writer that are not on disk; `None` for a number not in use.
+    /// Unwritten blocks of each writer; `None` for a free writer number.
     unwritten: Vec<Option<u32>>,
-    /// The highest LSN of a block that was changed in place.
+    /// Highest LSN of any change in place.
     last_change: u64,
-    /// The checkpoint queue: LSN and frame of each first change that is not on disk, in flight or not.
+    /// Checkpoint queue: LSN and frame of each first unwritten change, in flight or not.
     changes: BTreeSet<(u64, u32)>,
 }
 
 impl Frames {
-    /// Makes so many frames.
+    /// Makes `count` free frames; once only.
     pub(super) fn populate(&mut self, count: usize) {
         assert!(self.frames.is_empty(), "a cache is populated once");
         assert!(count > 0, "a cache has a frame");
@@ -170,24 +167,23 @@ impl Frames {
         self.dirty_count
     }
 
-    /// Blocks of a tablespace that it holds, found by a walk over all frames.
+    /// Counts the cached blocks of a tablespace by a walk over all frames.
     pub(super) fn count_of(&self, purpose: Purpose) -> u64 {
         let holds =
             |frame: &&Frame| frame.purpose == purpose && !matches!(frame.usage, Usage::Free | Usage::Owned);
         self.frames.iter().filter(holds).count() as u64
     }
 
-    /// Frames that a database writer will make available.
+    /// Returns the number of frames that a database writer will make available.
     pub(super) fn unwritten_count(&self) -> usize {
         self.dirty_count + self.writing_count
     }
 
-    /// Whether a frame waits for the device, which will make it available sooner or later.
+    /// True if some frame waits for the device, and so becomes available once it answers.
     pub(super) fn awaits_device(&self) -> bool {
         self.unwritten_count() + self.reading_count > 0
     }
 
-    /// What the device owes now, and what it has done so far.
     pub(super) fn progress(&self) -> DeviceProgress {
         let is_asked = self.reading_count + self.writing_count > 0;
         DeviceProgress { is_asked, answer_count: self.answer_count }
@@ -197,13 +193,14 @@ impl Frames {
         self.frames[index as usize].usage
     }
 
-    /// The frame that most likely holds the block, found without looking at any.
+    /// Returns the first frame of the block's bucket, without reading any frame:
+    /// most often the right one.
     #[inline]
     pub(super) fn likely(&self, address: BlockAddress) -> Option<u32> {
         self.buckets.get(self.bucket(address)).copied().filter(|index| *index != NONE)
     }
 
-    /// The frame that holds the block, or is about to.
+    /// Returns the frame that holds the block, or that it is being read into.
     #[inline]
     pub(super) fn find(&self, address: BlockAddress) -> Option<u32> {
         let mut index = *self.buckets.get(self.bucket(address))?;
@@ -217,7 +214,7 @@ impl Frames {
         None
     }
 
-    /// A pin of a block that is there, and one touch more.
+    /// Pins a cached block and raises its touch count.
     #[inline]
     pub(super) fn pin<'a>(&mut self, index: u32, buffers: &'a BufferPool) -> PinnedBlock<'a> {
         self.leave_scan(index);
@@ -228,14 +225,14 @@ impl Frames {
         PinnedBlock::new(frame.address, buffers.pin(index))
     }
 
-    /// A frame to own: free, or cold, or the clock's choice.
+    /// Takes a frame: from the cold queue, from the list of scans, or by the clock.
     pub(super) fn take(&mut self, buffers: &BufferPool) -> Option<Taken> {
         let chosen = self.take_cold(buffers).or_else(|| self.take_scanned(buffers));
         let index = chosen.or_else(|| self.sweep(buffers))?;
         Some(self.own(index, buffers))
     }
 
-    /// The oldest block of a scan, where these have more than their part of the frames.
+    /// Takes the oldest block of a scan while scans hold more than their part of the frames.
     fn take_scanned(&mut self, buffers: &BufferPool) -> Option<u32> {
         while self.scanned_count > self.frames.len() / SCANNED_PART {
             let index = self.scans.pop_front()?;
@@ -250,7 +247,7 @@ impl Frames {
                 one_less(&mut self.resident_count);
                 return Some(index);
             }
-            // Who has it pinned is the scan itself; the blocks behind it are no older.
+            // The scan itself has it pinned, and the blocks behind it in the list are younger.
             frame.scan_listed = true;
             self.scans.push_front(index);
             return None;
@@ -258,7 +255,7 @@ impl Frames {
         None
     }
 
-    /// The block of a frame is one of a scan no more: it was asked for again, or goes.
+    /// Clears the scan mark: the block was asked for again, or its frame is taken.
     #[inline]
     fn leave_scan(&mut self, index: u32) {
         let frame = &mut self.frames[index as usize];
@@ -268,7 +265,6 @@ impl Frames {
         }
     }
 
-    /// Takes the frame that was chosen.
     pub(super) fn own(&mut self, index: u32, buffers: &BufferPool) -> Taken {
         self.leave_scan(index);
         if self.usage(index) == Usage::Clean {
@@ -298,7 +294,7 @@ impl Frames {
         None
     }
 
-    /// Moves the hand until a clean frame has no touches left.
+    /// Moves the hand until it finds a clean frame without touches.
     fn sweep(&mut self, buffers: &BufferPool) -> Option<u32> {
         if self.resident_count == 0 {
             return None;
@@ -325,14 +321,14 @@ impl Frames {
         None
     }
 
-    /// An owned frame is going to hold the block, which its owner now reads.
+    /// Links an owned frame to the block that its owner is about to read.
     pub(super) fn begin_read(&mut self, index: u32, address: BlockAddress, purpose: Purpose) {
         self.link(index, address, purpose);
         self.frames[index as usize].usage = Usage::Reading;
         self.reading_count += 1;
     }
 
-    /// The block has been read; `touch` is what it begins with.
+    /// Makes the block that was read available; `touch` is its first touch count, 0 for a scan.
     pub(super) fn arrived<'a>(
         &mut self,
         (index, bytes): Taken,
@@ -366,7 +362,7 @@ impl Frames {
         }
     }
 
-    /// The block was formatted in an owned frame and goes to the dirty list.
+    /// Puts a block formatted in an owned frame on the dirty list.
     pub(super) fn dirtied(
         &mut self,
         (index, bytes): Taken,
@@ -389,7 +385,8 @@ impl Frames {
         *self.unwritten_of(writer) += 1;
     }
 
-    /// The owner gives the frame up without a block in it. Without its buffer it is nobody's, and is not taken again.
+    /// Returns a frame without a block. Without its buffer the frame stays Owned
+    /// and is never taken again.
     pub(super) fn give_back(&mut self, index: u32, bytes: Option<IoBuffer>, buffers: &BufferPool) {
         if self.usage(index) == Usage::Reading {
             one_less(&mut self.reading_count);
@@ -406,7 +403,8 @@ impl Frames {
         self.become_free(index);
     }
 
-    /// Up to `limit` dirty blocks, the oldest first, whose log is durable up to `durable`; they are Writing from now on.
+    /// Takes up to `limit` dirty blocks whose log is durable up to `durable`,
+    /// oldest first. They become Writing.
     pub(super) fn gather<'a>(
         &mut self,
         limit: usize,
@@ -434,7 +432,7 @@ impl Frames {
         }
     }
 
-    /// The same of blocks that were first changed before an LSN, in the order of these changes.
+    /// Takes dirty blocks first changed before an LSN, in the order of these changes.
     pub(super) fn gather_changed<'a>(
         &mut self,
         limit: usize,
@@ -446,7 +444,8 @@ impl Frames {
             let frame = &self.frames[*index as usize];
             frame.usage == Usage::Dirty && may_be_written(frame, durable)
         };
-        // A frame in flight is in the queue twice when it has been changed again; it may not be written then.
+        // A block changed again while in flight is in the queue twice; it must not be
+        // written until that write ends.
         let chosen: Vec<u32> = due.filter(may).take(limit).collect();
         chosen.into_iter().map(|index| self.begin_write(index, buffers)).collect()
     }
@@ -467,7 +466,7 @@ impl Frames {
         }
     }
 
-    /// Takes the bytes of a block, to change them in place; `None` while somebody has it pinned.
+    /// Takes the bytes of a block to change them in place; `None` while it is pinned.
     pub(super) fn begin_change(&mut self, index: u32, buffers: &BufferPool) -> Option<Taken> {
         let frame = &self.frames[index as usize];
         let usage = frame.usage;
@@ -486,7 +485,7 @@ impl Frames {
         Some((index, bytes))
     }
 
-    /// The bytes come back, changed by the record of this LSN, or as they were.
+    /// Returns the bytes, changed by the record of this LSN, or unchanged.
     pub(super) fn end_change(&mut self, (index, bytes): Taken, changed: Option<Lsn>, buffers: &BufferPool) {
         let frame = &mut self.frames[index as usize];
         assert_eq!(frame.usage, Usage::Changing, "B1: its owner alone gives it back");
@@ -506,7 +505,7 @@ impl Frames {
         };
         match frame.usage {
             Usage::Free => {
-                // It was new, and is not going to be.
+                // The block was new and its owner gave it up.
                 self.unlink(index);
                 self.become_free(index);
             }
@@ -522,7 +521,7 @@ impl Frames {
         }
     }
 
-    /// A new block was formatted in an owned frame: others find it when its owner has changed it.
+    /// Links an owned frame to a new block; others find it and wait until its owner has changed it.
     pub(super) fn begin_new(&mut self, index: u32, address: BlockAddress, purpose: Purpose) {
         self.link(index, address, purpose);
         let frame = &mut self.frames[index as usize];
@@ -533,22 +532,22 @@ impl Frames {
         (frame.first_lsn, frame.last_lsn, frame.flight_lsn) = (0, 0, 0);
     }
 
-    /// The LSN of the first change that is not on disk.
+    /// Returns the LSN of the first change that is not on disk.
     pub(super) fn first_unwritten(&self) -> Option<Lsn> {
         self.changes.first().map(|(lsn, _)| Lsn(*lsn))
     }
 
-    /// The LSN of the last change of any block.
+    /// Returns the LSN of the last change of any block.
     pub(super) fn last_change(&self) -> Lsn {
         Lsn(self.last_change)
     }
 
-    /// Whether a database writer has the block in hand.
+    /// True if a database writer is writing the block.
     pub(super) fn is_in_flight(&self, index: u32) -> bool {
         self.frames[index as usize].in_flight
     }
 
-    /// The block is on disk. Says how many blocks of its writer are not.
+    /// Marks the block as on disk. Returns the number of unwritten blocks left of its writer.
     pub(super) fn written(&mut self, index: u32) -> u32 {
         let frame = &mut self.frames[index as usize];
         assert!(frame.in_flight, "B8: written once");
@@ -560,18 +559,18 @@ impl Frames {
         match (frame.usage, frame.resume) {
             (Usage::Writing, _) => self.become_clean(index),
             (Usage::Changing, Usage::Writing) => frame.resume = Usage::Clean,
-            // It has been changed meanwhile.
+            // It was changed again during the write.
             _ => {}
         }
         self.note_written(writer)
     }
 
-    /// Forgets a block, written or not. Whoever has it pinned keeps its bytes.
+    /// Removes a block from the cache, written or not. A pin of it keeps its bytes.
     pub(super) fn forget(&mut self, index: u32) {
         self.leave_scan(index);
         let frame = &self.frames[index as usize];
         let (usage, writer, cold) = (frame.usage, frame.writer, frame.cold);
-        // In flight it is Writing, or Dirty again.
+        // A frame in flight is Writing, or Dirty again.
         if frame.in_flight {
             one_less(&mut self.writing_count);
         }
@@ -596,7 +595,7 @@ impl Frames {
         self.become_free(index);
     }
 
-    /// A number for a session that is going to dirty blocks.
+    /// Returns a number for a session that is going to dirty blocks.
     pub(super) fn open_writer(&mut self) -> u32 {
         let vacant = self.unwritten.iter().position(Option::is_none).unwrap_or_else(|| {
             self.unwritten.push(None);
@@ -606,18 +605,18 @@ impl Frames {
         vacant as u32
     }
 
-    /// How many of its blocks are not on disk.
+    /// Returns the number of the writer's blocks that are not on disk.
     pub(super) fn unwritten(&self, writer: u32) -> u32 {
         self.unwritten[writer as usize].expect("the writer is open")
     }
 
-    /// The number may be given to another.
+    /// Frees the number for another writer.
     pub(super) fn close_writer(&mut self, writer: u32) {
         let unwritten = self.unwritten[writer as usize].take();
         assert_eq!(unwritten, Some(0), "B5: blocks of a writer that ends are written or forgotten");
     }
 
-    /// One block of the writer fewer is not on disk: how many are not.
+    /// Lowers the writer's unwritten count by one and returns it.
     fn note_written(&mut self, writer: u32) -> u32 {
         if writer == NONE {
             return 0;
@@ -686,7 +685,7 @@ impl Frames {
         self.frames[before as usize].next = next;
     }
 
-    /// Counts everything anew and compares.
+    /// Recounts all frames and lists, and compares.
     #[cfg(test)]
     pub(super) fn check(&self, buffers: &BufferPool) {
         let count = |usage: Usage| self.frames.iter().filter(|frame| frame.usage == usage).count();
@@ -724,19 +723,18 @@ impl Frames {
     }
 }
 
-/// An empty list with room for so many.
+/// Returns an empty list with room for `count` elements.
 fn in_huge_pages<T>(count: usize) -> Vec<T> {
     let mut list = Vec::with_capacity(count);
     ask_huge_pages(list.spare_capacity_mut());
     list
 }
 
-/// Takes one frame off a count of them.
 fn one_less(count: &mut usize) {
     *count = count.checked_sub(1).expect("B7: the counts are those of the frames");
 }
 
-/// Whether a dirty block may be written: not while it is being written, nor before its log.
+/// True if a dirty block may be written: no write of it is in flight, and its log is durable.
 fn may_be_written(frame: &Frame, durable: Lsn) -> bool {
     !frame.in_flight && (frame.last_lsn == 0 || frame.last_lsn < durable.0)
 }

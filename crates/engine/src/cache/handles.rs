@@ -1,10 +1,13 @@
-//! Buffer handles: what a session holds of a frame.
+//! Buffer handles: the hold that a session has on a frame.
 //!
-//! A [`PinnedBlock`] lets it look, with others; an [`OwnedFrame`] lets it read or format a block that nobody sees yet; a [`ChangingBlock`] lets
-//! it alone see and change a block that is in the cache. Each ends by being dropped, or by the one call that says what became of the bytes. A
-//! [`DirtyBlock`] is a pin of a database writer's.
+//! - [`PinnedBlock`]: reads a block, shared with other sessions.
+//! - [`OwnedFrame`]: reads or formats a block that no other session can see yet.
+//! - [`ChangingBlock`]: reads and changes a cached block exclusively.
+//! - [`DirtyBlock`]: a database writer's pin.
 //!
-//! The buffer itself goes with the handle: to use it takes no latch, nor does the end of a pin, which is seen by the buffer's count of them.
+//! A handle ends by being dropped, or by the one call that says what was done with the bytes. It
+//! carries the buffer itself, so using it takes no latch. Unpinning takes none either: it only
+//! lowers the buffer's count of pins.
 
 use super::frames::Taken;
 use super::latches::Latches;
@@ -13,7 +16,7 @@ use plumb_events::Session;
 use plumb_units::{BlockAddress, Lsn};
 use std::ops::{Deref, DerefMut};
 
-/// A block in the cache, which stays there unchanged while this lives.
+/// A pinned block: it stays in the cache, unchanged, while this lives.
 #[derive(Debug)]
 pub struct PinnedBlock<'a> {
     address: BlockAddress,
@@ -26,7 +29,7 @@ impl<'a> PinnedBlock<'a> {
         PinnedBlock { address, bytes }
     }
 
-    /// Where the block belongs.
+    /// Returns the address of the block.
     #[must_use]
     pub fn address(&self) -> BlockAddress {
         self.address
@@ -42,24 +45,23 @@ impl Deref for PinnedBlock<'_> {
     }
 }
 
-/// A dirty block on its way to a database writer.
 #[derive(Debug)]
 pub(super) struct DirtyBlock<'a> {
     pub(super) frame: u32,
     pub(super) address: BlockAddress,
     pub(super) purpose: Purpose,
-    /// Gone once copied: until then the frame is pinned.
+    /// `None` once copied; until then it pins the frame.
     pub(super) bytes: Option<BufferPin<'a>>,
-    /// It was changed in place: its checksum is to be made.
+    /// The block was changed in place, so its checksum must be computed.
     pub(super) logged: bool,
 }
 
-/// A frame whose bytes one session alone can see (B1). Given back when dropped.
+/// A frame whose bytes only one session can see (B1). Dropping it returns the frame.
 #[derive(Debug)]
 pub(super) struct OwnedFrame<'a> {
     latches: &'a Latches,
     index: u32,
-    /// `None` while they are lent.
+    /// `None` while lent to a request.
     bytes: Option<IoBuffer>,
 }
 
@@ -72,25 +74,25 @@ impl<'a> OwnedFrame<'a> {
         self.bytes.as_mut().expect("the owner has the bytes")
     }
 
-    /// Lends its buffer to the request that reads the block into it.
+    /// Lends the buffer to the request that reads the block into it.
     pub(super) fn lend(&mut self) -> IoBuffer {
         self.bytes.take().expect("the owner has the bytes")
     }
 
-    /// The buffer is back. Where it is not, for it went down with its ring, the frame goes with it.
+    /// Takes the buffer back. Without this call (the ring failed with it) the frame is lost too.
     pub(super) fn restore(&mut self, buffer: IoBuffer) {
         self.bytes = Some(buffer);
     }
 
-    /// A block was formatted in the frame, which goes to the dirty list.
+    /// Ends the handle without returning the frame, because the frame holds a block now.
     pub(super) fn into_taken(mut self) -> Taken {
         let taken = (self.index, self.bytes.take().expect("the owner has the bytes"));
-        // It is not given back: it has a block.
+        // Skips the drop, which would return the frame.
         std::mem::forget(self);
         taken
     }
 
-    /// The block has been read into the frame: from now on others find it.
+    /// Makes the block available to other sessions.
     pub(super) fn arrived(self, session: &Session, touch: u8) -> PinnedBlock<'a> {
         let latches = self.latches;
         latches.arrived(session, self.into_taken(), touch)
@@ -103,12 +105,13 @@ impl Drop for OwnedFrame<'_> {
     }
 }
 
-/// A block that one session changes in place. It is given back as it was when dropped, and must be then.
+/// A block held exclusively to be changed in place. A drop returns it as unchanged, so its
+/// bytes must be unchanged then.
 #[derive(Debug)]
 pub struct ChangingBlock<'a> {
     latches: &'a Latches,
     index: u32,
-    /// `None` once it is given back.
+    /// `None` once the bytes are returned.
     bytes: Option<IoBuffer>,
 }
 
@@ -117,7 +120,7 @@ impl<'a> ChangingBlock<'a> {
         ChangingBlock { latches, index, bytes: Some(bytes) }
     }
 
-    /// The record of this LSN, which is in the block's header, changed it.
+    /// Returns the block, changed by the record of this LSN; the block's header has the same LSN.
     pub fn changed(mut self, lsn: Lsn) {
         let bytes = self.bytes.take().expect("there until it is given back");
         self.latches.end_change((self.index, bytes), Some(lsn));

@@ -1,25 +1,28 @@
-//! The latches of the buffer cache: who may see, change or write the bytes of a frame, and the waits for it.
+//! The latches of the buffer cache: which session may read, change or write a frame, and the waits.
 //!
-//! What it does: gives a session a block to look at ([`PinnedBlock`]), a frame to read or format a block in ([`OwnedFrame`]), or a block to
-//! change in place ([`ChangingBlock`]), and gives a database writer its batches. Which frame is which is [`Frames`]' to say, under one mutex.
+//! A session gets a block to read ([`PinnedBlock`]) or to change in place ([`ChangingBlock`]), or a
+//! frame in which to read or format one ([`OwnedFrame`]). A database writer gets its batches.
+//! [`Frames`] keeps the state of all frames, under one mutex.
 //!
-//! How: each wait has a name and a condition of its own: `freed` (free buffer waits),
-//! `arrived` (read by other session, buffer busy waits), `written` (local write
-//! wait), `work` (the database writers' rdbms ipc message). A condition is
-//! signalled only when somebody is counted as waiting, because a signal is a
-//! system call even when nobody hears it. A wait checks its condition again from time to
-//! time, so a lost signal costs time and never hangs a session. One wait needs that: unpinning
-//! signals nobody, so who needs a frame or a block that is pinned looks every [`LOOK_FOR_UNPIN`] or oftener.
+//! Each wait has a name and a condition of its own: `freed` (free buffer waits), `arrived` (read by
+//! other session, buffer busy waits), `written` (local write wait), `work` (the database writers'
+//! rdbms ipc message). A condition is signalled only while a session is counted as waiting, because
+//! a signal is a system call even if no thread waits. Each wait checks its condition again from
+//! time to time, so a lost signal costs time and never hangs a session. Waits for an unpin need
+//! that, because unpinning signals no session: they check every [`LOOK_FOR_UNPIN`] or more often.
 //!
-//! Memory comes with the first use: an instance that never uses the cache has none.
+//! Memory comes with the first use, so an unused cache has none.
 //!
-//! A session that shares its thread does not sleep in a wait: it lets others of the thread run and looks again.
+//! A session that shares its thread does not sleep in a wait: it lets other sessions of the thread
+//! run and checks again.
 //!
-//! The mutex, the conditions and the buffers with their pins are `super::{sync, thread, IoBuffer, BufferPool}`: a model checker takes this file,
-//! [`super::frames`], [`super::handles`] and the counts of pins with its own (`tests/it/cache_model.rs`). Its waits do not end by time, except those for an unpin: so there a lost
-//! signal is a deadlock, and is found.
+//! The mutex, the conditions and the buffers with their pins are `super::{sync, thread, IoBuffer,
+//! BufferPool}`. A model checker compiles this file, [`super::frames`], [`super::handles`] and the
+//! pin counts with its own versions (`tests/it/cache_model.rs`). There only waits for an unpin end
+//! by time, so that a lost signal is a deadlock, which the checker finds.
 //!
-//! Limits: no I/O and no threads. Where no database writer runs, a session that asks for a frame is told to write a batch and to ask again.
+//! Limits: no I/O and no threads. Where no database writer runs, a request for a frame can return
+//! empty; the session then writes a batch and asks again.
 //!
 //! The invariants are those of the cache: B1 to B6 and B8 in [`super`].
 
@@ -34,55 +37,54 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How long a wait sleeps before it checks its condition again.
+/// Time after which a wait checks its condition again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The same when nothing is being written: then only an unpin can free a frame, and
-/// unpinning signals nobody.
+/// The same when nothing is being written: only an unpin can free a frame then,
+/// and unpinning sends no signal.
 const LOOK_FOR_UNPIN: Duration = Duration::from_millis(1);
-/// How long a session waits when every frame is pinned. Pins last microseconds:
-/// after so long the sessions wait for each other.
+/// Time after which a session gives up if every frame is pinned. Pins last microseconds, so by then
+/// the sessions wait for each other.
 const STARVED: Nanos = Nanos(if cfg!(test) { 1_000_000_000 } else { 10_000_000_000 });
-/// How often a session looks whether a block that it wants to change has been unpinned: ten seconds in all.
+/// Number of checks for an unpin before a session gives up changing a block: ten seconds in all.
 const PIN_TRIES: u32 = if cfg!(test) { 5_000 } else { 100_000 };
-/// How long an idle database writer sleeps: the length of one wait of its idle event.
+/// Longest sleep of an idle database writer: one wait of its idle event.
 const IDLE: Duration = Duration::from_secs(3);
-/// The smallest batch that a database writer takes while other writers share the dirty
-/// list: sorting and joining a few blocks would gain nothing.
+/// Smallest share of the dirty list that a database writer takes: sorting and joining
+/// fewer blocks would gain nothing.
 const SHARE_MIN: usize = 16;
 
-/// What has to be durable before a changed block is written: the log of the change.
+/// The log, which must be durable before a block that it changed is written.
 pub trait WriteAhead: Send + Sync + std::fmt::Debug {
     /// Makes the log durable up to this LSN.
     ///
     /// # Errors
-    /// When it fails, or has failed.
+    /// If the write fails, or an earlier one has failed.
     fn require_durable(&self, session: &Session, until: Lsn) -> Result<(), EngineError>;
 
-    /// How far it is durable.
+    /// Returns the LSN up to which the log is durable.
     fn durable(&self) -> Lsn;
 
-    /// LSNs that no record has: from where it ended when it was opened to where it goes on.
+    /// Returns the LSNs without a record, between the log's end at opening and its continuation.
     fn gap(&self) -> &Range<Lsn>;
 
-    /// Blocks that were first changed before it are to be written now, so that checkpoints can advance.
+    /// Returns an LSN; blocks first changed before it should be written
+    /// now, so that checkpoints advance.
     fn write_behind(&self) -> Lsn;
 
-    /// Notes durably how many changes of the catalog the control file has. A failure ends the log:
-    /// the changes themselves are durable, and are not taken back.
+    /// Notes durably the number of catalog changes in the control file. A failure ends the log; the
+    /// changes themselves are durable and stay.
     fn note_definitions(&self, session: &Session, definitions: u64);
 }
 
-/// The frames of a cache, and who waits for what.
+/// The frames of a cache, and the sessions waiting for them.
 #[derive(Debug)]
 pub(super) struct Latches {
-    // What they are of.
     pub(super) options: CacheOptions,
     pub(super) block_size: BlockSize,
-    /// The setting that the cache is as large as, for messages.
+    /// Name of the setting that sizes the cache, for messages.
     size_setting: &'static str,
     write_ahead: OnceLock<Arc<dyn WriteAhead>>,
-    // The buffers, the frames and the conditions.
-    /// One for each frame; none before the cache is used for the first time.
+    /// One buffer for each frame; unset before the cache is first used.
     buffers: OnceLock<BufferPool>,
     state: Mutex<State>,
     freed: Condvar,
@@ -94,25 +96,26 @@ pub(super) struct Latches {
 #[derive(Debug, Default)]
 struct State {
     frames: Frames,
-    /// The first failed write; nothing is served any more (B6).
+    /// First failed write; after it every call fails (B6).
     failure: Option<String>,
     stopping: bool,
-    /// Database writers that run; all but none of those started after a failure.
+    /// Database writers that have begun and not ended.
     writers_alive: usize,
     writers_idle: usize,
-    /// Somebody wants the dirty list empty, without waiting for it.
+    /// A session asked for an empty dirty list, without waiting for it.
     flush_asked: bool,
-    // Sessions waiting, by condition.
+    // Numbers of waiting sessions, by condition.
     waiting_freed: usize,
     waiting_arrived: usize,
-    /// How often they were signalled.
+    /// Number of signals of `arrived`.
     arrivals: u64,
-    /// For all blocks of a writer.
+    /// Sessions waiting for all blocks of a writer.
     draining: usize,
-    /// For all blocks that were changed before an LSN, and the highest of these.
+    /// Sessions waiting for all blocks changed before an LSN; `checkpoint` is
+    /// the highest of these LSNs.
     checkpointing: usize,
     checkpoint: Lsn,
-    /// For one block, to forget it.
+    /// Sessions waiting for a block to be discarded.
     forgetting: usize,
 }
 
@@ -124,48 +127,48 @@ impl State {
         }
     }
 
-    /// Whether a database writer should take a batch of what has been dirty for longest.
+    /// True if a database writer should write the blocks that have been dirty longest.
     fn needs_clean(&self, options: &CacheOptions) -> bool {
         let dirty = self.frames.dirty_count();
         let asked = self.waiting_freed > 0 || self.draining > 0 || self.flush_asked;
         dirty > 0 && (asked || dirty > options.frame_count / 4)
     }
 
-    /// What was changed before it should be written, for a checkpoint.
+    /// Returns the LSN before which checkpoints need changed blocks written.
     fn checkpoint_target(&self, behind: Lsn) -> Lsn {
         if self.checkpointing > 0 { behind.max(self.checkpoint) } else { behind }
     }
 
-    /// Whether a database writer should take a batch.
+    /// True if a database writer should take a batch.
     fn has_work(&self, options: &CacheOptions, behind: Lsn) -> bool {
         let due = self.frames.first_unwritten().is_some_and(|first| first < self.checkpoint_target(behind));
         self.needs_clean(options) || (due && self.frames.dirty_count() > 0)
     }
 }
 
-/// Whether a session that asks for a block may have to wait for it.
+/// Decides if a request for a block may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// It waits.
     Wait,
-    /// It does not wait, because it holds frames that other sessions may be waiting for.
+    /// The session must not wait, because it holds frames that other sessions may be waiting for.
     Never,
 }
 
 /// Outcome of a block request.
 #[derive(Debug)]
 pub(super) enum Claim<'a> {
-    /// It is in the cache.
+    /// The block is in the cache.
     Hit(PinnedBlock<'a>),
-    /// It is not: the session that asked reads it into this frame.
+    /// The block is missing; the session reads it into this frame.
     Miss(OwnedFrame<'a>),
-    /// Neither can be had without waiting, or without a batch that the session writes first because no database writer runs.
+    /// Getting a frame would need a wait, or a batch written by the session
+    /// because no database writer runs.
     Unavailable,
 }
 
-/// What the cache's owner does.
+/// Calls of the cache's owner.
 impl Latches {
-    /// Of a cache without memory, which comes with its first use.
+    /// Makes a cache without memory, which comes with its first use.
     pub(super) fn new(options: CacheOptions, block_size: BlockSize, size_setting: &'static str) -> Latches {
         Latches {
             options,
@@ -181,7 +184,7 @@ impl Latches {
         }
     }
 
-    /// From now on no block that was changed in place is written before its log.
+    /// Writes blocks changed in place only after their log from now on.
     pub(super) fn log_first(&self, log: Arc<dyn WriteAhead>) {
         let is_first = self.write_ahead.set(log).is_ok();
         assert!(is_first, "an instance opens its transactions once");
@@ -191,33 +194,33 @@ impl Latches {
         self.write_ahead.get().map(|log| &**log)
     }
 
-    /// How far the device has come with the blocks that it was asked for.
+    /// Returns the transfers in flight and the number that have ended.
     pub(super) fn progress(&self) -> DeviceProgress {
         self.lock().frames.progress()
     }
 
-    /// How many blocks of a tablespace there are.
+    /// Returns the number of cached blocks of a tablespace.
     pub(super) fn count_of(&self, purpose: Purpose) -> u64 {
         self.lock().frames.count_of(purpose)
     }
 
-    /// The buffers; none before the first use.
+    /// Returns the buffers; `None` before first use.
     pub(super) fn memory(&self) -> Option<&BufferPool> {
         self.buffers.get()
     }
 
-    /// From now on database writers begin no batch.
+    /// Stops database writers from starting another batch.
     pub(super) fn stop(&self) {
         self.lock().stopping = true;
         self.work.notify_all();
     }
 
-    /// A database writer is going to begin.
+    /// Counts a database writer that is about to start.
     pub(super) fn writer_begins(&self) {
         self.lock().writers_alive += 1;
     }
 
-    /// Forgets these blocks, written or not, and waits for those that are being written.
+    /// Removes these blocks, written or not, and waits for those being written.
     pub(super) fn discard(&self, session: &Session, blocks: impl IntoIterator<Item = BlockAddress>) {
         let mut state = self.lock();
         if state.frames.is_empty() {
@@ -228,7 +231,7 @@ impl Latches {
         }
     }
 
-    /// Counts everything anew, and says how many sessions wait for a free buffer.
+    /// Recounts all frames, compares, and returns the number of sessions waiting for a free buffer.
     #[cfg(test)]
     pub(super) fn check(&self) -> usize {
         let state = self.lock();
@@ -239,9 +242,9 @@ impl Latches {
     }
 }
 
-/// What sessions do.
+/// Calls that sessions make of the latches.
 impl Latches {
-    /// The block if it is in the cache, or a frame to read it into.
+    /// Pins the block if it is cached, else takes a frame to read it into.
     #[inline]
     pub(super) fn claim(
         &self,
@@ -251,7 +254,8 @@ impl Latches {
         patience: Patience,
     ) -> Result<Claim<'_>, EngineError> {
         let mut state = self.open(session)?;
-        // Buffers lie in the order of frames. In a large cache each is a wait for memory: this one is asked for while the frame is looked at.
+        // Buffers lie in frame order. In a large cache each access is a memory stall, so this
+        // prefetch overlaps the read of the frame.
         if let Some(index) = state.frames.likely(address) {
             self.buffers().prefetch(index);
         }
@@ -280,13 +284,13 @@ impl Latches {
                     return Ok(Claim::Miss(OwnedFrame::new(self, (index, bytes))));
                 }
                 None if patience == Patience::Never || !self.has_writers() => return Ok(Claim::Unavailable),
-                // The block came while the session waited for a frame.
+                // Another session read the block while this one waited for a frame.
                 None => {}
             }
         }
     }
 
-    /// A frame to read a block into that is not in the cache, if one is to be had without waiting.
+    /// Takes a frame for a block that is not cached, if one is available without waiting.
     pub(super) fn claim_missing(
         &self,
         session: &Session,
@@ -304,7 +308,7 @@ impl Latches {
         }))
     }
 
-    /// The block has been read into the frame: from now on others find it.
+    /// Makes the block that was read available, and wakes its waiters.
     pub(super) fn arrived(&self, session: &Session, taken: Taken, touch: u8) -> PinnedBlock<'_> {
         let mut state = self.latch(session);
         let pinned = state.frames.arrived(taken, touch, self.buffers());
@@ -312,7 +316,7 @@ impl Latches {
         pinned
     }
 
-    /// The frame comes back without a block in it, and without its buffer where that was lost.
+    /// Returns a frame without a block; `bytes` is `None` if its buffer was lost.
     pub(super) fn give_back(&self, index: u32, bytes: Option<IoBuffer>) {
         let mut state = self.lock();
         state.frames.give_back(index, bytes, self.buffers());
@@ -320,7 +324,7 @@ impl Latches {
         self.signal_freed(&state, 1);
     }
 
-    /// Takes a block that is in the cache, to change it; `None` when it is not there any more.
+    /// Takes a cached block to change it; `None` if it is no longer cached.
     pub(super) fn begin_change(
         &self,
         session: &Session,
@@ -335,8 +339,8 @@ impl Latches {
             } else if let Some(taken) = state.frames.begin_change(index, self.buffers()) {
                 return Ok(Some(ChangingBlock::new(self, taken)));
             } else {
-                // A database writer holds a block until it has copied it: with a device that does not answer, as long as that takes. Other
-                // pins last microseconds. Who unpins signals nobody.
+                // A database writer pins a block until it has copied it, which takes as long as the
+                // device does not answer. Other pins last microseconds. Unpinning sends no signal.
                 let is_written = state.frames.is_in_flight(index);
                 looks = looks.saturating_add(1);
                 tries += u32::from(!is_written);
@@ -355,7 +359,7 @@ impl Latches {
         }
     }
 
-    /// The bytes of a block come back, changed by the record of this LSN, or as they were.
+    /// Returns the bytes of a block, changed by the record of this LSN, or unchanged.
     pub(super) fn end_change(&self, taken: Taken, changed: Option<Lsn>) {
         let mut state = self.lock();
         state.frames.end_change(taken, changed, self.buffers());
@@ -366,8 +370,8 @@ impl Latches {
         }
     }
 
-    /// A frame for a new block of this address, which only its owner sees until it has been changed; `None` when the session is to write a
-    /// batch first.
+    /// Takes a frame for a new block of this address; other sessions wait for the block until its
+    /// owner has changed it. `None` if the session must write a batch first.
     pub(super) fn begin_new(
         &self,
         session: &Session,
@@ -376,28 +380,30 @@ impl Latches {
     ) -> Result<Option<ChangingBlock<'_>>, EngineError> {
         let (mut state, taken) = self.take_frame(session, self.open(session)?, None, Patience::Wait)?;
         let Some((index, bytes)) = taken else { return Ok(None) };
-        // What is there is of a segment that had the place before: read once, or done again by a recovery, whose log does not say whose it was.
+        // A cached copy belongs to a segment that had this address before: it was read once, or
+        // redone by recovery, whose log does not name the segment.
         state = self.forget(session, state, address);
         state.frames.begin_new(index, address, purpose);
         Ok(Some(ChangingBlock::new(self, (index, bytes))))
     }
 
-    /// Whether a block was first changed before the LSN and is not on disk.
+    /// True if a block first changed before the LSN is not on disk.
     ///
     /// # Errors
-    /// When the cache has failed.
+    /// If the cache has failed.
     pub(super) fn is_unwritten(&self, before: Lsn) -> Result<bool, EngineError> {
         let state = self.lock();
         state.check()?;
         Ok(state.frames.first_unwritten().is_some_and(|first| first < before))
     }
 
-    /// The LSN of the first change of a block that is not on disk.
+    /// Returns the LSN of the first change of a block that is not on disk.
     pub(super) fn first_unwritten(&self) -> Option<Lsn> {
         self.lock().frames.first_unwritten()
     }
 
-    /// Has the database writers write all blocks that were first changed before the LSN, and waits for it.
+    /// Asks the database writers to write all blocks first changed before the
+    /// LSN, and waits for them.
     pub(super) fn write_changed(&self, session: &Session, before: Lsn) -> Result<(), EngineError> {
         let mut state = self.lock();
         let unwritten = |state: &State| state.frames.first_unwritten().is_some_and(|first| first < before);
@@ -413,14 +419,14 @@ impl Latches {
         state.check()
     }
 
-    /// A frame to format a block in; `None` when the session is to write a batch first.
+    /// Takes a frame in which to format a block; `None` if the session must write a batch first.
     pub(super) fn own(&self, session: &Session) -> Result<Option<OwnedFrame<'_>>, EngineError> {
         let (state, taken) = self.take_frame(session, self.open(session)?, None, Patience::Wait)?;
         drop(state);
         Ok(taken.map(|taken| OwnedFrame::new(self, taken)))
     }
 
-    /// The block in the frame is ready to be written. An older copy is forgotten.
+    /// Puts the formatted block on the dirty list and removes an older copy.
     pub(super) fn dirtied(
         &self,
         session: &Session,
@@ -442,17 +448,17 @@ impl Latches {
         Ok(())
     }
 
-    /// A number for a session that writes blocks.
+    /// Returns a number for a session that writes blocks.
     pub(super) fn open_writer(&self, session: &Session) -> Result<u32, EngineError> {
         Ok(self.open(session)?.frames.open_writer())
     }
 
-    /// The writer has no unwritten blocks and will have no more.
+    /// Frees the number of a writer that has no unwritten blocks.
     pub(super) fn close_writer(&self, writer: u32) {
         self.lock().frames.close_writer(writer);
     }
 
-    /// Asks the database writers to write everything, and does not wait.
+    /// Asks the database writers to write everything; does not wait.
     pub(super) fn flush(&self) -> Result<(), EngineError> {
         let mut state = self.lock();
         state.check()?;
@@ -481,7 +487,7 @@ impl Latches {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same for a session, whose wait has a name if another one holds it.
+    /// Locks the state for a session; if another thread holds it the wait is timed.
     #[inline]
     fn latch(&self, session: &Session) -> MutexGuard<'_, State> {
         match self.state.try_lock() {
@@ -490,7 +496,7 @@ impl Latches {
         }
     }
 
-    /// The state, with frames, unless the cache has failed.
+    /// Locks the state, with its frames populated; fails if the cache has failed.
     #[inline]
     fn open(&self, session: &Session) -> Result<MutexGuard<'_, State>, EngineError> {
         let mut state = self.latch(session);
@@ -508,8 +514,8 @@ impl Latches {
         self.buffers.get().expect("there once the cache has been opened")
     }
 
-    /// A frame to own, waiting for one if need be. `None` when the block that the
-    /// frame is wanted for turned up instead, the session has no patience, or is to write a batch and ask again.
+    /// Takes a frame, waiting for one if necessary. `None` if block `wanted` was cached meanwhile,
+    /// if the session must not wait, or if it must write a batch and ask again.
     fn take_frame<'g>(
         &'g self,
         session: &Session,
@@ -534,7 +540,7 @@ impl Latches {
         Ok((state, result?))
     }
 
-    /// Looks for a frame each time that one may have become free.
+    /// Waits for `freed`, and tries to take a frame after each wake-up.
     fn wait_freed<'g>(
         &'g self,
         mut state: MutexGuard<'g, State>,
@@ -549,7 +555,7 @@ impl Latches {
                 return (state, Err(error));
             }
             if wanted.is_some_and(|address| state.frames.find(address).is_some()) {
-                // The signal that came here was about a frame that another may want.
+                // The signal was for a free frame, which another waiter may need.
                 self.freed.notify_one();
                 return (state, Ok(None));
             }
@@ -557,7 +563,8 @@ impl Latches {
             if taken.is_some() {
                 return (state, Ok(taken));
             }
-            // A device that does not answer is no reason to give up: its frames come back when it does.
+            // A device that does not answer is no reason to give up: its frames
+            // become available when it does.
             if state.frames.awaits_device() {
                 hopeless_since = now();
             } else if now().saturating_sub(hopeless_since) > STARVED {
@@ -566,8 +573,8 @@ impl Latches {
         }
     }
 
-    /// Waits for a condition, or until it is time to check it again. Who shares its thread looks again and again: what it waits for
-    /// may be a session of the same thread.
+    /// Waits for a condition for at most `most`. A session that shares its thread polls instead,
+    /// because it may be waiting for a session of the same thread.
     fn wait<'g>(
         &'g self,
         condition: &Condvar,
@@ -582,7 +589,7 @@ impl Latches {
         self.lock()
     }
 
-    /// Whether database writers write; else the sessions do.
+    /// True if database writers write; otherwise the sessions do.
     fn has_writers(&self) -> bool {
         self.options.writer_count > 0
     }
@@ -598,7 +605,7 @@ impl Latches {
         }
     }
 
-    /// Removes the block from the cache, waiting for a session or a writer that works on it.
+    /// Removes the block from the cache, waiting for a session or writer that works on it.
     fn forget<'g>(
         &'g self,
         session: &Session,
@@ -617,11 +624,11 @@ impl Latches {
                     state.forgetting -= 1;
                     session.end_wait(Event::LocalWriteWait, begin);
                 }
-                // A frame that is Writing when no writer is left was in a batch that failed.
+                // A frame still Writing after the last writer has ended was in a batch that failed.
                 Usage::Clean | Usage::Dirty | Usage::Writing | Usage::Free => {
                     state.frames.forget(index);
                     self.signal_freed(&state, 1);
-                    // It needs not be written any more.
+                    // Waiters need not wait for a write of this block.
                     if state.draining > 0 || state.checkpointing > 0 {
                         self.written.notify_all();
                     }
@@ -649,7 +656,7 @@ impl Latches {
         state
     }
 
-    /// Wakes a database writer if one sleeps although there is work.
+    /// Wakes an idle database writer if there is work.
     fn post(&self, state: &State) {
         if state.writers_idle > 0 && state.has_work(&self.options, self.behind()) {
             self.work.notify_one();
@@ -663,7 +670,8 @@ impl Latches {
         }
     }
 
-    /// So many frames may be free. Where nothing is left to write nobody is signalled again, and who waits is to look for an unpin.
+    /// Wakes waiters for `frames` free frames. If nothing is left to write no signal will follow,
+    /// so all waiters wake and poll for an unpin.
     fn signal_freed(&self, state: &State, frames: usize) {
         let woken = if state.frames.unwritten_count() > 0 { frames } else { usize::MAX };
         for _ in 0..state.waiting_freed.min(woken) {
@@ -672,10 +680,10 @@ impl Latches {
     }
 }
 
-/// What database writers do.
+/// Calls that database writers make.
 impl Latches {
-    /// The next batch, waiting until there is reason to write one; `None` when
-    /// the cache stops or has failed.
+    /// Waits until there is a reason to write, and returns a batch. `None` if the
+    /// cache stops or has failed.
     pub(super) fn next_batch(&self, session: &Session) -> Option<Vec<DirtyBlock<'_>>> {
         let mut state = self.lock();
         while !state.stopping && state.failure.is_none() {
@@ -687,7 +695,8 @@ impl Latches {
                 if !batch.is_empty() {
                     return Some(batch);
                 }
-                // All that is dirty was changed again while it is being written, or while the log was.
+                // Every dirty block was changed again, either during its write or while
+                // the log was made durable.
                 state = self.wait(&self.work, state, LOOK_FOR_UNPIN);
                 continue;
             }
@@ -698,7 +707,7 @@ impl Latches {
         None
     }
 
-    /// A batch without waiting for reason to write one; empty when there is nothing to write.
+    /// Returns a batch without waiting for a reason to write; empty if nothing is dirty.
     pub(super) fn batch_now(&self, session: &Session) -> Result<Vec<DirtyBlock<'_>>, EngineError> {
         let (mut state, durable) = self.make_log_durable(session, self.lock());
         state.check()?;
@@ -710,7 +719,7 @@ impl Latches {
         Ok(batch)
     }
 
-    /// The same of blocks that were first changed before an LSN.
+    /// Returns a batch of blocks first changed before an LSN.
     pub(super) fn changed_now(
         &self,
         session: &Session,
@@ -718,25 +727,25 @@ impl Latches {
     ) -> Result<Vec<DirtyBlock<'_>>, EngineError> {
         let (mut state, durable) = self.make_log_durable(session, self.lock());
         state.check()?;
-        // A checkpoint asks all caches, used or not.
+        // A checkpoint asks all caches, also one that has never been used.
         let Some(buffers) = self.memory() else { return Ok(Vec::new()) };
         let share = self.share(&state);
         Ok(state.frames.gather_changed(share, (before, durable), buffers))
     }
 
-    /// Up to where checkpoints want blocks written.
+    /// Returns the LSN before which checkpoints need blocks written.
     fn behind(&self) -> Lsn {
         self.write_ahead.get().map_or(Lsn(0), |log| log.write_behind())
     }
 
-    /// How many blocks a database writer takes at once.
+    /// Returns the number of blocks that a database writer takes at once.
     fn share(&self, state: &State) -> usize {
         let share = state.frames.dirty_count().div_ceil(self.options.writer_count.max(1)).max(SHARE_MIN);
         share.min(self.options.batch_blocks)
     }
 
-    /// Takes a batch, whose log is durable: what a checkpoint wants first, and then what has been dirty for longest where
-    /// clean frames are wanted.
+    /// Takes a batch whose log is durable: blocks due for a checkpoint first. If clean frames are
+    /// needed, the blocks that have been dirty longest follow.
     fn gather<'g>(
         &'g self,
         session: &Session,
@@ -745,7 +754,7 @@ impl Latches {
     ) -> (MutexGuard<'g, State>, Vec<DirtyBlock<'g>>) {
         let share = self.share(&state);
         if !state.needs_clean(&self.options) {
-            // What has been dirty for so long is mostly in the durable log: no write of it on its account.
+            // Most of the log of these old changes is durable already, so they force no log write.
             let durable = self.write_ahead.get().map_or(Lsn(0), |log| log.durable());
             let batch = state.frames.gather_changed(share, (target, durable), self.buffers());
             if !batch.is_empty() {
@@ -763,7 +772,8 @@ impl Latches {
         (state, batch)
     }
 
-    /// Makes the log of all changes durable so far; gives how far that is. The state has the failure if there is one.
+    /// Makes the log of all changes durable, and returns the LSN that is durable. A failure
+    /// is noted in the state.
     fn make_log_durable<'g>(
         &'g self,
         session: &Session,
@@ -786,7 +796,7 @@ impl Latches {
         (state, durable)
     }
 
-    /// These blocks are on disk.
+    /// Marks these blocks as on disk, and wakes the sessions that wait for it.
     pub(super) fn written(&self, blocks: &[DirtyBlock<'_>]) {
         let mut state = self.lock();
         let mut drained = false;
@@ -794,13 +804,13 @@ impl Latches {
             drained |= state.frames.written(block.frame) == 0;
         }
         self.signal_freed(&state, blocks.len());
-        // Those who drain are not woken for every block of theirs.
+        // A session that drains wakes when its writer's last block is written, not for every block.
         if state.forgetting > 0 || state.checkpointing > 0 || (drained && state.draining > 0) {
             self.written.notify_all();
         }
     }
 
-    /// A write failed: from now on every call fails (B6).
+    /// Closes the cache after a failed write: from now on every call fails (B6).
     pub(super) fn fail(&self, why: String) {
         self.close(&mut self.lock(), why);
     }
@@ -812,7 +822,7 @@ impl Latches {
         }
     }
 
-    /// A database writer has ended: it has nothing in flight any more.
+    /// Counts a database writer that has ended, with nothing in flight.
     pub(super) fn writer_ended(&self) {
         self.lock().writers_alive -= 1;
         self.written.notify_all();

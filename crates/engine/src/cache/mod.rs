@@ -1,16 +1,14 @@
 //! The buffer cache and the database writers: the conventional path.
 //!
-//! What it does: blocks are read into frames that all sessions share
-//! ([`CacheReader`]), and blocks that sessions format in frames are written by
-//! background processes ([`CacheWriter`], [`database_writer`]). A sort with
-//! `sort_direct_writes=false` goes this way, and so does every look-up by index.
+//! Blocks are read into frames that all sessions share ([`CacheReader`]). Blocks that sessions
+//! format in frames are written by background processes ([`CacheWriter`], [`database_writer`]). A
+//! sort with `sort_direct_writes=false` goes this way, and so does every lookup by index.
 //!
-//! How a block is written: the session asks for a free frame, formats and seals
-//! the block in it, and puts it at the end of the dirty list (LRUW). A database
-//! writer takes a batch from the list's head, sorts it by file and block, and
-//! writes it. A session that finds no free frame waits on `free buffer waits`;
-//! one that must know its blocks on disk waits on `local write wait`. Writers are
-//! posted when a quarter of the frames is dirty, or when somebody waits for them.
+//! The life of a write: the session takes a free frame, formats and seals the block in it, and puts
+//! it at the end of the dirty list (LRUW). A database writer takes a batch from the list's head,
+//! sorts it by file and block, and writes it. A session that finds no free frame waits on `free
+//! buffer waits`; one that needs its blocks on disk waits on `local write wait`. Writers are posted
+//! when a quarter of the frames is dirty, or when a session waits for them.
 //!
 //! ```text
 //!         take              begin_read           arrived
@@ -21,89 +19,102 @@
 //!   |      dirtied  v        gather                                  |
 //!   +------------ Dirty --------------> Writing ---------------------+
 //! ```
-//! Owned and Reading frames whose owner gives up become Free. Each arrow is a
-//! function of [`frames`], which is all state and no waiting; [`latches`]
-//! adds the mutex, the waits and their names, and [`handles`] are what sessions hold of a frame meanwhile. These three
-//! are model-checked (`tests/it/cache_model.rs`); [`buffer_cache`] is the whole, with its files and its database writers.
+//! Owned and Reading frames whose owner gives up become Free. Each arrow is a function of
+//! [`frames`], which holds state and never waits. [`latches`] adds the mutex, the waits and their
+//! names; [`handles`] are the holds that sessions have on a frame. These three are model-checked
+//! (`tests/it/cache_model.rs`). [`buffer_cache`] adds the files and the database writers.
 //!
-//! One mutex, four conditions. A sort's block takes it four times (frame, seal,
-//! gather, written), each time for less than 100 ns: at 20,000 blocks a second
-//! that is below 1% of the time. A hit takes 40 ns in all and the mutex for less; it
-//! saturates at some ten million hits a second, above what two dozen sessions do
-//! that also look at the blocks. When a workload of nothing but hits comes, the
-//! frames can be split by address into several such states without a change
-//! outside `latches`.
+//! One mutex, four conditions. A sort's block takes the mutex four times (frame, seal, gather,
+//! written), each time for less than 100 ns: at 20,000 blocks a second that is below 1% of the
+//! time. A hit takes 40 ns and holds the mutex for less. The mutex saturates at about ten
+//! million hits a second, more than two dozen sessions reach that also read the blocks. For a
+//! workload of nothing but hits the frames can be split by address into several such states,
+//! without a change outside `latches`.
 //!
-//! A block that is read alone or ahead goes into its frame: the frame lends the request its buffer, which comes back whatever came of the
-//! read, unless the ring itself fails; then the frame is lost with it. A copy would take one of the 15 us of CPU
-//! of a random read, because neither side of it is in the processor's caches. Of a read alone the session makes the call itself, whatever
-//! `io_method` says: a ring is for many requests at once, such as those of sessions that share a thread.
+//! A block that is read singly or ahead goes straight into its frame. The frame lends the request
+//! its buffer, which comes back even if the read fails; only if the ring itself fails is the frame
+//! lost with it. A copy would cost one of the 15 us of CPU of a random read, because neither side
+//! of it is in the processor's caches. The session makes the call for a single read itself at any
+//! `io_method`: a ring is for many requests at once, such as those of sessions that share a thread.
 //!
-//! Writes are copied, so that a block can be looked at while it is written, adjacent blocks can be joined, and rings register a few staging
-//! buffers. A multiblock read is one request into one staging buffer: frames lie apart.
+//! Writes are copied. So a block can be read while it is written, adjacent blocks can be joined,
+//! and rings register only a few staging buffers. A multiblock read is one request into one staging
+//! buffer, because frames are not adjacent.
 //!
-//! A pin is one in the count of its buffer (`plumb_io::BufferPool`). Unpinning takes no lock and wakes nobody; a session
-//! that finds every frame pinned looks again after a millisecond.
+//! A pin is one in the count of its buffer (`plumb_io::BufferPool`). Unpinning takes no lock and
+//! wakes no session; a session that finds every frame pinned checks again after a millisecond.
 //!
-//! Replacement is a clock with touch counts. A hit raises the frame's count, up to
-//! three, and moves nothing; the hand lowers counts and takes the first clean
-//! frame that has none left. Single blocks begin with a count of one. Blocks of a multiblock read begin
-//! without, and wait in a list of their own until somebody else asks for them: while that list has more than an eighth of the frames, the oldest of
-//! it is taken before the hand moves. So a scan recycles its own frames, and a table that is scanned again soon is kept (after the queue A1in of 2Q). Without that list
-//! a scan moves the hand past the hot blocks, which lose a count each time it comes by: of a hot set of half the cache that is read as often as the scan, by
-//! a Markov chain of their counts, one read in seven would miss. Temp blocks
-//! never come before the hand: once written they go to the cold queue, which is
-//! emptied first, so a sort whose blocks are written in time recycles its own
-//! frames. A sort that is faster than the database writers takes clean frames from
-//! the clock before it waits, and so displaces blocks of other sessions.
+//! Replacement is a clock with touch counts. A hit raises the frame's count, up to three, and moves
+//! nothing; the hand lowers counts and takes the first clean frame that has none left. Single
+//! blocks begin with a count of one.
 //!
-//! What that costs beside fio and PostgreSQL is measured by `cargo xtask bench slob`, and stands in docs/measured/slob.md. A block that is missed is a system call and
-//! two switches of threads, where one job of fio takes in many at once: three times its CPU. On a shared server a session that waits lets the next one run, without either.
+//! Blocks of a multiblock read begin with none, and stay in a list of their own until another
+//! request asks for them. While that list has more than an eighth of the frames, its oldest block
+//! is taken before the hand moves. So a scan recycles its own frames, and a table that is scanned
+//! again soon is kept (after the queue A1in of 2Q). Without that list each pass of the hand during
+//! a scan would lower the counts of hot blocks. A Markov chain of these counts gives the loss for a
+//! hot set of half the cache, read as often as the scan: one read in seven would miss.
 //!
-//! In a large cache a hit is a chain of waits for memory: the bucket, the frame, the block. So a frame is one cache line, frames, buckets and the counts
-//! of pins lie in huge pages, and the block's first line is asked for as soon as its frame's number is known.
+//! Temp blocks never pass under the hand: once written they go to the cold queue, which is emptied
+//! first. So a sort whose blocks are written in time recycles its own frames. A sort that is faster
+//! than the database writers takes clean frames from the clock before it waits, and so displaces
+//! blocks of other sessions.
 //!
-//! Why not mmap or the page cache: neither lets a session say what it waits for.
+//! `cargo xtask bench slob` measures the cost against fio and PostgreSQL; docs/slob.md has the
+//! figures. A miss is a system call and two thread switches, three times the CPU of fio, one job of
+//! which completes many requests at once. On a shared server a waiting session runs the next one
+//! instead, without either.
 //!
-//! Mixing the paths: direct reads do not look into the cache. So before blocks that were
-//! written through the cache are read directly, [`CacheWriter::drain`] (or `finish`) is
-//! called; and before extents that may be cached are given back, [`BufferCache::discard`],
-//! or an old copy would hide the next owner's direct writes.
+//! In a large cache a hit is a chain of memory stalls: the bucket, the frame, the block. So a frame
+//! is one cache line; frames, buckets and pin counts lie in huge pages; and the block's first line
+//! is prefetched as soon as its frame's number is known.
 //!
-//! A block that transactions change is changed in place: the session takes its buffer
-//! (Changing; others wait on `buffer busy waits`) and gives them back with the
-//! LSN of the record. Such a block is not written before its log ([`WriteAhead`]); its checksum is made when it is copied to
-//! be written. One that is changed while it is being written is Dirty again at once, and is not written again before that write has ended.
+//! Why not mmap or the page cache: with neither can a session name what it waits for.
 //!
-//! Changed blocks are in the checkpoint queue besides, by the LSN of their first change that is not on disk. Writers take blocks from its head when
-//! they are further behind the log than it says ([`WriteAhead::write_behind`]), so that a checkpoint finds its blocks written; a batch is written in the
-//! order of place, whichever list it comes from.
+//! Mixing the paths: direct reads bypass the cache. So [`CacheWriter::drain`] (or
+//! `finish`) comes before direct reads of blocks written through the cache.
+//! [`BufferCache::discard`] comes before extents that may be cached are released, or an
+//! old copy would hide the next owner's direct writes.
 //!
-//! Without database writers (`writer_count` 0, on a simulated disk) a session that needs a frame writes a
-//! batch itself, so that one thread can step many sessions.
+//! A block that transactions change is changed in place: the session takes its buffer (Changing;
+//! others wait on `buffer busy waits`) and returns it with the LSN of the record. Such a block is
+//! not written before its log ([`WriteAhead`]); its checksum is computed when it is copied to be
+//! written. A block changed while it is being written is Dirty again at once, and is not written
+//! again before that write has ended.
 //!
-//! A cache has blocks of one size. An instance has one for `db_block_size`, and one for each other size that a setting gives
-//! memory to ([`caches`]), each with frames, a latch and writers of its own: no cache can take another's memory.
+//! Changed blocks are also in the checkpoint queue, by the LSN of their first change that is not on
+//! disk. Writers take blocks from its head while these are older than [`WriteAhead::write_behind`],
+//! so that a checkpoint finds its blocks written. A batch is written in the order of address,
+//! whichever list its blocks come from.
 //!
-//! Limits: what a `CacheWriter` has
-//! not drained is lost with the process, and nothing refers to it.
+//! Without database writers (`writer_count` 0, on a simulated disk) a session that needs a frame
+//! writes a batch itself. So one thread can step many sessions.
+//!
+//! A cache has blocks of one size. An instance has one for `db_block_size`, and one for each other
+//! size that a setting gives memory to ([`caches`]). Each has its own frames, latch and writers: no
+//! cache can take another's memory.
+//!
+//! Limits: blocks that a `CacheWriter` has not drained are lost with the process,
+//! and nothing refers to them.
 //!
 //! Invariants:
-//! - B1 A frame's bytes are changed by its owner alone, who has taken its buffer: the frame is Owned, Reading or Changing.
+//! - B1 Only its owner, which has taken its buffer, changes a frame's bytes: the frame is Owned,
+//!   Reading or Changing.
 //! - B2 An address is in at most one frame.
 //! - B3 A frame is in the cold queue at most once, and then it is Free or Clean;
 //!   it is in the dirty list at most once, and always if it is Dirty.
 //! - B4 A frame that is pinned is not taken.
-//! - B5 A writer's extents are given back only when no frame of theirs is Dirty or
-//!   Writing.
-//! - B6 After the first failed write every call fails with it, and nobody waits.
-//! - B7 The counts of dirty, writing, reading and resident frames, and of the unwritten blocks
-//!   of each writer, are those that a walk over all frames would find.
-//! - B9 The checkpoint queue has each frame once for a change that is dirty and once for one that is in flight.
-//! - B10 A frame is in the list of scans at most once, and always if its block is one of a scan that nobody has asked for since: then it is Clean.
+//! - B5 A writer's extents are released only when no frame of theirs is Dirty or Writing.
+//! - B6 After the first failed write every call fails with it, and no session waits.
+//! - B7 A walk over all frames would find the same counts of dirty, writing, reading and resident
+//!   frames, and of each writer's unwritten blocks.
+//! - B8 A database writer writes each block of a batch once, in one request. It begins no batch
+//!   while blocks of the one before are in flight.
+//! - B9 The checkpoint queue has each frame once for a change that is dirty and once for
+//!   one that is in flight.
+//! - B10 A frame is in the list of scans at most once. It is always there if a scan read its block
+//!   and no request has asked for it since; then it is Clean.
 //! - B11 A cache has blocks of tablespaces of its own block size alone.
-//! - B8 A database writer writes each block of a batch once, in one request, and
-//!   begins no batch while blocks of the one before are in flight.
 
 pub mod buffer_cache;
 pub mod caches;
@@ -115,7 +126,7 @@ mod latches;
 pub mod reader;
 pub mod writer;
 
-// As the files name them that a model checker takes with its own: see `latches`.
+// These names are resolved by a model checker to its own versions: see `latches`.
 use crate::EngineError;
 use crate::storage::tablespace::Purpose;
 use plumb_events::sharing as thread;

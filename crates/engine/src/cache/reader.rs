@@ -1,21 +1,22 @@
 //! Reads blocks through the cache: one by address, or several adjacent ones.
 //!
-//! A block that is not there is read into its frame, by a call of the session itself (`Method::channel_for_one`), and checked: whole, or, with `db_block_checksum=off`, its header,
-//! because the first look at 8K that a device has just put into memory may take longer than all else that a session does for a read. Who must not rely on what lies on disk (recovery,
-//! `check`) reads by [`CacheReader::verifying`]. While it is
-//! being read the frame is in the cache already, so that a second session waits for it (`read by other session`) instead
-//! of reading it again.
+//! A missing block is read into its frame by a call of the session itself
+//! (`Method::channel_for_one`) and checked: whole, or with `db_block_checksum=off` its header
+//! alone. The first access to 8K that a device has just put into memory may take longer than all
+//! else in a read. Callers that must not trust the disk (recovery, `check`) use
+//! [`CacheReader::verifying`]. Its frame is in the cache while it is being read, so a second
+//! session waits for it (`read by other session`).
 //!
-//! A multiblock read claims frames for all blocks that are not there, and reads the
-//! span from the first to the last of them by one request; blocks in between that
-//! were there already are read with them and ignored, because the copy in the cache is
-//! the valid one. It goes to a staging buffer, from which the missing blocks are copied. It waits only for its first block, while it holds no frame: two sessions
-//! that each hold frames and wait for more could wait for each other. So the read ends
-//! before the first block that cannot be had at once, and the caller goes on from there.
+//! A multiblock read claims frames for all missing blocks. One request reads the span from the
+//! first to the last of them into a staging buffer. Only missing blocks are copied from it: of
+//! the others the copy in the cache is the valid one. It waits only for its first block, while
+//! it holds no frame, because two sessions that each hold frames and wait for more could
+//! deadlock. So the read ends before the first block that is not available at once, and the
+//! caller goes on from there.
 //!
-//! A prefetch claims frames for blocks that are not there and need not be adjacent, has them all read at once, one request each (the block layer
-//! joins those that are adjacent), and waits for all of them. It never waits for a frame, for the same reason; what it leaves out is read when it is
-//! asked for.
+//! A prefetch claims frames for missing blocks, adjacent or not. It submits one request each at
+//! once (the block layer joins adjacent ones), and waits for all. It never waits for a frame, for
+//! the same reason; blocks that it skips are read when they are asked for.
 
 use super::buffer_cache::{BlockCheck, BufferCache, Shared};
 use super::caches::BufferCaches;
@@ -29,43 +30,45 @@ use plumb_io::{Arena, Channel, Failed, File, IoBuffer, Operation, Request};
 use plumb_units::{BlockAddress, Lsn};
 use std::sync::Arc;
 
-/// Touches that a block begins with when it was asked for alone.
+/// First touch count of a block that was asked for singly.
 const TOUCH_SINGLE: u8 = 1;
-/// Touches of a block of a multiblock read: the clock takes it next unless it is asked for.
+/// First touch count of a block of a multiblock read: the clock takes it next
+/// unless it is asked for.
 const TOUCH_SCANNED: u8 = 0;
 
-/// A session's way to blocks through the caches of an instance.
+/// A session's reader over the caches of an instance.
 #[derive(Debug)]
 pub struct CacheReader<'a> {
     session: &'a Session,
     caches: &'a BufferCaches,
     check: BlockCheck,
     own: OneCache<'a>,
-    /// For blocks of other sizes, made when first needed.
+    /// Readers for other block sizes, made when first needed.
     sized: Vec<(Purpose, OneCache<'a>)>,
 }
 
 impl<'a> CacheReader<'a> {
-    /// A reader that verifies of what it reads as much as `db_block_checksum` says.
+    /// Makes a reader that verifies blocks as `db_block_checksum` says.
     #[must_use]
     pub fn new(session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
         CacheReader::checking(caches.own().options().check, session, caches)
     }
 
-    /// The same, which holds the checksum of each block that it reads against its bytes, whatever `db_block_checksum` says.
+    /// Makes a reader that verifies the checksum of each block
+    /// it reads, at any `db_block_checksum`.
     #[must_use]
     pub fn verifying(session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
         CacheReader::checking(BlockCheck::Whole, session, caches)
     }
 
-    /// The same, which verifies so much of each block that it reads.
+    /// Makes a reader that verifies this part of each block it reads.
     #[must_use]
     pub fn checking(check: BlockCheck, session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
         let own = OneCache::new(session, caches.own(), check);
         CacheReader { session, caches, check, own, sized: Vec::new() }
     }
 
-    /// The way to the cache that has the blocks of a tablespace.
+    /// Returns the reader over the cache for a tablespace's block size.
     #[inline]
     fn of(&mut self, purpose: Purpose) -> Result<&mut OneCache<'a>, EngineError> {
         if purpose.own_size().is_none() { Ok(&mut self.own) } else { self.of_size(purpose) }
@@ -82,10 +85,11 @@ impl<'a> CacheReader<'a> {
         Ok(&mut self.sized[place].1)
     }
 
-    /// The block, from the cache or from its file (`db file sequential read`).
+    /// Returns the block, from the cache or from its file (`db file sequential read`).
     ///
     /// # Errors
-    /// When there is no cache for its size, it cannot be read, is not the block it should be, or the cache has failed.
+    /// If no cache has its size, the read fails, the block is not the expected one,
+    /// or the cache has failed.
     #[inline]
     pub fn get(
         &mut self,
@@ -96,10 +100,10 @@ impl<'a> CacheReader<'a> {
         self.of(purpose)?.get(purpose, address, expected)
     }
 
-    /// Takes the block, from the cache or from its file, to change it in place: nobody else sees it until it is given back.
+    /// Takes the block exclusively, from the cache or from its file, to change it in place.
     ///
     /// # Errors
-    /// As [`CacheReader::get`].
+    /// The same errors as [`CacheReader::get`].
     pub fn change(
         &mut self,
         purpose: Purpose,
@@ -109,10 +113,10 @@ impl<'a> CacheReader<'a> {
         self.of(purpose)?.change(purpose, address, expected)
     }
 
-    /// A frame for a new block, whatever is there on disk.
+    /// Takes a frame for a new block; its content on disk is not read.
     ///
     /// # Errors
-    /// When no frame is to be had, there is no cache for its size, or the cache has failed.
+    /// If no frame is available, no cache has its size, or the cache has failed.
     pub fn change_new(
         &mut self,
         purpose: Purpose,
@@ -122,15 +126,15 @@ impl<'a> CacheReader<'a> {
         reader.shared.begin_new(reader.session, purpose, address)
     }
 
-    /// Adjacent blocks of one extent from `first` on, from the cache or, by one
-    /// request, from their file (`db file scattered read`). At least one and at
-    /// most `count`: the caller goes on behind the last.
+    /// Reads adjacent blocks of one extent from `first` on, from the cache or, by one
+    /// request, from their file (`db file scattered read`). Returns 1 to `count` blocks; the
+    /// caller continues behind the last.
     ///
     /// # Errors
-    /// As [`CacheReader::get`].
+    /// The same errors as [`CacheReader::get`].
     ///
     /// # Panics
-    /// When `count` is zero.
+    /// If `count` is less than one.
     pub fn read_multiblock(
         &mut self,
         purpose: Purpose,
@@ -141,11 +145,11 @@ impl<'a> CacheReader<'a> {
         self.of(purpose)?.read_multiblock(purpose, first, count, expected)
     }
 
-    /// Has those of these blocks that are not in the cache read into it, as many as there are buffers and free frames for (`db file
-    /// parallel read`).
+    /// Reads those of these blocks that are not cached, as far as buffers and free frames
+    /// suffice (`db file parallel read`).
     ///
     /// # Errors
-    /// As [`CacheReader::get`].
+    /// The same errors as [`CacheReader::get`].
     pub fn prefetch(
         &mut self,
         purpose: Purpose,
@@ -156,17 +160,17 @@ impl<'a> CacheReader<'a> {
     }
 }
 
-/// The way to one cache.
+/// A reader over one cache.
 #[derive(Debug)]
 struct OneCache<'a> {
     session: &'a Session,
     shared: &'a Shared,
     check: BlockCheck,
-    /// For a request by itself.
+    /// Carries single requests, one at a time.
     alone: Channel,
-    /// For the requests of a prefetch; opened when first needed.
+    /// Carries the requests of a prefetch; opened when first needed.
     ahead: Option<Channel>,
-    /// For several adjacent blocks; made when first needed, remade when too small.
+    /// Staging buffer for adjacent blocks; made when first needed, replaced when too small.
     several: Option<IoBuffer>,
 }
 
@@ -320,7 +324,7 @@ impl<'a> OneCache<'a> {
                 }
             }
             if channel.outstanding() == outstanding {
-                // The way to the kernel itself is broken; dropping the channel waits.
+                // The channel itself is broken; dropping it waits for the rest.
                 return result;
             }
         }
@@ -347,7 +351,7 @@ impl<'a> OneCache<'a> {
         }
     }
 
-    /// The request that reads a block into its frame, which lends it the buffer.
+    /// Makes the request that reads a block into the buffer of its frame.
     fn read_into(
         &self,
         frame: &mut OwnedFrame<'a>,
@@ -361,7 +365,7 @@ impl<'a> OneCache<'a> {
         Ok(self.request(event, file, address, (frame.lend(), bytes), tag))
     }
 
-    /// The block is in the buffer that its frame had lent.
+    /// Verifies the block that was read, and makes it available in its frame.
     fn arrive(
         &self,
         mut frame: OwnedFrame<'a>,
@@ -448,7 +452,7 @@ impl<'a> OneCache<'a> {
         }
     }
 
-    /// A block in the cache was checked when it came; it may have come for another segment.
+    /// Checks the header again, because a cached block may have been read for another segment.
     #[inline]
     fn check_header(
         &self,

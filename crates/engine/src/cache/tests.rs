@@ -1,7 +1,7 @@
 //! The cache over files in memory: 32 frames of 32K, so that everything runs short.
 //!
-//! Every test runs in a thread of its own and fails when it takes too long: a
-//! session that hangs is the failure that a cache is most likely to have.
+//! Every test runs in a thread of its own and fails after a minute: the most likely failure of a
+//! cache is a session that hangs.
 
 mod frames;
 
@@ -29,7 +29,7 @@ const FRAMES: u32 = 32;
 const KIND: BlockKind = BlockKind::Temp;
 const READ: Expected = Expected { kind: KIND, lsns: LsnRange::ANY };
 
-/// Runs the test's body; a minute is far more than any of them takes.
+/// Runs the body of a test and fails after a minute, far more than any test takes.
 fn bounded(body: impl FnOnce() + Send + 'static) {
     let (done, wait) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -78,7 +78,7 @@ fn writer<'a>(session: &'a Session, instance: &'a Instance, purpose: Purpose) ->
         .expect("a writer")
 }
 
-/// Writes a block whose content says `mark`, at both ends.
+/// Writes a block with `mark` at both ends of its content.
 fn write_block(writer: &mut CacheWriter<'_>, mark: u64) -> Result<BlockAddress, EngineError> {
     let block = writer.block()?;
     let used = block.len() - HEADER_BYTES;
@@ -94,7 +94,7 @@ fn mark_of(block: &[u8]) -> u64 {
     mark(HEADER_BYTES)
 }
 
-/// Writes so many blocks; their marks count from `from`.
+/// Writes `count` blocks; their marks count from `from`.
 fn write_segment(
     session: &Session,
     instance: &Instance,
@@ -135,7 +135,7 @@ fn one_block(tablespace: &Tablespace) -> IoBuffer {
     buffers.pop().expect("one")
 }
 
-/// The mark of the block on disk, read past the cache and verified.
+/// Reads the block on disk, past the cache, verifies it and returns its mark.
 fn mark_on_disk(session: &Session, instance: &Instance, purpose: Purpose, address: BlockAddress) -> u64 {
     let tablespace = instance.tablespace(purpose);
     let buffer = past_the_cache(session, tablespace, address, (Operation::Read, one_block(tablespace)));
@@ -190,7 +190,7 @@ fn blocks_of_one_session_are_on_disk_after_finish() {
 }
 
 #[test]
-fn blocks_of_several_sessions_are_on_disk_with_one_writer_and_with_three() {
+fn one_writer_or_three_write_the_blocks_of_several_sessions() {
     bounded(|| {
         for writers in ["1", "3"] {
             let (period, _) = check_written_out(4, &[("db_writer_processes", writers)]);
@@ -268,7 +268,7 @@ fn pin_everything<'a>(session: &'a Session, instance: &'a Instance) -> Vec<Pinne
 }
 
 #[test]
-fn a_session_without_a_free_buffer_waits_until_there_is_one() {
+fn a_session_waits_for_a_free_buffer() {
     bounded(|| {
         let instance = instance(&[]);
         let before = instance.recorder.snapshot();
@@ -291,7 +291,7 @@ fn a_session_without_a_free_buffer_waits_until_there_is_one() {
 }
 
 #[test]
-fn when_every_buffer_stays_pinned_a_session_gives_up_and_says_why() {
+fn a_session_gives_up_when_every_buffer_stays_pinned() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
@@ -308,7 +308,8 @@ fn when_every_buffer_stays_pinned_a_session_gives_up_and_says_why() {
     });
 }
 
-/// What a session finds starved is told apart from what waits for a device: here all buffers wait for it, longer than starving takes.
+/// A starved session fails, but a session that waits for a device does not: here all buffers wait
+/// for the device, longer than starving takes.
 #[test]
 fn a_device_that_does_not_answer_is_waited_for() {
     bounded(|| {
@@ -335,7 +336,7 @@ fn a_device_that_does_not_answer_is_waited_for() {
             while disk.held() < FRAMES as usize {
                 thread::yield_now();
             }
-            // As long as it takes to give up on pinned buffers, and half as long again.
+            // 1.5 times as long as a session waits for pinned buffers.
             thread::sleep(Duration::from_millis(1500));
             disk.resume();
         });
@@ -345,9 +346,10 @@ fn a_device_that_does_not_answer_is_waited_for() {
     });
 }
 
-/// A batch of a database writer keeps the blocks that it has not copied yet: with a device that does not answer, longer than starving takes.
+/// A database writer pins the blocks that it has not copied yet; if the device does not answer,
+/// for longer than starving takes.
 #[test]
-fn a_block_of_a_batch_is_waited_for_while_the_device_does_not_answer() {
+fn a_change_waits_for_a_batch_on_a_stalled_device() {
     bounded(|| {
         let instance = instance(&[]);
         let own = session(&instance);
@@ -385,7 +387,7 @@ fn a_block_is_read_once_and_then_found() {
         let session = session(&instance);
         let (_, addresses) = write_segment(&session, &instance, Purpose::Users, (0, 40)).expect("written");
         let all = instance.tablespace(Purpose::Users).files.iter().map(|file| file.id);
-        // Forgotten, though still the owner's: so that the first get reads.
+        // Discards blocks that still have an owner, so that the first get reads.
         for file in all {
             let extent = crate::storage::tablespace::Extent { file: file.0, block: 0, blocks: 64 };
             instance.caches().own().discard(&session, [extent]);
@@ -411,7 +413,7 @@ fn a_block_is_read_once_and_then_found() {
 }
 
 #[test]
-fn a_damaged_block_is_found_by_its_checksum_unless_that_is_off_and_by_its_header_always() {
+fn a_damaged_block_is_found_by_checksum_or_header() {
     bounded(|| {
         for (word, counted) in [("typical", [1, 0]), ("off", [0, 1])] {
             let instance = instance(&[("db_block_checksum", word)]);
@@ -437,7 +439,7 @@ fn a_damaged_block_is_found_by_its_checksum_unless_that_is_off_and_by_its_header
                 _ => assert!(read.expect_err("damaged").to_string().contains("checksum")),
             }
             reader.get(Purpose::Users, addresses[1], READ).expect_err("the address is another's");
-            // Who must not rely on what lies on disk looks at it all the same.
+            // A verifying reader checks the checksum all the same.
             let extent = tablespace.file(addresses[0].file).expect("usable").id;
             let extent = crate::storage::tablespace::Extent { file: extent.0, block: 0, blocks: 64 };
             instance.caches().own().discard(&session, [extent]);
@@ -448,7 +450,7 @@ fn a_damaged_block_is_found_by_its_checksum_unless_that_is_off_and_by_its_header
     });
 }
 
-/// Blocks with marks from 0 to 6, which are not in the cache.
+/// Writes blocks with marks from 0 to 6 and discards them from the cache.
 fn seven_on_disk(session: &Session, instance: &Instance) -> Vec<BlockAddress> {
     let (extents, addresses) = write_segment(session, instance, Purpose::Users, (0, 7)).expect("written");
     instance.caches().own().discard(session, extents.iter().map(|extent| extent.extent));
@@ -477,7 +479,7 @@ fn a_multiblock_read_is_one_request_around_what_is_there() {
 }
 
 #[test]
-fn a_multiblock_read_takes_at_most_a_quarter_of_the_cache() {
+fn a_multiblock_read_pins_at_most_a_quarter_of_frames() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
@@ -488,7 +490,7 @@ fn a_multiblock_read_takes_at_most_a_quarter_of_the_cache() {
     });
 }
 
-/// The share of hits among random reads of a set.
+/// Returns the share of hits among random reads of a set.
 fn hit_ratio(
     reader: &mut CacheReader<'_>,
     instance: &Instance,
@@ -503,9 +505,10 @@ fn hit_ratio(
     (instance.recorder.snapshot().statistic(Statistic::CacheHits) - before) as f64 / reads as f64
 }
 
-/// A hot set of half the cache, read as often as a scan of ten times the cache beside it; then another hot set, read in passes.
+/// A hot set of half the cache is read as often as a scan of ten times the cache; then another hot
+/// set is read in passes.
 #[test]
-fn a_scan_leaves_a_hot_set_alone_and_a_new_one_is_admitted() {
+fn a_scan_spares_a_hot_set_and_admits_new_ones() {
     bounded(|| {
         let more = [("db_block_size", "2K"), ("debug_cache_blocks", "512"), ("data_files", "1")];
         let instance = instance(&more);
@@ -567,7 +570,7 @@ fn discarded_blocks_are_read_anew() {
         let (extents, old) = write_segment(&session, &instance, Purpose::Temp, (100, 1)).expect("written");
         let pinned = reader.get(Purpose::Temp, old[0], READ).expect("read");
         release(&session, &instance, Purpose::Temp, extents);
-        // The same extent comes round again after those of the other file.
+        // The extents of the other file are allocated first, then the same extent again.
         let found = (0..1000).find(|mark| {
             let (_, addresses) =
                 write_segment(&session, &instance, Purpose::Temp, (*mark, 1)).expect("written");
@@ -599,7 +602,7 @@ fn an_unfinished_writer_leaves_no_write_behind() {
             release(&session, &instance, Purpose::Temp, extents);
             instance.caches().own().check();
         }
-        // 20 blocks of 32K fill less than an extent each time, and every one was given back.
+        // 20 blocks of 32K fill less than an extent each time, and every one was released.
         assert_eq!(instance.tablespace(Purpose::Temp).size(), Bytes(8 * Bytes::M));
     });
 }
@@ -712,7 +715,7 @@ fn a_failed_read_gives_its_buffer_back() {
 }
 
 #[test]
-fn a_frame_whose_buffer_went_down_with_its_ring_is_lost_and_its_block_is_read_into_another_one() {
+fn a_frame_is_lost_with_its_ring_unlike_its_block() {
     bounded(|| {
         let instance = instance(&[]);
         let session = session(&instance);
@@ -733,7 +736,7 @@ fn a_frame_whose_buffer_went_down_with_its_ring_is_lost_and_its_block_is_read_in
 }
 
 #[test]
-fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time() {
+fn sessions_reading_the_same_blocks_share_one_read() {
     bounded(|| {
         let instance = instance(&[]);
         let main = session(&instance);
@@ -753,7 +756,7 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
                             assert_eq!(mark_of(&block), mark);
                             continue;
                         }
-                        // Up to the end of what is adjacent.
+                        // Reads at most up to the end of the adjacent blocks.
                         let adjacent = (mark..100)
                             .take_while(|m| {
                                 let other = addresses[*m as usize];
@@ -776,7 +779,7 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
     });
 }
 
-/// What should be where, and which segments there are.
+/// The expected mark of each block, and the segments that exist.
 #[derive(Default)]
 struct Model {
     segments: Vec<(Purpose, Vec<SegmentExtent>, Vec<BlockAddress>)>,
@@ -881,7 +884,7 @@ fn random_operations_of_three_sessions_agree_with_a_model() {
 }
 
 #[test]
-fn an_instance_that_does_not_use_its_cache_has_no_writers() {
+fn an_instance_without_cache_use_has_no_writers() {
     bounded(|| {
         let instance = instance(&[]);
         let cache: &BufferCache = instance.caches().own();
@@ -891,7 +894,7 @@ fn an_instance_that_does_not_use_its_cache_has_no_writers() {
     });
 }
 
-/// Prints what a hit costs; the bound is for machines that do ten other things.
+/// Prints the cost of a hit; the bound allows for machines that do ten other things.
 #[test]
 fn a_hit_is_cheap() {
     const ROUNDS: u64 = 200_000;

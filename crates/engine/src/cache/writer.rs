@@ -1,13 +1,12 @@
-//! Writes a segment block by block through the cache, leaving the disk to DBWR.
+//! Writes a segment block by block through the cache; DBWR writes to disk.
 //!
-//! The conventional sibling of the storage module's segment writer: the owner
-//! formats a block in a frame of the cache, `seal` gives it its header and puts
-//! it on the dirty list, and a database writer writes it when posted. The session
-//! waits when no frame is free, and when it must know its blocks on disk.
+//! The conventional sibling of the storage module's segment writer: the owner formats a block in
+//! a frame of the cache, and `seal` gives it its header and puts it on the dirty list. A
+//! database writer writes it when posted. The session waits when no frame is free, and when it
+//! needs its blocks on disk.
 //!
-//! A writer that is dropped unfinished gives its extents back. Before it does, its
-//! blocks are forgotten, and those that a database writer has in hand are waited
-//! for: a late write would hit the extents' next owner (B5).
+//! A writer that is dropped unfinished releases its extents. Before that its blocks are discarded,
+//! and writes in flight are waited for: a late write would hit the extents' next owner (B5).
 
 use super::buffer_cache::BufferCache;
 use super::caches::BufferCaches;
@@ -20,39 +19,36 @@ use crate::storage::tablespace::{Extent, Tablespace};
 use plumb_events::Session;
 use plumb_units::{BlockAddress, Lsn};
 
-/// What a writer writes.
+/// Properties of the blocks that a writer writes.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheWriterOptions {
-    /// What its blocks hold.
+    /// Kind noted in each block's header.
     pub kind: BlockKind,
-    /// The operation that writes them.
+    /// LSN of the operation that writes them.
     pub lsn: Lsn,
 }
 
 /// Writes the blocks of one segment through the cache.
 #[derive(Debug)]
 pub struct CacheWriter<'a> {
-    // What it works for.
     session: &'a Session,
     access: &'a Access,
     cache: &'a BufferCache,
     options: CacheWriterOptions,
-    /// By which the cache counts its unwritten blocks.
+    /// Key of this writer's unwritten-block counter.
     number: u32,
-    /// The block being formatted.
     current: Option<OwnedFrame<'a>>,
-    // Where the next block goes.
     cursor: ExtentCursor<'a>,
 }
 
 impl<'a> CacheWriter<'a> {
-    /// A writer that has written nothing and owns no extent yet.
+    /// Makes a writer that has written nothing and owns no extent yet.
     ///
     /// # Errors
-    /// When there is no cache for its blocks, its memory cannot be had, or it has failed.
+    /// If no cache has its block size, memory cannot be allocated, or the cache has failed.
     ///
     /// # Panics
-    /// When the tablespace is not one of the caches'.
+    /// If the tablespace is not one of the caches' tablespaces.
     pub fn new(
         session: &'a Session,
         (caches, access): (&'a BufferCaches, &'a Access),
@@ -67,11 +63,11 @@ impl<'a> CacheWriter<'a> {
         Ok(CacheWriter { session, access, cache, options, number, current: None, cursor })
     }
 
-    /// The block to format next: all of it, header included. Its old content is
-    /// undefined. Stays the same until `seal`.
+    /// Returns the block to format next, all of it, header included. Its content is undefined at
+    /// first. It stays the same until `seal`.
     ///
     /// # Errors
-    /// When a write of the cache failed or no extent can be had.
+    /// If a write of the cache failed or no extent can be allocated.
     pub fn block(&mut self) -> Result<&mut [u8], EngineError> {
         self.address()?;
         if self.current.is_none() {
@@ -80,29 +76,29 @@ impl<'a> CacheWriter<'a> {
         Ok(self.current.as_mut().expect("owned above").bytes_mut())
     }
 
-    /// The address the next block will have.
+    /// Returns the address that the next block will have.
     ///
     /// # Errors
-    /// When no extent can be had.
+    /// If no extent can be allocated.
     pub fn address(&mut self) -> Result<BlockAddress, EngineError> {
         self.cursor.address(self.session, self.access)
     }
 
-    /// The address of the block after the one being formatted.
+    /// Returns the address of the block after the one being formatted.
     ///
     /// # Errors
-    /// When no extent can be had.
+    /// If no extent can be allocated.
     pub fn following_address(&mut self) -> Result<BlockAddress, EngineError> {
         self.cursor.following_address(self.session, self.access)
     }
 
-    /// Gives the block its header and checksum and hands it to the database writers.
+    /// Gives the block its header and checksum and puts it on the dirty list.
     ///
     /// # Errors
-    /// When a write of the cache failed, or the database writers cannot be started.
+    /// If a write of the cache failed, or the database writers cannot be started.
     ///
     /// # Panics
-    /// When no block has been formatted.
+    /// If no block has been formatted.
     pub fn seal(&mut self, content: Content) -> Result<BlockAddress, EngineError> {
         let address = self.address()?;
         let mut frame = self.current.take().expect("a block was formatted");
@@ -114,27 +110,27 @@ impl<'a> CacheWriter<'a> {
         Ok(address)
     }
 
-    /// Asks the database writers to write what is sealed, without waiting for it.
+    /// Asks the database writers to write the sealed blocks; does not wait.
     ///
     /// # Errors
-    /// When a write of the cache failed.
+    /// If a write of the cache failed.
     pub fn flush(&mut self) -> Result<(), EngineError> {
         self.cache.shared().latches.flush()
     }
 
-    /// Waits until all that is sealed is on disk; the writer can go on. From
-    /// then on these blocks may be read past the cache.
+    /// Waits until all sealed blocks are on disk. From then on they may be read past the cache, and
+    /// the writer can go on.
     ///
     /// # Errors
-    /// When a write of the cache failed.
+    /// If a write of the cache failed.
     pub fn drain(&mut self) -> Result<(), EngineError> {
         self.cache.shared().latches.drain(self.session, self.number)
     }
 
-    /// Waits until everything is written and gives back the segment.
+    /// Waits until all blocks are written and returns the segment.
     ///
     /// # Errors
-    /// When a write of the cache failed; the extents are given back to the tablespace then.
+    /// If a write of the cache failed; the extents then go back to the tablespace.
     pub fn finish(mut self) -> Result<Vec<SegmentExtent>, EngineError> {
         self.drain()?;
         Ok(self.cursor.finish())
@@ -142,7 +138,7 @@ impl<'a> CacheWriter<'a> {
 }
 
 impl Drop for CacheWriter<'_> {
-    /// What was not finished is given back: nothing refers to it.
+    /// Releases the extents of an unfinished segment, because nothing refers to it.
     fn drop(&mut self) {
         self.current = None;
         let extents = self.cursor.abandon();
@@ -152,13 +148,12 @@ impl Drop for CacheWriter<'_> {
     }
 }
 
-/// The next address of a segment that grows by extents.
 #[derive(Debug)]
 struct ExtentCursor<'a> {
     tablespace: &'a Tablespace,
-    /// All but the last are full.
+    /// All extents but the last are full.
     extents: Vec<SegmentExtent>,
-    /// Taken early because its address was asked for.
+    /// Allocated early because its address was asked for.
     following: Option<Extent>,
 }
 
@@ -197,7 +192,7 @@ impl ExtentCursor<'_> {
         last.used += 1;
     }
 
-    /// The extents in use; the others go back.
+    /// Returns the extents in use and releases the others.
     fn finish(&mut self) -> Vec<SegmentExtent> {
         let (used, unused): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.extents).into_iter().partition(|extent| extent.used > 0);
@@ -205,7 +200,7 @@ impl ExtentCursor<'_> {
         used
     }
 
-    /// All extents, used or not: the cursor has none any more.
+    /// Returns all extents, used or not, and leaves the cursor without any.
     fn abandon(&mut self) -> Vec<Extent> {
         std::mem::take(&mut self.extents).into_iter().map(|e| e.extent).chain(self.following.take()).collect()
     }

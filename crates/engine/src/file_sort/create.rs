@@ -9,13 +9,13 @@ use plumb_events::{Phase, Role, Session, Statistic, now};
 use plumb_types::RecordSource;
 use std::path::Path;
 
-/// Bytes of a server's write buffer, and how many it has.
+/// Bytes and number of a server's write buffers.
 const BUFFERS: (usize, usize) = (512 * 1024, 4);
 
-/// Writes all records of a source to a new file, each server a stretch of it.
+/// Writes all records of a source to a new file; each server writes one part of it.
 ///
 /// # Errors
-/// When something of that name exists, or a write fails; no file remains then.
+/// If a file of that name exists, or a write fails; no new file remains then.
 pub fn create(instance: &Instance, path: &Path, source: &dyn RecordSource) -> Result<(), EngineError> {
     let coordinator = instance.recorder.session(Role::Coordinator);
     let begin = now();

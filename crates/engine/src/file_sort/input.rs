@@ -1,9 +1,9 @@
 //! Reads a file of records: chunk by chunk, several requests ahead, past the page
-//! cache where that works.
+//! cache if that is supported.
 //!
-//! A chunk is a multiple of a block and of a record, so every request is aligned
-//! and no record is split over two. Servers take the chunks of a file in turn:
-//! together they read it in one pass from front to end, and a slow one takes fewer.
+//! A chunk is a multiple of a block and of a record, so every request is aligned and no record is
+//! split over two. Servers take the chunks of a file in turn: together they read it in one pass
+//! from front to end, and a slow server takes fewer.
 
 use crate::access::Access;
 use crate::file_sort::{BLOCK_BYTES, RECORD_FILE_HINT};
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The least a chunk can be: whole blocks and whole records.
+/// Returns the bytes of the smallest chunk of whole blocks and whole records.
 #[must_use]
 pub(crate) const fn chunk_bytes_min(record_bytes: usize) -> usize {
     let (mut a, mut b) = (BLOCK_BYTES, record_bytes);
@@ -25,7 +25,7 @@ pub(crate) const fn chunk_bytes_min(record_bytes: usize) -> usize {
     BLOCK_BYTES / a * record_bytes
 }
 
-/// An open file of records, and which of its chunks have been taken.
+/// An open file of records, and the number of chunks taken.
 #[derive(Debug)]
 pub(crate) struct RecordFile {
     file: Arc<File>,
@@ -59,7 +59,6 @@ impl RecordFile {
         })
     }
 
-    /// The file itself.
     pub fn file(&self) -> &Arc<File> {
         &self.file
     }
@@ -69,7 +68,7 @@ impl RecordFile {
     }
 }
 
-/// Refuses a file whose length is no whole number of records.
+/// Rejects a file whose length is not a multiple of the record length.
 pub(crate) fn require_whole(path: &Path, length: u64, record_bytes: usize) -> Result<(), EngineError> {
     let left_over = length % record_bytes as u64;
     if left_over == 0 {
@@ -83,13 +82,13 @@ pub(crate) fn require_whole(path: &Path, length: u64, record_bytes: usize) -> Re
     })
 }
 
-/// The records of a chunk.
+/// The records of a chunk, in their read buffer.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub buffer: IoBuffer,
     /// Bytes of the buffer that are records.
     pub bytes: usize,
-    /// The number of the first one in the file.
+    /// Number in the file of the chunk's first record.
     pub first: u64,
 }
 
@@ -105,7 +104,7 @@ pub(crate) struct RecordReader<'a> {
     source: &'a RecordFile,
     channel: Channel,
     free: Vec<IoBuffer>,
-    /// Chunks asked for and not yet handed out, in order.
+    /// Chunks requested and not yet returned, in order.
     expected: VecDeque<Expected>,
     next_tag: u64,
 }
@@ -117,7 +116,7 @@ struct Expected {
 }
 
 impl<'a> RecordReader<'a> {
-    /// A reader with `buffer_count` buffers of a chunk each.
+    /// Makes a reader with `buffer_count` buffers of a chunk each.
     pub fn new(
         session: &'a Session,
         access: &Access,
@@ -129,7 +128,7 @@ impl<'a> RecordReader<'a> {
         Ok(RecordReader { session, source, channel, free, expected: VecDeque::new(), next_tag: 0 })
     }
 
-    /// The next chunk of this server; `None` when the servers have taken all.
+    /// Returns the next chunk of this server; `None` after the servers have taken all.
     pub fn next(&mut self) -> Result<Option<Chunk>, EngineError> {
         self.read_ahead()?;
         while self.expected.front().is_some_and(|front| front.arrived.is_none()) {
@@ -150,7 +149,7 @@ impl<'a> RecordReader<'a> {
         Ok(Some(Chunk { buffer, bytes, first: offset / record_bytes as u64 }))
     }
 
-    /// Takes a buffer back and, where that lets a read begin, begins it.
+    /// Takes buffers back and starts the reads that they allow.
     pub fn recycle(&mut self, buffers: impl IntoIterator<Item = IoBuffer>) -> Result<(), EngineError> {
         self.free.extend(buffers);
         self.read_ahead()
@@ -160,7 +159,7 @@ impl<'a> RecordReader<'a> {
         let chunk_bytes = self.source.chunk_bytes as u64;
         let chunk_count = self.source.length().div_ceil(chunk_bytes);
         let mut submitted = false;
-        // Within the queue's depth, so that handing over a request never waits.
+        // Stays within the queue's depth, so that submitting never waits.
         while !self.free.is_empty() && self.channel.has_room() {
             let chunk = self.source.next_chunk.fetch_add(1, Relaxed);
             if chunk >= chunk_count {
@@ -199,7 +198,7 @@ impl<'a> RecordReader<'a> {
         EngineError::RecordFile {
             path: self.source.file.path().to_path_buf(),
             why: format!(
-                "it was {} bytes long and has changed while it was read; nobody else may write to it meanwhile",
+                "it was {} bytes long and has changed while it was read; no other program may write to it meanwhile",
                 self.source.length()
             ),
         }

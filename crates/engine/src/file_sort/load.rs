@@ -1,10 +1,9 @@
-//! A load: chunks of records as they were read, and the order they belong in.
+//! A load: chunks of records as they were read, and their order.
 //!
-//! Records stay in the buffers that the device wrote them to. What is sorted is an
-//! entry of 16 bytes each, the key and the record's place; a record is moved once,
-//! from its read buffer to the run's write buffer. That move is a gather: each
-//! record is in another place than the one before, so its cache lines are asked for
-//! some records ahead.
+//! Records stay in the buffers that the device wrote them to. Entries of 16 bytes are sorted in
+//! their place: the key and the record's position. A record is moved once, from its read buffer to
+//! the run's write buffer. That move is a gather: neighbours in the order are far apart in memory,
+//! so cache lines are prefetched some records ahead.
 
 use crate::EngineError;
 use crate::file_sort::input::Chunk;
@@ -12,12 +11,12 @@ use crate::file_sort::record::FixedRecord;
 use crate::sort::area::RecordSink;
 use plumb_io::{HugeVec, IoBuffer, prefetch};
 
-/// Records whose lines are on their way while one is moved: about as long as a
-/// line takes from memory, in moves.
+/// Records prefetched ahead of the one being moved: about as long as a line
+/// takes from memory, in moves.
 const GATHER_AHEAD: usize = 12;
 
-/// Bits of a record's place that number it within its chunk; the others number the
-/// chunk within the load.
+/// Bits of a record's position that are its number in its chunk; the others are the
+/// chunk's number in the load.
 const RECORD_BITS: u32 = 16;
 
 /// Bytes of memory that a record takes besides its own.
@@ -27,12 +26,12 @@ pub(super) const ENTRY_BYTES: usize = size_of::<u128>();
 #[derive(Debug)]
 pub(super) struct Load<const BYTES: usize, const KEY: usize> {
     chunks: Vec<Chunk>,
-    /// Key and place of every record.
+    /// Key and position of every record.
     entries: HugeVec<u128>,
 }
 
 impl<const BYTES: usize, const KEY: usize> Load<BYTES, KEY> {
-    /// An empty load with room for `chunk_count` chunks of `chunk_records` records.
+    /// Makes an empty load with room for `chunk_count` chunks of `chunk_records` records.
     pub fn new(chunk_count: usize, chunk_records: usize) -> Result<Load<BYTES, KEY>, EngineError> {
         assert!(chunk_records <= 1 << RECORD_BITS, "a place numbers {chunk_records} records of a chunk");
         assert!(chunk_count <= 1 << (32 - RECORD_BITS), "a place numbers {chunk_count} chunks of a load");
@@ -53,7 +52,7 @@ impl<const BYTES: usize, const KEY: usize> Load<BYTES, KEY> {
         self.entries.mapped_bytes()
     }
 
-    /// Adds a chunk.
+    /// Adds a chunk of records, for which there must be room.
     pub fn add(&mut self, chunk: Chunk) {
         assert!(
             self.chunks.len() < self.chunks.capacity(),
@@ -67,8 +66,8 @@ impl<const BYTES: usize, const KEY: usize> Load<BYTES, KEY> {
         self.chunks.push(chunk);
     }
 
-    /// Hands the records to `sink` in order, those of one key in the order they were
-    /// read in, and gives the buffers back. The load is empty then.
+    /// Hands the records to `sink` in order, equal keys in the order they were read in. Returns the
+    /// buffers and leaves the load empty.
     pub fn drain<S: RecordSink<Error = EngineError>>(
         &mut self,
         sink: &mut S,

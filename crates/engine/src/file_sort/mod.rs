@@ -1,11 +1,10 @@
 //! Sorts a file of records of one length into another file.
 //!
-//! What it does: [`sort_file`] reads a plain file of records with the key at their
-//! front, and writes a plain file of the same records in the order of their keys,
-//! in a memory that is fixed beforehand and may be any part of the file.
-//! [`create`] makes an input, [`validate`] judges an output as valsort does.
+//! [`sort_file`] reads a plain file of records with the key at their front, and writes the same
+//! records in key order to another file. Its memory is fixed beforehand and may be any part of the
+//! file. [`create`] makes an input, [`validate`] judges an output as valsort does.
 //!
-//! How, with two servers:
+//! With two servers:
 //!
 //! ```text
 //!              chunks in turn            runs of both           shares of the keys
@@ -13,38 +12,35 @@
 //!           └── load, sort, write ── runs ──┴─divide─┴── merge ── write ──┘
 //! ```
 //!
-//! Each server reads chunks of the input ([`input`]) until it has a load, sorts the
-//! keys, and writes the records as a run ([`load`], [`runs`]), while the next load is
-//! being read. Then the merge is divided: equal shares of all records, each a range
-//! of keys ([`ranges`]). A server merges its share out of every run, whoever wrote
-//! it, and writes it to its place in the output ([`output`]): as records have one
-//! length, the number of records before a share says where that is.
+//! Each server reads chunks of the input ([`input`]) until it has a load, and sorts its keys. It
+//! writes the records as a run ([`load`], [`runs`]) while it reads the next load. Then the merge is
+//! divided into equal shares of all records, each a range of keys ([`ranges`]). A server merges its
+//! share out of every run, its own or another's, and writes it to its place in the output
+//! ([`output`]). Records have one length, so the number of records before a share gives that place.
 //!
-//! Why not by the table queue, as an index is built: it moves every record from a
-//! scan server's buffer to a sort server's once more. For 16 bytes that is cheap;
-//! for 100 it costs about as much as sorting them. Here a record is moved three
-//! times: from its read buffer into a run, from there into the merge's place for its
-//! source, and into the output.
+//! Why not by the table queue, as an index is built: it moves every record from a scan server's
+//! buffer to a sort server's once more. For 16 bytes that is cheap; for 100 it costs about as much
+//! as sorting them. Here a record is moved three times: from its read buffer into a run, from there
+//! into the merge's buffer of its source, and into the output.
 //!
-//! Loads are as small as one merge of all runs with large requests allows: what is
-//! sorted then lies in the caches, and reading never waits long for sorting. A
-//! longer load makes fewer and longer runs, and is used when memory is short.
+//! Loads are as small as one merge of all runs with large requests allows: the entries being sorted
+//! then fit the caches, and reading never waits long for sorting. A longer load makes fewer and
+//! longer runs, and is used when memory is short.
 //!
-//! Cost on paper, a record of 100 bytes: 400 bytes through the device; 10 ns to take
-//! its key, 30 to sort it, 30 to move it and 5 for checksums into the run, 50 to merge
-//! and move it. Measured, 10 GiB in 512 MiB, 345 runs: 83 ns of CPU for the run, 89
-//! for merge and output, on two processors 86 ns of the 160 to 210 that a record
-//! takes; the rest is waiting for the device, for writes above all.
+//! Cost on paper, a record of 100 bytes: 400 bytes through the device; 10 ns to take its key,
+//! 30 to sort it, 30 to move it and 5 for checksums into the run, 50 to merge and move it.
+//! Measured, 10 GiB in 512 MiB, 345 runs: 83 ns of CPU for the run, 89 for merge and output. On
+//! two processors that is 86 ns of the 160 to 210 that a record takes; the rest is waits for
+//! the device, mostly for writes.
 //!
-//! What else was measured: with 4 write buffers of 256K and 32 requests in flight, in
-//! place of 16 of 512K and 128, a server waits five times as long for its runs,
-//! because a load leaves the processor faster than a device takes it. An output whose
-//! space was not taken beforehand is no faster and says too late that the disk is full.
+//! Rejected: 4 write buffers of 256K and 32 requests in flight, instead of 16 of 512K and 128. A
+//! server then waits five times as long for its runs, because a load is produced faster than a
+//! device takes it. Rejected: an output without preallocated space. It is no faster and reports
+//! a full disk too late.
 //!
-//! Limits: keys of up to 11 bytes. A file that would fit in memory is written as
-//! runs all the same. Disk space besides the input: the runs, with their block
-//! headers 1.02 times the input, and the output; twice the runs where memory is so
-//! short that there are intermediate merges.
+//! Limits: keys of up to 11 bytes. A file that would fit in memory is written as runs all the same.
+//! Disk space besides the input: the runs, with their block headers 1.02 times the input, and the
+//! output; twice the runs if memory is so short that there are intermediate merges.
 //!
 //! Invariants:
 //! - X1 Every record of the input is in one run, and every run is in order.
@@ -86,42 +82,42 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Alignment of requests to files of records: a multiple of every device's sector.
 const BLOCK_BYTES: usize = 4096;
-/// The cure for a file that is none of records.
+/// Hint for a file whose length does not fit its records.
 const RECORD_FILE_HINT: &str = "it was cut short, or has records of another length";
 
-/// What to sort.
+/// Input and output of a sort of a file.
 #[derive(Debug, Clone)]
 pub struct FileSortSpec {
-    /// A file of records.
+    /// File of records, which is only read.
     pub input: PathBuf,
-    /// Where the sorted file goes; nothing may be there.
+    /// Path of the sorted file; no file may exist there.
     pub output: PathBuf,
 }
 
 /// Outcome of a sort of a file.
 #[derive(Debug, Clone)]
 pub struct FileSortOutcome {
-    /// Records sorted.
+    /// Number of records sorted, all of the input.
     pub record_count: u64,
-    /// Records that each merge server put in order.
+    /// Number of records that each merge server sorted.
     pub share_counts: Vec<u64>,
-    /// Bytes of the runs made from the input. Intermediate merges hold up to as many again for a
-    /// while.
+    /// Bytes of the runs made from the input. Intermediate merges hold up to as
+    /// much again for a while.
     pub run_bytes: Bytes,
-    /// What the sort servers did.
+    /// Work of the sort servers.
     pub sort: SortSummary,
-    /// The input, still open.
+    /// Input file, which is still open.
     pub input: Arc<File>,
-    /// The output, still open.
+    /// Output file, which is still open.
     pub output: Arc<File>,
 }
 
 /// Sorts a file of records by their first `KEY` bytes.
 ///
 /// # Errors
-/// When the input is no file of such records or changes, the output exists, the
-/// memory is too small for a merge, or I/O fails; nothing of the sort then remains,
-/// but for an output that is whole and whose directory alone could not be synced.
+/// If the input is not a file of such records or changes, the output exists, the memory is too
+/// small for a merge, or I/O fails. Nothing of the sort then remains, except an output that is
+/// complete and only its directory could not be synced.
 pub fn sort_file<const BYTES: usize, const KEY: usize>(
     instance: &Instance,
     spec: &FileSortSpec,
@@ -131,13 +127,13 @@ pub fn sort_file<const BYTES: usize, const KEY: usize>(
     let extent_counts = temp.extent_counts();
     let sorted = FileSort::<BYTES, KEY>::run(instance, &coordinator, spec);
     if sorted.is_err() {
-        // The error to report is the sort's.
+        // The sort's own error is the one to report.
         let _ = temp.cut_back(&extent_counts);
     }
     sorted
 }
 
-/// A sort under way.
+/// A sort that is running.
 struct FileSort<'a, const BYTES: usize, const KEY: usize> {
     instance: &'a Instance,
     plan: FilePlan,
@@ -182,7 +178,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         self.instance.parallel_degree()
     }
 
-    /// A set of servers, each with its session and its number.
+    /// Runs a set of servers, each with its session and its number.
     fn run_set<T: Send>(
         &self,
         coordinator: &Session,
@@ -266,8 +262,8 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         Ok((runs, summary))
     }
 
-    /// Merges runs into longer ones, as many servers at a time as there are, until
-    /// one merge can take the rest; gives them back with its shape.
+    /// Merges runs into longer ones, on all servers at a time, until one merge can take the rest;
+    /// returns the runs and the shape of that merge.
     fn reduce(
         &self,
         coordinator: &Session,
@@ -311,7 +307,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
     ) -> Result<IntermediateMerges, EngineError> {
         let mut done = IntermediateMerges::default();
         loop {
-            // A statement of its own: the lock is not held while the runs are merged.
+            // A statement of its own, so that the lock is not held while the runs are merged.
             let taken = locked(queue).take(shape.fan_in);
             let Some(inputs) = taken else { return Ok(done) };
             let runs = inputs.into_iter().map(|sampled| sampled.run).collect();
@@ -329,7 +325,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         }
     }
 
-    /// The last merge; gives back how many records each server put in order.
+    /// Runs the last merge; returns the number of records of each server.
     fn merge(
         &self,
         coordinator: &Session,
@@ -401,15 +397,15 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
     }
 }
 
-/// Runs that wait to be merged, and how many merges are under way.
+/// Runs waiting to be merged, and the number of merges in progress.
 struct MergeQueue {
     runs: VecDeque<SampledRun>,
     under_way: usize,
 }
 
 impl MergeQueue {
-    /// The runs of the next intermediate merge; `None` when the caller has nothing
-    /// to merge: a server with a merge under way asks again after it.
+    /// Takes the runs of the next intermediate merge; `None` if there is no merge for the caller: a
+    /// server whose merge is in progress asks again after it.
     fn take(&mut self, fan_in: usize) -> Option<Vec<SampledRun>> {
         let take = merge_plan::next_merge(self.runs.len() + self.under_way, fan_in).min(self.runs.len());
         if take < 2 {

@@ -1,12 +1,12 @@
 //! The sorted file: written by several servers, each from its own place on.
 //!
-//! Until it is complete and durable it has another name, so that no part of it passes
-//! for the whole; what fails removes it. Its space is taken before the first
-//! record is read: a disk that is too small is known at once.
+//! Until it is complete and durable it has another name, so that a part of it is never taken for
+//! the whole; a failure removes it. Its space is allocated before the first record is read, so that
+//! a disk that is too small is reported at once.
 //!
-//! Direct writes are whole blocks, and a server's share begins and ends inside one.
-//! Each server keeps the bytes before its first block boundary and those behind its
-//! last; the coordinator puts these fragments together ([`OutputFile::patch`]).
+//! Direct writes are whole blocks, and a server's share begins and ends inside one. Each
+//! server keeps the bytes before its first block boundary and those behind its last; the
+//! coordinator joins these fragments ([`OutputFile::patch`]).
 
 use crate::file_sort::BLOCK_BYTES;
 use crate::{EngineError, Instance};
@@ -26,7 +26,7 @@ pub(crate) struct OutputFile<'i> {
     path: PathBuf,
     bytes: u64,
     finished: bool,
-    /// Tells the file of a killed sort from this one.
+    /// Distinguishes the file of a killed sort from this one.
     _owner: Option<Owner>,
 }
 
@@ -75,8 +75,8 @@ impl<'i> OutputFile<'i> {
         Ok(output)
     }
 
-    /// Writes the blocks that fragments of several writers share; they must fill
-    /// these blocks, but for what lies behind the end of the file.
+    /// Writes the blocks that fragments of several writers share. The fragments must fill these
+    /// blocks up to the end of the file.
     pub fn patch(&self, session: &Session, fragments: Vec<Fragment>) -> Result<(), EngineError> {
         let mut blocks: BTreeMap<u64, (usize, [u8; BLOCK_BYTES])> = BTreeMap::new();
         for Fragment { offset, bytes } in &fragments {
@@ -121,7 +121,7 @@ impl<'i> OutputFile<'i> {
 impl Drop for OutputFile<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            // The error to report is the one that led here.
+            // The error that led here is the one to report.
             let _ = self.instance.access.disk.remove(&self.unfinished);
         }
     }
@@ -134,7 +134,7 @@ pub(crate) struct Fragment {
     bytes: Vec<u8>,
 }
 
-/// Writes a stretch of the file in order.
+/// Writes a part of the file in order.
 pub(crate) struct OutputWriter<'a> {
     session: &'a Session,
     file: &'a Arc<File>,
@@ -143,7 +143,7 @@ pub(crate) struct OutputWriter<'a> {
     current: IoBuffer,
     /// Bytes of `current` that are filled.
     filled: usize,
-    /// Where in the file `current` goes.
+    /// Offset in the file at which `current` is written.
     offset: u64,
     head: Fragment,
     /// Bytes that `head` still takes.
@@ -151,7 +151,7 @@ pub(crate) struct OutputWriter<'a> {
 }
 
 impl<'a> OutputWriter<'a> {
-    /// A writer from byte `offset` on, with `buffer_count` buffers of `buffer_bytes` each.
+    /// Makes a writer from byte `offset` on, with `buffer_count` buffers of `buffer_bytes` each.
     pub fn new(
         output: &'a OutputFile<'_>,
         session: &'a Session,
@@ -177,7 +177,7 @@ impl<'a> OutputWriter<'a> {
         })
     }
 
-    /// Appends bytes.
+    /// Appends bytes to the file.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
         let end = self.filled + bytes.len();
@@ -189,7 +189,7 @@ impl<'a> OutputWriter<'a> {
         self.push_across(bytes)
     }
 
-    /// The rare cases: into the head, or over the end of a buffer.
+    /// Appends bytes to the head or over the end of a buffer, which is rare.
     #[cold]
     fn push_across(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
         let (head, mut rest) = bytes.split_at(self.head_room.min(bytes.len()));
@@ -207,7 +207,7 @@ impl<'a> OutputWriter<'a> {
         Ok(())
     }
 
-    /// Waits until all whole blocks are written; gives back the rest.
+    /// Waits until all whole blocks are written; returns the fragments at both ends.
     pub fn finish(mut self) -> Result<Vec<Fragment>, EngineError> {
         let whole = self.filled / BLOCK_BYTES * BLOCK_BYTES;
         let tail =
@@ -223,7 +223,7 @@ impl<'a> OutputWriter<'a> {
         Ok(vec![head, tail])
     }
 
-    /// Sends what is filled and goes on with another buffer.
+    /// Sends the filled part and continues with another buffer.
     fn send(&mut self) -> Result<(), EngineError> {
         assert!(self.offset.is_multiple_of(BLOCK_BYTES as u64), "X3: a write at byte {}", self.offset);
         assert!(self.filled.is_multiple_of(BLOCK_BYTES), "X3: a write of {} bytes", self.filled);
@@ -244,7 +244,7 @@ impl<'a> OutputWriter<'a> {
 }
 
 impl Drop for OutputWriter<'_> {
-    /// A file that is about to be removed is not written to any more.
+    /// Waits for writes in flight, because the file is about to be removed.
     fn drop(&mut self) {
         self.channel.abandon(self.session, Event::ExternalTableWrite);
     }

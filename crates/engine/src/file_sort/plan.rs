@@ -1,8 +1,7 @@
-//! What a sort of a file does with its memory, decided before the first record.
+//! Plans the memory of a sort of a file, before the first record.
 //!
-//! A server's sort area holds, while runs are made, two loads, one being sorted and
-//! one being read, and an entry for each record of a load; in the merge, a few
-//! buffers of output and the pieces of runs.
+//! While runs are made, a server's sort area holds two loads, one being sorted and one being read,
+//! and the entries of one. In the merge it holds a few buffers of output and the pieces of runs.
 
 use crate::file_sort::BLOCK_BYTES;
 use crate::file_sort::input::{RecordFile, chunk_bytes_min};
@@ -18,10 +17,9 @@ use plumb_units::Bytes;
 
 /// Most bytes of a read request: above it the kernel hands requests to worker threads.
 const CHUNK_BYTES_MAX: usize = 512 * 1024;
-/// The smallest load, if memory allows it: reading the next one while it is sorted keeps
-/// a device busy.
+/// Smallest load, if memory allows it: reading the next one while it is sorted keeps a device busy.
 const LOAD_BYTES_MIN: usize = 8 << 20;
-/// Write buffers of a server's share of the output.
+/// Number of write buffers of a server's share of the output.
 const OUTPUT_BUFFERS: usize = 8;
 /// Most bytes of such a buffer, and the part of the sort area (1 / this) that it may take.
 const OUTPUT_BYTES_MAX: usize = 512 * 1024;
@@ -32,27 +30,27 @@ const OUTPUT_PART: usize = 32;
 pub(super) struct FilePlan {
     /// Write buffers of runs, and the costs of merges.
     pub sort: SortPlan,
-    /// Chunks of a load.
+    /// Number of chunks in a load.
     pub load_chunks: usize,
-    /// Bytes and number of the buffers of the output.
+    /// Bytes and number of the output buffers.
     pub output_buffers: (usize, usize),
-    /// Records between two that are sampled.
+    /// Distance of sampled records, in records.
     pub sample_interval: u64,
-    /// Memory of a merge, its output's taken off.
+    /// Memory of a merge without its output buffers.
     merge_bytes: u64,
 }
 
-/// Bytes of a chunk: as large as a request should be, if four fit.
+/// Returns the bytes of a chunk: as large as a request should be, if four fit.
 ///
 /// # Errors
-/// When the sort area is too small.
+/// If the sort area is too small.
 pub(super) fn chunk_bytes(instance: &Instance, record_bytes: usize) -> Result<usize, EngineError> {
     let plan = SortPlan::new(instance, record_size(record_bytes), 0)?;
     let least = chunk_bytes_min(record_bytes);
     let area = plan.area.0 as usize;
     let needed = area_min(instance, record_bytes);
     if area < needed {
-        // Write buffers that come out of the area take a tenth of it at most.
+        // Write buffers that come out of the area take at most a tenth of it.
         let setting = (needed * 10).div_ceil(9).next_multiple_of(Bytes::K as usize);
         return Err(EngineError::Contradiction {
             first: format!("sort_area_size={}", instance.settings.sort.sort_area_size.as_setting()),
@@ -67,14 +65,14 @@ pub(super) fn chunk_bytes(instance: &Instance, record_bytes: usize) -> Result<us
     Ok((most / least * least).max(least))
 }
 
-/// The least a server needs: a load of one chunk, or the narrowest merge.
+/// Returns the least bytes of a sort area: a load of one chunk, or the narrowest merge.
 fn area_min(instance: &Instance, record_bytes: usize) -> usize {
     let block_bytes = instance.tablespace(Purpose::Temp).block_size.bytes();
     let merge = BUFFERS_MIN * block_bytes + OUTPUT_BUFFERS * BLOCK_BYTES;
     load_memory(1, chunk_bytes_min(record_bytes), record_bytes).max(merge)
 }
 
-/// Memory of two loads, one with entries.
+/// Returns the memory of two loads, one with entries.
 fn load_memory(chunks: usize, chunk_bytes: usize, record_bytes: usize) -> usize {
     chunks * (2 * chunk_bytes + chunk_bytes / record_bytes * ENTRY_BYTES)
 }
@@ -105,8 +103,8 @@ impl FilePlan {
         Ok(plan)
     }
 
-    /// The smallest load whose runs one merge can take with the largest requests; the
-    /// largest that fits where there is none.
+    /// Returns the chunks of the smallest load whose runs one merge can take with the largest
+    /// requests. If there is none, returns the largest load that fits.
     fn choose_load(&self, input: &RecordFile, degree: usize) -> usize {
         let most = self.sort.area.0 as usize / load_memory(1, input.chunk_bytes, input.record_bytes);
         let bytes = input.record_count * input.record_bytes as u64;
@@ -122,21 +120,21 @@ impl FilePlan {
         self.sort.one_pass(run_count, Bytes(self.merge_bytes))
     }
 
-    /// Memory of a load, and how much of that is records, which a run of it has.
+    /// Returns the memory of a load, and the part of it that is records: the size of its run.
     pub fn load(&self, input: &RecordFile) -> (Bytes, Bytes) {
         let memory = load_memory(self.load_chunks, input.chunk_bytes, input.record_bytes);
         (Bytes(memory as u64), Bytes((self.load_chunks * input.chunk_bytes) as u64))
     }
 
-    /// Buffers of the reads: two loads.
+    /// Returns the number of read buffers, two loads.
     pub fn buffer_count(&self) -> usize {
         2 * self.load_chunks
     }
 
-    /// The shape of the merges of `run_count` runs.
+    /// Returns the shape of the merges of `run_count` runs.
     ///
     /// # Errors
-    /// When the device's read cost is to be measured and cannot be.
+    /// If the device's read cost must be measured and a read fails.
     pub fn merge_shape(
         &self,
         instance: &Instance,
@@ -152,7 +150,7 @@ impl FilePlan {
         Ok(shape.within(memory_blocks))
     }
 
-    /// What the sort takes, by purpose.
+    /// Returns the memory of the sort, by purpose.
     pub fn memory(&self, instance: &Instance) -> Vec<(String, Bytes)> {
         self.sort.memory(instance, instance.parallel_degree() as u64)
     }

@@ -1,13 +1,12 @@
 //! Divides a merge of all runs between servers, in equal shares of their records.
 //!
-//! The records of all runs are in one order: by key, then by run, then by place in
-//! the run. So a key that half of the records share is divided, too. From the
-//! samples of the runs follow the records that begin each share but the first, and
-//! from those, for every run, how many of its records come before: the samples on
-//! both sides narrow that to a few blocks, which are read and looked at.
+//! The records of all runs are in one order: by key, then by run, then by place in the run. So a
+//! key that half of the records share is divided too. The samples of the runs give the first record
+//! of each share but the first. From that record follows, for every run, the number of its records
+//! before the share: the samples on both sides narrow it to a few blocks, which are read.
 //!
-//! Shares differ by what lies between two samples of a run: with so many runs that
-//! the samples are few, by some per cent at most, otherwise by next to nothing.
+//! Shares differ by the records between two samples of a run. With very many runs and few samples
+//! that is some per cent at most, otherwise next to nothing.
 
 use crate::EngineError;
 use crate::file_sort::record::FixedRecord;
@@ -20,12 +19,12 @@ use plumb_events::{Event, IoStream, Statistic};
 use plumb_units::{BlockAddress, BlockNumber};
 use std::ops::Range;
 
-/// Blocks of a request, at most.
+/// Most blocks of a request.
 const REQUEST_BLOCKS_MAX: u64 = 16;
-/// Requests in flight.
+/// Number of requests in flight.
 const REQUESTS: usize = 16;
 
-/// The place of a record in the order of all.
+/// Place of a record in the order of all records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Position {
     key: u128,
@@ -33,7 +32,7 @@ struct Position {
     record: u64,
 }
 
-/// For every share, and in it for every run, the records that belong to it.
+/// Returns for every share the range of records of each run that belongs to it.
 pub(super) fn divide<const BYTES: usize, const KEY: usize>(
     server: &SortServer<'_>,
     runs: &[SampledRun],
@@ -62,7 +61,7 @@ fn ranges(begins: &[u64], ends: &[u64]) -> Vec<Range<u64>> {
     begins.iter().zip(ends).map(range).collect()
 }
 
-/// The first records of all shares but the first. Fewer where samples are fewer.
+/// Returns the first records of all shares but the first; fewer if there are fewer samples.
 fn splitters(runs: &[SampledRun], interval: u64, share_count: usize) -> Vec<Position> {
     let of_run = |(run, sampled): (usize, &SampledRun)| {
         let keys = sampled.keys.iter().zip((0..).step_by(interval as usize));
@@ -70,13 +69,13 @@ fn splitters(runs: &[SampledRun], interval: u64, share_count: usize) -> Vec<Posi
     };
     let mut positions: Vec<Position> = runs.iter().enumerate().flat_map(of_run).collect();
     positions.sort_unstable();
-    // Sample number n stands for the records from it on, so the m-th share of s
-    // begins where m/s of the samples have been.
+    // A sample stands for the records from it up to the next, so share m of s begins
+    // after m/s of the samples.
     let begin = |share: usize| positions.get(share * positions.len() / share_count).copied();
     (1..share_count).filter_map(begin).collect()
 }
 
-/// How many records of each run come before the splitter.
+/// Returns the number of records of each run before the splitter.
 fn locate<const BYTES: usize, const KEY: usize>(
     server: &SortServer<'_>,
     runs: &[SampledRun],
@@ -125,10 +124,10 @@ struct BlockCounter<'a, const BYTES: usize, const KEY: usize> {
     splitter: Position,
 }
 
-/// Adjacent blocks of a run to be looked at.
+/// Adjacent blocks of a run to be read.
 struct RunPiece {
     run: usize,
-    /// The first block, counted from the run's first.
+    /// First block, counted from the run's first.
     block: u64,
     blocks: u32,
     address: BlockAddress,
@@ -136,7 +135,7 @@ struct RunPiece {
 }
 
 impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
-    /// Adds, for each run, those of the given records that come before the splitter.
+    /// Adds, for each run, the number of its given records that come before the splitter.
     fn count(&mut self, open: &[(usize, Range<u64>)], before: &mut [u64]) -> Result<(), EngineError> {
         let SortServer { instance, session, .. } = *self.server;
         let temp = instance.tablespace(Purpose::Temp);
@@ -168,7 +167,7 @@ impl<const BYTES: usize, const KEY: usize> BlockCounter<'_, BYTES, KEY> {
         )
     }
 
-    /// The blocks of these records of a run, cut where they are not adjacent.
+    /// Returns the blocks of these records of a run, cut where they are not adjacent.
     fn pieces(&self, run: usize, records: Range<u64>, per_block: u64) -> Vec<RunPiece> {
         let sorted = &self.runs[run].run;
         let mut pieces = Vec::new();

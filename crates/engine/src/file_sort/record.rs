@@ -1,11 +1,10 @@
 //! Records of one length with the key at their front, and that key as a number.
 //!
-//! Lengths are parameters of the type, so that a record is copied by a few wide
-//! moves and a key is one load: with lengths in variables each record costs two
-//! calls of memcpy more. A key of up to 11 bytes fits the upper part of a 128-bit
-//! number that has 32 bits left to say whose it is: the place of the record in a
-//! load, or the source in a merge. Comparing two such numbers is comparing keys,
-//! and no comparison looks at a record.
+//! Lengths are parameters of the type, so that a record is copied by a few wide moves and a key is
+//! one load; with lengths in variables each record costs two more calls of memcpy. A key of up to
+//! 11 bytes fits the upper part of a 128-bit number. The other 32 bits name its owner: the position
+//! of the record in a load, or the source in a merge. Comparing two such numbers compares the keys,
+//! and no comparison reads a record.
 
 use crate::sort::format::{Merger, RunFormat, Unpacked};
 use crate::sort::loser_tree::LoserTree;
@@ -16,8 +15,8 @@ use std::cmp::Ordering;
 #[derive(Debug, Clone, Copy)]
 pub struct FixedRecord<const BYTES: usize, const KEY: usize>;
 
-/// Key bytes that fit a number beside 32 bits, with a byte to spare for a number
-/// above every key.
+/// Most key bytes that fit a number with 32 further bits, and a spare byte for
+/// a number above every key.
 const KEY_BYTES_MAX: usize = 11;
 
 impl<const BYTES: usize, const KEY: usize> FixedRecord<BYTES, KEY> {
@@ -27,14 +26,14 @@ impl<const BYTES: usize, const KEY: usize> FixedRecord<BYTES, KEY> {
         u128::MAX << (128 - 8 * KEY)
     };
 
-    /// The key in the upper bytes of a number, zeros below.
+    /// Returns the key in the upper bytes of a number, zeros below.
     #[inline]
     pub(super) fn key(record: &[u8; BYTES]) -> u128 {
         let front = record.first_chunk().expect("a record has 16 bytes at least");
         u128::from_be_bytes(*front) & Self::KEY_MASK
     }
 
-    /// The records that `bytes` consist of.
+    /// Returns `bytes` as whole records.
     #[inline]
     pub(super) fn records(bytes: &[u8]) -> &[[u8; BYTES]] {
         let (records, rest) = bytes.as_chunks();
@@ -54,7 +53,7 @@ impl<const BYTES: usize, const KEY: usize> RunFormat for FixedRecord<BYTES, KEY>
 
     #[inline]
     fn compare(one: &[u8], two: &[u8]) -> Ordering {
-        // A forecast compares nothing with the record of a run not yet read.
+        // Skips the missing key in a forecast for a run that is not yet read.
         one.get(..KEY).cmp(&two.get(..KEY))
     }
 
@@ -66,11 +65,11 @@ impl<const BYTES: usize, const KEY: usize> RunFormat for FixedRecord<BYTES, KEY>
     }
 }
 
-/// A tree of losers over keys, and beside it the record of each source.
+/// A tree of losers over keys, with the record of each source next to it.
 ///
-/// A record is copied when it enters: the copy waits for memory while the matches
-/// go on, and when the record wins, as many matches later as there are sources, it
-/// lies in the cache. Of equal keys that of the first source comes first.
+/// A record is copied when it enters: the copy waits for memory while the matches go on. When the
+/// record wins, about as many matches later as there are sources, it is in the cache. Of equal keys
+/// the first source's record comes first.
 #[derive(Debug)]
 pub struct RecordMerger<const BYTES: usize, const KEY: usize> {
     tree: LoserTree<u128>,
@@ -78,16 +77,16 @@ pub struct RecordMerger<const BYTES: usize, const KEY: usize> {
 }
 
 impl<const BYTES: usize, const KEY: usize> RecordMerger<BYTES, KEY> {
-    /// Above every key, with the number of a source.
+    /// Number above every key; a source's number is added to it.
     const EXHAUSTED: u128 = u128::MAX << 32;
 
-    /// The key of the next record of a source, which is taken and kept.
+    /// Takes the next record of a source into `kept` and returns its key.
     #[inline]
     fn take(rest: &mut &[u8], source: u32, kept: &mut [u8; BYTES]) -> u128 {
         let Some((record, left)) = rest.split_first_chunk::<BYTES>() else {
             return Self::EXHAUSTED | u128::from(source);
         };
-        // The one after it is wanted the next time that this source wins.
+        // The record after it is needed the next time that this source wins.
         (0..BYTES).step_by(64).for_each(|line| prefetch(left, line));
         *kept = *record;
         *rest = left;
@@ -159,7 +158,7 @@ mod tests {
             let mut sources = sources;
             sources.iter_mut().for_each(|source| source.sort_by_key(Small::key));
             let mut expected = sources.concat();
-            // Stable: of equal keys the first source's come first.
+            // The sort is stable, so of equal keys the first source's come first.
             expected.sort_by_key(Small::key);
             let bytes: Vec<Vec<u8>> = sources.iter().map(|source| source.concat()).collect();
             let mut rest: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();

@@ -1,8 +1,7 @@
 //! Runs of records, and a sample of the keys in each.
 //!
-//! The merge is divided by the sample: of each run one key in an interval of records is
-//! kept. As records have one length, the number of a record in its run says
-//! in which block it is and where.
+//! The merge is divided by the sample: one key in each interval of records of a run. Records have
+//! one length, so the number of a record in its run gives its block and its place there.
 
 use crate::EngineError;
 use crate::file_sort::record::FixedRecord;
@@ -14,17 +13,17 @@ use crate::storage::block::HEADER_BYTES;
 use plumb_units::BlockSize;
 use std::ops::Range;
 
-/// The least distance of two sampled records: some blocks, which one request reads.
+/// Least distance of two sampled records: some blocks, which one request reads.
 const SAMPLE_INTERVAL_MIN: u64 = 512;
-/// Sampled keys in all, at most: 16 bytes each.
+/// Most sampled keys of all runs, 16 bytes each.
 const SAMPLES_MAX: u64 = 256 * 1024;
 
-/// The interval of a sample: records from one that is kept to the next, of `record_count`.
+/// Returns the distance of sampled records in `record_count` records.
 pub(super) fn sample_interval(record_count: u64) -> u64 {
     record_count.div_ceil(SAMPLES_MAX).next_power_of_two().max(SAMPLE_INTERVAL_MIN)
 }
 
-/// Records of a run that a block holds.
+/// Returns the number of records of a run in a block.
 pub(super) fn records_per_block(block_size: BlockSize, record_bytes: usize) -> u64 {
     ((block_size.bytes() - HEADER_BYTES) / record_bytes) as u64
 }
@@ -33,12 +32,12 @@ pub(super) fn records_per_block(block_size: BlockSize, record_bytes: usize) -> u
 #[derive(Debug)]
 pub(super) struct SampledRun {
     pub run: Run,
-    /// The keys of records 0, interval, 2 intervals, ...
+    /// Keys of the records 0, interval, 2 intervals, ...
     pub keys: Vec<u128>,
 }
 
 impl SampledRun {
-    /// The part of the run with these records; `None` when there are none.
+    /// Returns the part of the run with these records; `None` if there are none.
     pub fn part(&self, records: Range<u64>, per_block: u64, record_bytes: usize) -> Option<Run> {
         assert!(records.end <= self.run.rows, "X2: records {records:?} of a run of {}", self.run.rows);
         if records.is_empty() {
@@ -58,11 +57,11 @@ impl SampledRun {
     }
 }
 
-/// Writes runs and samples them.
+/// Writes runs and samples their keys.
 pub(super) struct SampledRunWriter<'a, const BYTES: usize, const KEY: usize> {
     writer: RunWriter<'a, Unpacked>,
     interval_mask: u64,
-    /// Records of the run being written, and its sample.
+    /// Number of records in the run being written; `keys` is its sample.
     record_count: u64,
     keys: Vec<u128>,
     finished: Vec<Vec<u128>>,
@@ -80,7 +79,7 @@ impl<'a, const BYTES: usize, const KEY: usize> SampledRunWriter<'a, BYTES, KEY> 
         })
     }
 
-    /// Waits until all is written; the runs and the bytes of their blocks.
+    /// Waits until all blocks are written; returns the runs and the bytes of their blocks.
     pub fn finish(self) -> Result<(Vec<SampledRun>, u64), EngineError> {
         let (runs, bytes) = self.writer.finish()?;
         assert_eq!(runs.len(), self.finished.len(), "X1: every run has a sample");

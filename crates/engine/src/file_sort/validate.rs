@@ -1,11 +1,11 @@
 //! Judges a file of records as valsort does: order, count, repeated keys, checksum.
 //!
-//! The checksum is the sum of the CRC-32 (ISO 3309) of every record, in 128 bits: it
-//! does not depend on the order, so the same records in two files give the same sum.
-//! A sort that loses a record, or takes one twice, changes it.
+//! The checksum is the sum of the CRC-32 (ISO 3309) of every record, in 128 bits. It does not
+//! depend on the order, so the same records in two files give the same sum. A sort that loses a
+//! record, or takes one twice, changes it.
 //!
-//! Servers take chunks in turn. Each chunk is looked at by itself, and the last
-//! record of each is compared with the first of the next at the end.
+//! Servers take chunks in turn and check each on its own. At the end the last record of each chunk
+//! is compared with the first of the next.
 
 use crate::file_sort::input::{Chunk, RecordFile, RecordReader, chunk_bytes_min};
 use crate::file_sort::record::FixedRecord;
@@ -20,18 +20,18 @@ use std::path::Path;
 const BUFFERS: usize = 16;
 const CHUNK_BYTES_MAX: usize = 512 * 1024;
 
-/// What validation found in a file of records.
+/// Summary of a file of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecordSummary {
-    /// Records in the file.
+    /// Number of records in the file.
     pub record_count: u64,
-    /// The sum of the CRC-32 of all records.
+    /// Sum of the CRC-32 of all records.
     pub checksum: u128,
-    /// Records whose key is that of the record before.
+    /// Number of records with the same key as the record before.
     pub duplicate_keys: u64,
-    /// Records whose key is below that of the record before.
+    /// Number of records whose key is below that of the record before.
     pub unordered: u64,
-    /// The number of the first of these, counted from 0.
+    /// Number of the first unordered record, from 0.
     pub first_unordered: Option<u64>,
 }
 
@@ -56,17 +56,17 @@ impl RecordSummary {
     }
 }
 
-/// The first and the last key of a chunk.
+/// First and last key of a chunk.
 struct Edges {
     first_record: u64,
     first: u128,
     last: u128,
 }
 
-/// Reads a file of records and sums it up.
+/// Reads a file of records and returns its summary.
 ///
 /// # Errors
-/// When it is no file of such records, or a read fails.
+/// If it is not a file of such records, or a read fails.
 pub fn validate<const BYTES: usize, const KEY: usize>(
     instance: &Instance,
     path: &Path,

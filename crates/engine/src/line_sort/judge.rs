@@ -1,13 +1,12 @@
-//! Judges a file of lines or records: whether it is in order, how many it has, and the sum of their
-//! checksums.
+//! Judges a file of lines or records: its order, its number of lines, and
+//! the sum of their checksums.
 //!
-//! Servers take chunks in turn and compare neighbours within each. What joins two chunks is
-//! compared when both are there: of each stretch of the file that has been read without a gap only
-//! the first and the last key are kept, and two stretches that meet become one. So memory is that
-//! of the chunks under way, whatever the file.
+//! Servers take chunks in turn and compare neighbours within each. Of each stretch of the file that
+//! has been read without a gap only the first and the last key are kept. Two stretches that meet
+//! are compared there and become one. So memory is bounded by the chunks in progress, for any file.
 //!
-//! What is compared is what was sorted by: the keys, and where these are equal the bytes, unless
-//! equal lines were to stay as they came: their order says nothing without the input.
+//! The comparison is that of the sort: the keys, and if these are equal the bytes. In a stable sort
+//! the order of equal lines is not checked, because that would need the input.
 
 use super::key::{Keyed, Ties};
 use super::seams::Seams;
@@ -24,14 +23,14 @@ use std::sync::{Mutex, PoisonError};
 const BUFFERS: usize = 16;
 const CHUNK_BYTES: usize = 512 * 1024;
 
-/// What was found in a file.
+/// Result of judging a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Judged {
-    /// Its lines, whatever their order.
+    /// Count and checksum of its lines in any order.
     pub summed: Summed,
-    /// Lines that belong before the one before them.
+    /// Number of lines that belong before the line before them.
     pub unordered: u64,
-    /// The byte at which the first of these begins.
+    /// Byte at which the first such line begins.
     pub first_unordered: Option<u64>,
 }
 
@@ -51,7 +50,7 @@ impl Judged {
 /// Reads the output of a sort and judges it.
 ///
 /// # Errors
-/// When it cannot be read, or is no file of the shape.
+/// If it cannot be read, or is not a file of the shape.
 pub fn judge(instance: &Instance, spec: &LineSortSpec) -> Result<Judged, EngineError> {
     let coordinator = instance.recorder.session(Role::Coordinator);
     let begin = now();
@@ -107,7 +106,7 @@ fn look_at(
                 stretch.end = end;
             }
             other => {
-                // A line that was joined out of two chunks: it comes after the chunk's own.
+                // A line joined from two chunks, which is visited after the chunk's own lines.
                 let alone = Stretch { begin: at, end, first: key.clone(), last: key.clone() };
                 if let Some(before) = other.replace(alone) {
                     bring(before);
@@ -122,7 +121,7 @@ fn look_at(
     Ok(())
 }
 
-/// What a line is compared by, as bytes.
+/// Appends the bytes by which a line is compared.
 fn compared(keyed: &Keyed<'_>, line: &[u8], key: &mut Vec<u8>) {
     keyed.append_keys(line, key);
     if keyed.ties() == Ties::Bytes || !keyed.has_prefix() {
@@ -139,7 +138,7 @@ struct Stretch {
     last: Vec<u8>,
 }
 
-/// The stretches that have been read, by where they begin.
+/// Stretches that have been read, by their first byte.
 #[derive(Debug, Default)]
 struct Stretches {
     found: BTreeMap<u64, Stretch>,

@@ -1,30 +1,30 @@
 //! Keys of lines: byte strings that compare as the lines do, with the line in them.
 //!
-//! What it does: [`Keyed`] makes the record of a line that a sort of
-//! [`BytesKey`](crate::sort::format::BytesKey) records takes, and gives the line back from it.
+//! [`Keyed`] makes the record of a line, for a sort of [`BytesKey`](crate::sort::format::BytesKey)
+//! records, and returns the line of a record.
 //!
 //! ```text
 //! whole lines      line
-//! with keys        key 1 | key 2 | ... | line                   equal keys: the bytes of the line decide
-//! stable           key 1 | key 2 | ... | offset u64 | line      equal keys: the place in the file decides
+//! with keys        key 1 | key 2 | ... | line                   ties: bytes of the line
+//! stable           key 1 | key 2 | ... | offset u64 | line      ties: place in the file
 //! records          bytes of the key | the other bytes
 //!
 //! a key as bytes   its bytes, 00 and 01 written 01 01 and 01 02 | 00
-//! a key as number  80                                              zero, and what is no number
+//! a key as number  80                                              zero, and any other text
 //!                  81 | digits before the point u16 | digits | 00  above zero
 //!                  7F | the same, every bit turned                 below zero
 //! ```
 //!
-//! How: each key ends in a byte that is below all of its own, so that a shorter one comes first and
-//! what follows never decides before its time. A number loses zeros that say nothing: those before
-//! the digits and those behind the last one after the point. So numbers of any length compare
-//! exactly, as strings.
+//! Each key ends in a byte that is below all of its own. So a shorter key comes first, and the
+//! bytes behind a key decide only if the keys are equal. A number loses insignificant zeros:
+//! those before the digits and those behind the last one after the point. So numbers of any
+//! length compare exactly, as strings.
 //!
 //! The row id of a record has the line's offset in its upper 48 bits, so that equal lines are
-//! divided evenly among servers, and below it the length of what stands before the line.
+//! divided evenly among servers. The lower bits are the length of the bytes before the line.
 //!
-//! What is a number is what GNU sort takes for one: blanks, `-`, digits, a point, digits; whatever
-//! follows does not count. Without a delimiter a field begins with the blanks before it.
+//! A number has GNU sort's form: blanks, `-`, digits, a point, digits; the rest is ignored. Without
+//! a delimiter a field begins with the blanks before it.
 
 use super::Shape;
 use crate::EngineError;
@@ -34,67 +34,67 @@ use plumb_units::BlockSize;
 use std::ops::Range;
 use std::path::Path;
 
-/// Bits of a row id that hold the length of what stands before the line.
+/// Bits of a row id that hold the length of the keys before the line.
 const PREFIX_BITS: u32 = 16;
-/// Bytes of a packed record before its key, at most: two lengths and the row id.
+/// Most bytes of a packed record before its key: two lengths and the row id.
 const PACKED_HEAD_MAX: usize = 14;
-/// The cure for a line that is too long.
+/// Hint for a line that is too long.
 const LARGER_BLOCKS: &str = "set db_block_size=32K";
 const NO_CURE: &str = "longer ones cannot be sorted: shorten or remove it";
 /// Bytes of a line that a message shows.
 const SHOWN_BYTES: usize = 40;
 
-/// What lines are compared by.
+/// Order of lines: their keys, and the rule for equal keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortOrder {
-    /// The first that differs decides. None: the bytes of the whole line.
+    /// Keys in order: the first that differs decides. Without keys the whole lines are compared.
     pub keys: Vec<SortKey>,
-    /// What decides where all keys are equal.
+    /// Rule for lines whose keys are all equal.
     pub ties: Ties,
 }
 
-/// A part of a line and how it is compared.
+/// A part of a line, and its comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortKey {
-    /// Which part.
+    /// Part of the line that is compared.
     pub part: Part,
-    /// As what.
+    /// Kind of comparison of the part.
     pub compared: Compared,
 }
 
 /// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// The whole line, without its end.
     Whole,
-    /// From one field to another, counted from 1.
+    /// Fields from `first` to `last`, counted from 1.
     Fields {
-        /// The first.
+        /// Number of the first field.
         first: usize,
-        /// The last; none for the end of the line.
+        /// Number of the last field; `None` for the end of the line.
         last: Option<usize>,
-        /// What stands between two; none where a field begins with blanks.
+        /// Byte between two fields; `None` if a field begins with blanks.
         delimiter: Option<u8>,
     },
     /// Bytes of a record, counted from 0.
     Bytes(Range<usize>),
 }
 
-/// How a part is compared.
+/// Kind of comparison of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compared {
-    /// Byte by byte.
+    /// Byte by byte, as unsigned.
     Bytes,
     /// By the number that it begins with.
     Numbers,
 }
 
-/// What decides between lines of equal keys.
+/// Rule for lines with equal keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ties {
-    /// Their bytes.
+    /// The bytes of the lines decide.
     Bytes,
-    /// Which came first.
+    /// The place in the input decides: a stable sort.
     Input,
 }
 
@@ -112,7 +112,7 @@ impl Part {
     }
 }
 
-/// Where a field begins; the end of the line where it has fewer.
+/// Returns the byte at which a field begins; the end of the line if it has fewer fields.
 fn field_begin(line: &[u8], field: usize, delimiter: Option<u8>) -> usize {
     let mut at = 0;
     for _ in 1..field {
@@ -127,7 +127,7 @@ fn field_begin(line: &[u8], field: usize, delimiter: Option<u8>) -> usize {
     at
 }
 
-/// Where a field ends, what ends it left out.
+/// Returns the byte at which a field ends, before its delimiter.
 fn field_end(line: &[u8], field: usize, delimiter: Option<u8>) -> usize {
     let begin = field_begin(line, field, delimiter);
     match delimiter {
@@ -138,7 +138,7 @@ fn field_end(line: &[u8], field: usize, delimiter: Option<u8>) -> usize {
     }
 }
 
-/// Behind blanks and what follows up to the next blank.
+/// Returns the byte behind blanks and the field after them.
 fn behind_field(line: &[u8], from: usize) -> usize {
     let blanks = line[from..].iter().take_while(|byte| is_blank(**byte)).count();
     let field = line[from + blanks..].iter().take_while(|byte| !is_blank(**byte)).count();
@@ -156,7 +156,7 @@ pub(super) struct Keyed<'a> {
     order: &'a SortOrder,
     block_size: BlockSize,
     path: &'a Path,
-    /// The bytes that a record begins with, where its key is a part of it.
+    /// Range of the key in a record, if the key is moved to the front of it.
     lifted: Option<Range<usize>>,
 }
 
@@ -181,12 +181,12 @@ impl<'a> Keyed<'a> {
         self.order.ties
     }
 
-    /// The longest line, if nothing stood before it.
+    /// Returns the bytes of the longest line without keys.
     pub fn line_bytes_max(&self) -> usize {
         self.block_size.bytes() - HEADER_BYTES - PACKED_HEAD_MAX
     }
 
-    /// The most that a record of a line of so many bytes takes.
+    /// Returns the most bytes of the record of a line of `line_bytes` bytes.
     pub fn record_bytes_max(&self, line_bytes: usize) -> usize {
         // An escaped key is twice as long; a number has four bytes more.
         BYTES_HEADER + line_bytes + self.order.keys.len() * (2 * line_bytes + 5) + size_of::<u64>()
@@ -195,7 +195,7 @@ impl<'a> Keyed<'a> {
     /// Appends the record of a line.
     ///
     /// # Errors
-    /// When it does not fit a block.
+    /// If it does not fit a block.
     #[inline]
     pub fn append(&self, line: &[u8], offset: u64, out: &mut Vec<u8>) -> Result<(), EngineError> {
         let start = out.len();
@@ -230,7 +230,7 @@ impl<'a> Keyed<'a> {
         Ok(())
     }
 
-    /// Appends the keys of a line; nothing where its bytes are its key.
+    /// Appends the keys of a line; nothing if the bytes of the line are its key.
     pub fn append_keys(&self, line: &[u8], out: &mut Vec<u8>) {
         for key in &self.order.keys {
             let part = key.part.of(line);
@@ -241,7 +241,7 @@ impl<'a> Keyed<'a> {
         }
     }
 
-    /// Hands the line of a record, as the file has it, to `write` piece by piece.
+    /// Hands the line of a record, in its form in the file, to `write` piece by piece.
     #[inline]
     pub fn write(
         &self,
@@ -259,7 +259,7 @@ impl<'a> Keyed<'a> {
         if self.shape == Shape::Lines { write(b"\n") } else { Ok(()) }
     }
 
-    /// Whether keys stand before the line.
+    /// True if a record has keys before the line.
     pub fn has_prefix(&self) -> bool {
         !self.order.keys.is_empty()
     }
@@ -278,7 +278,7 @@ impl<'a> Keyed<'a> {
     }
 }
 
-/// Bytes with an end that is below all of them.
+/// Appends bytes with a terminator that is below all of them.
 fn append_bytes(part: &[u8], out: &mut Vec<u8>) {
     if part.iter().all(|byte| *byte > 1) {
         out.extend_from_slice(part);
@@ -293,7 +293,7 @@ fn append_bytes(part: &[u8], out: &mut Vec<u8>) {
     out.push(0);
 }
 
-/// The number that a text begins with.
+/// Appends the number that a text begins with.
 fn append_number(part: &[u8], out: &mut Vec<u8>) {
     const ZERO: u8 = 0x80;
     let blanks = part.iter().take_while(|byte| is_blank(**byte)).count();
@@ -318,7 +318,7 @@ fn append_number(part: &[u8], out: &mut Vec<u8>) {
     }
     let start = out.len();
     out.push(ZERO + 1);
-    // A line of more digits does not fit a block, and is refused as too long.
+    // A line of more digits does not fit a block, and is rejected as too long.
     out.extend_from_slice(&u16::try_from(whole.len()).unwrap_or(u16::MAX).to_be_bytes());
     out.extend_from_slice(whole);
     out.extend_from_slice(fraction);

@@ -1,10 +1,10 @@
 //! Sorts a file of lines, or of records of any one length, into another file.
 //!
-//! What it does: [`sort_lines`] gives what GNU sort gives under `LC_ALL=C`, and the same of records
-//! with their key anywhere in them, in a memory that is fixed beforehand and may be any part of the
-//! file. [`judge`](judge::judge) reads an output and says whether it is in order.
+//! [`sort_lines`] gives the result of GNU sort under `LC_ALL=C`, and the same for records with
+//! their key anywhere in them. Its memory is fixed beforehand and may be any part of the file.
+//! [`judge`](judge::judge) reads an output and checks its order.
 //!
-//! How, with two servers:
+//! With two servers:
 //!
 //! ```text
 //!              chunks in turn         table queue, by key range        one after the other
@@ -12,24 +12,25 @@
 //!           └── cut, make keys ──┴──────┴── sort area, runs, merge ── write ──┘
 //! ```
 //!
-//! It is the way in which an index on text is built, with lines in place of rows: scan servers read
-//! chunks, cut them into lines ([`seams`] joins those that lie in two chunks) and make a key of
-//! each ([`key`]), which has the whole line in it; a sample of the file gives the key ranges; the
-//! sort servers' areas hold keys packed, without what neighbours share. How many bytes lie in the
-//! ranges before its own a server knows when the last line has been sent, so all write their parts
-//! of the output at once.
+//! A file of lines is sorted as an index on text is built, with lines instead of rows. Scan servers
+//! read chunks and cut them into lines; [`seams`] joins those that lie in two chunks. They make a
+//! key of each line ([`key`]), which contains the whole line. A sample of the file gives the key
+//! ranges. The sort servers' areas hold keys packed, without the bytes that neighbours share. After
+//! the last line has been sent, each server knows the bytes in the ranges before its own. So all
+//! write their parts of the output at once.
 //!
-//! Why not by runs and a divided merge, as [`file_sort`](crate::file_sort): there the number of a
-//! record says where it lies. Of lines that would have to be counted anew, and what does not spill
-//! would be written all the same: here a file that fits in the areas never touches the temporary
-//! tablespace.
+//! Why not by runs and a divided merge, as [`file_sort`](crate::file_sort) does: there
+//! the number of a record gives its place. Lines would have to be counted again for that,
+//! and runs would be written even for a small file. Here a file that fits in the areas
+//! never touches the temporary tablespace.
 //!
-//! Cost on paper, a line of 43 bytes: 60 ns to cut it, to make its key and to sum it up, 15 for the
-//! queue, 150 to sort, 60 to merge and write it: 0.3 us, or 1.5 s for 10 million on two processors.
+//! Cost on paper, a line of 43 bytes: 60 ns to cut it, make its key and add it to the
+//! sums, 15 for the queue, 150 to sort, 60 to merge and write it: 0.3 us, or 1.5 s for
+//! 10 million on two processors.
 //!
-//! Limits: a line with its key fits a block of the temporary tablespace (32K at most). Where a key
-//! is a part of the line, the line carries it a second time. The order of equal lines is not
-//! checked afterwards.
+//! Limits: a line with its key fits a block of the temporary tablespace (32K at most).
+//! If a key is a part of the line, the record has it a second time. The order of equal
+//! lines is not checked afterwards.
 //!
 //! Invariants:
 //! - Y1 Every byte of the input is in one line ([`seams`]).
@@ -68,24 +69,24 @@ use std::thread;
 
 /// Most bytes of a read: above it the kernel hands requests to worker threads.
 const CHUNK_BYTES_MAX: u64 = 512 * 1024;
-/// Reads of a server, one being cut and the others ahead of it.
+/// Number of read buffers of a server, one being cut and the others ahead of it.
 const CHUNKS: usize = 8;
-/// Bytes of a server's write buffer, and how many it has.
+/// Bytes and number of a server's write buffers.
 const OUTPUT_BUFFERS: (usize, usize) = (256 * 1024, 8);
-/// The shortest line that is planned for.
+/// Bytes of the shortest line that is planned for.
 const LINE_BYTES_MIN: usize = 2;
 
-/// What a file consists of.
+/// The elements that a file consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Lines, each ended by a line feed; the last one need not be.
     Lines,
-    /// Records of so many bytes.
+    /// Records of this number of bytes.
     Records(usize),
 }
 
 impl Shape {
-    /// Bytes that end a line in the file.
+    /// Returns the bytes that end a line in the file.
     #[must_use]
     pub const fn end_bytes(self) -> u64 {
         match self {
@@ -95,45 +96,44 @@ impl Shape {
     }
 }
 
-/// What to sort.
+/// Files, shape and order of a sort.
 #[derive(Debug, Clone)]
 pub struct LineSortSpec {
-    /// A file of lines or records, which is only read.
+    /// File of lines or records, which is only read.
     pub input: PathBuf,
-    /// Where the sorted file goes; nothing may be there.
+    /// Path of the sorted file; no file may exist there.
     pub output: PathBuf,
-    /// What the file consists of.
+    /// Lines or records of the file.
     pub shape: Shape,
-    /// What is compared.
+    /// Order of the sorted lines.
     pub order: SortOrder,
 }
 
 /// Outcome of a sort of lines.
 #[derive(Debug, Clone)]
 pub struct LineSortOutcome {
-    /// Lines or records, and the sum of their CRC-32C as they were read.
+    /// Count of lines or records, and the sum of their CRC-32C as they were read.
     pub summed: Summed,
-    /// What the sort servers did.
+    /// Work of the sort servers.
     pub sort: SortSummary,
-    /// The input, still open.
+    /// Input file, which is still open.
     pub input: Arc<File>,
-    /// The output, still open.
+    /// Output file, which is still open.
     pub output: Arc<File>,
 }
 
-/// Lines in any order: equal for two files that have the same lines.
+/// Sums over lines in any order: equal for two files that have the same lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summed {
-    /// How many.
+    /// Number of lines or records.
     pub line_count: u64,
-    /// Their bytes, what ends them left out.
+    /// Bytes of the lines without their ends.
     pub bytes: u64,
-    /// The sum of the CRC-32C (iSCSI) of each: the one that processors have an instruction for.
+    /// Sum of the CRC-32C (iSCSI) of each line; processors have an instruction for it.
     pub checksum: u128,
 }
 
 impl Summed {
-    /// Counts a line.
     #[inline]
     fn line(&mut self, line: &[u8]) {
         self.line_count += 1;
@@ -148,18 +148,18 @@ impl Summed {
     }
 }
 
-/// Sorts a file.
+/// Sorts a file of lines or records.
 ///
 /// # Errors
-/// When the input is no file of this shape or changes, a line is too long, the output exists, the
-/// sort area holds no line, or I/O fails; nothing of the sort then remains.
+/// If the input is not a file of this shape or changes, a line is too long, the output exists, the
+/// sort area cannot hold a line, or I/O fails. Nothing of the sort then remains.
 pub fn sort_lines(instance: &Instance, spec: &LineSortSpec) -> Result<LineSortOutcome, EngineError> {
     let coordinator = instance.recorder.session(Role::Coordinator);
     let temp = instance.tablespace(Purpose::Temp);
     let extent_counts = temp.extent_counts();
     let sorted = run(instance, &coordinator, spec);
     if sorted.is_err() {
-        // The error to report is the sort's.
+        // The sort's own error is the one to report.
         let _ = temp.cut_back(&extent_counts);
     }
     sorted
@@ -233,7 +233,7 @@ fn open(instance: &Instance, session: &Session, spec: &LineSortSpec) -> Result<R
     Ok(input)
 }
 
-/// 1 where the last line has no end: it gets one, as from every other sort.
+/// Returns 1 if the last line has no end: the output gets one, as from other sorts.
 fn missing_end(
     instance: &Instance,
     session: &Session,
@@ -252,7 +252,7 @@ fn missing_end(
     Ok(missing)
 }
 
-/// The plan of the sort, by the mean length of the sample's lines.
+/// Plans the sort by the mean length of the sample's lines.
 fn plan(
     instance: &Instance,
     sample: &[Vec<u8>],
@@ -269,7 +269,7 @@ fn plan(
     SortPlan::new(instance, RecordSize::new::<BytesArea>(mean), count / instance.parallel_degree() as u64)
 }
 
-/// The memory planned before the first line.
+/// Returns the memory planned before the first line, by purpose.
 fn memory(instance: &Instance, plan: &SortPlan, input: &RecordFile) -> Vec<(String, Bytes)> {
     let degree = instance.parallel_degree() as u64;
     let all = |bytes: u64| Bytes(bytes * degree);
@@ -282,7 +282,7 @@ fn memory(instance: &Instance, plan: &SortPlan, input: &RecordFile) -> Vec<(Stri
     memory
 }
 
-/// What all servers of a sort work with.
+/// State shared by all servers of a sort.
 struct Work<'a> {
     instance: &'a Instance,
     input: &'a RecordFile,
@@ -290,14 +290,14 @@ struct Work<'a> {
     keyed: &'a Keyed<'a>,
     seams: &'a Seams<'a>,
     plan: &'a SortPlan,
-    /// The first records of all key ranges but the lowest.
+    /// First records of all key ranges but the lowest.
     ranges: &'a [Vec<u8>],
-    /// Bytes of the output in each range; complete when all scan servers are done with the queue.
+    /// Bytes of the output in each range; complete when all scan servers
+    /// have finished with the queue.
     range_bytes: Vec<AtomicU64>,
     lsn: Lsn,
 }
 
-/// What a server did.
 #[derive(Default)]
 struct ServerPart {
     name: String,
@@ -328,7 +328,7 @@ impl Work<'_> {
         parts.into_iter().flatten().collect()
     }
 
-    /// One server does everything.
+    /// Sorts with a single server.
     fn alone(&self, session: &Session, operation: &Operation) -> Result<ServerPart, EngineError> {
         let server = self.server(session, operation);
         let mut sorter = Sorter::<BytesKey>::new(&server)?;
@@ -345,7 +345,7 @@ impl Work<'_> {
         Ok(ServerPart { read, ..self.write(session, sorter, 0)? })
     }
 
-    /// Scan servers, the table queue, sort servers.
+    /// Sorts with scan servers, the table queue and sort servers.
     fn in_two_sets(
         &self,
         coordinator: &Session,
@@ -355,7 +355,8 @@ impl Work<'_> {
         let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
         let queue = &queue;
         thread::scope(|scope| {
-            // Made here, not by the servers: one that cannot start lets nobody wait for it.
+            // Guards are made here, not by the servers: if one cannot start, its
+            // dropped guard wakes the others.
             let guard = || queue.close_unless_done();
             let sorts = (0..degree).map(|range| {
                 let guard = guard();
@@ -400,7 +401,7 @@ impl Work<'_> {
         Ok(summed)
     }
 
-    /// A scan server: makes records of lines and sends each to the sort server of its range.
+    /// Runs a scan server: makes records of lines and sends each to the sort server of its range.
     fn send(
         &self,
         session: &Session,
@@ -439,7 +440,7 @@ impl Work<'_> {
         Ok(ServerPart { read, ..ServerPart::default() })
     }
 
-    /// A sort server: sorts its range, and writes it behind those before it.
+    /// Runs a sort server: sorts its range, and writes it behind the ranges before it.
     fn sort_range(
         &self,
         session: &Session,
@@ -459,7 +460,7 @@ impl Work<'_> {
         self.write(session, sorter, before)
     }
 
-    /// Merges what was sorted into the output from byte `offset` on.
+    /// Merges the sorted records into the output from byte `offset` on.
     fn write(
         &self,
         session: &Session,

@@ -1,4 +1,4 @@
-//! Pieces of the input, read beforehand: its key ranges, and how it ends.
+//! Samples of the input, read beforehand: its key ranges, and its end.
 
 use super::Shape;
 use super::key::Keyed;
@@ -9,15 +9,15 @@ use plumb_events::{Event, IoStream, Session, Statistic};
 use plumb_io::File;
 use std::sync::Arc;
 
-/// Alignment of reads.
+/// Alignment of reads in bytes.
 pub(super) const BLOCK_BYTES: u64 = 4096;
-/// Pieces that are read, and bytes of each: 2 MB, some thousand lines.
+/// Number of pieces read, and bytes of each: 2 MB, some thousand lines.
 const PIECES: u64 = 64;
 const PIECE_BYTES: u64 = 32 * 1024;
-/// Reads in flight.
+/// Number of reads in flight.
 const READS: usize = 16;
 
-/// Records of the whole lines in evenly spaced pieces of the file.
+/// Returns the records of the whole lines in evenly spaced pieces of the file.
 pub(super) fn records(
     instance: &Instance,
     session: &Session,
@@ -48,7 +48,7 @@ pub(super) fn records(
     Ok(records)
 }
 
-/// The lines that surely begin and end in these bytes of a file, with their places.
+/// Returns the lines that certainly begin and end in these bytes of a file, with their places.
 fn whole_lines(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let end_of = |from: usize| bytes[from..].iter().position(|byte| *byte == b'\n').map(|end| from + end);
     let mut at = if offset == 0 { Some(0) } else { end_of(0).map(|end| end + 1) };
@@ -60,7 +60,8 @@ fn whole_lines(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])
     })
 }
 
-/// Reads pieces of a file, several in flight, and shows each with its place; the last may be short.
+/// Reads pieces of a file, several in flight, and shows each with its offset;
+/// the last may be short.
 pub(super) fn read(
     instance: &Instance,
     session: &Session,

@@ -1,21 +1,21 @@
 //! Cuts chunks of a file into lines, and joins those that lie in several.
 //!
 //! Servers take chunks in turn, so the parts of a line come from different servers and in any
-//! order. Each chunk is cut by the server that has read it; what it has before its first line end
-//! and behind its last one are fragments. A fragment waits until its neighbours have come, and the
-//! server that brings the last of a line gets the line.
+//! order. The server that has read a chunk cuts it. The bytes before its first line end and behind
+//! its last one are fragments. A fragment waits until its neighbours have come; the server that
+//! brings the last part of a line visits the line.
 //!
 //! ```text
 //!      chunk 1            chunk 2            chunk 3
-//!  |one two thr|       |ee fo|            |ur five|         line ends where there is a blank
-//!   lines: one, two     fragment: fo       lines: three (brought whole by whom comes last), four ...
+//!  |one two thr|       |ee fo|            |ur five|         a blank ends a line here
+//!   lines: one, two     fragment: fo       lines: three (by the last of its servers), four ...
 //! ```
 //!
-//! Why not read a chunk with what follows it: every byte is asked for once, so that the receipts of
-//! what was read add up to the length of the file.
+//! Why not read a chunk with the bytes that follow it: every byte is read once, so that the
+//! receipts of reads add up to the length of the file.
 //!
-//! Limits: fragments that wait are those of the chunks under way, two a chunk, each shorter than
-//! the longest line.
+//! Limits: the waiting fragments are those of the chunks in progress, two a chunk, each
+//! shorter than the longest line.
 
 use super::Shape;
 use crate::EngineError;
@@ -23,7 +23,7 @@ use plumb_events::locked;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
-/// Where the chunks of a file meet.
+/// Joins lines where the chunks of a file meet.
 #[derive(Debug)]
 pub(super) struct Seams<'a> {
     shape: Shape,
@@ -38,9 +38,9 @@ pub(super) struct Seams<'a> {
 struct Fragment {
     offset: u64,
     bytes: Vec<u8>,
-    /// Whether a line begins with it.
+    /// True if a line begins with it.
     begins: bool,
-    /// Whether a line ends with it.
+    /// True if a line ends with it.
     ends: bool,
 }
 
@@ -55,8 +55,8 @@ impl<'a> Seams<'a> {
         Seams { shape, file_bytes, line_bytes_max, path, waiting: Mutex::new(Vec::new()) }
     }
 
-    /// Hands out the lines of a chunk, without what ends them, each with its offset, and those that
-    /// it completes.
+    /// Visits the lines of a chunk, without their ends, each with its offset, and
+    /// the lines that it completes.
     pub fn cut(
         &self,
         offset: u64,
@@ -87,8 +87,8 @@ impl<'a> Seams<'a> {
             let ends = !through || last;
             self.bring(Fragment { offset, bytes: chunk[..head].to_vec(), begins, ends }, &mut visit)?;
         }
-        // Behind the last end of a line a line begins, of which this chunk may have nothing; of a
-        // record it has something.
+        // A line begins behind the last line end, although this chunk may have no byte of it; of a
+        // record it has at least one.
         let nothing = tail == chunk.len() && (last || self.shape != Shape::Lines);
         if !through && !nothing {
             let bytes = chunk[tail..].to_vec();
@@ -100,7 +100,7 @@ impl<'a> Seams<'a> {
         Ok(())
     }
 
-    /// Whether a line is known to begin with the chunk at this offset.
+    /// True if a line is known to begin with the chunk at this offset.
     fn begins_line(&self, offset: u64) -> bool {
         match self.shape {
             Shape::Lines => offset == 0,
@@ -108,8 +108,8 @@ impl<'a> Seams<'a> {
         }
     }
 
-    /// Where the first line begins that begins in this chunk or ends the one before, and where the
-    /// last one ends.
+    /// Returns the first byte of the first line that begins in this chunk, and the end of the last
+    /// line that ends in it.
     fn whole_lines(&self, offset: u64, chunk: &[u8]) -> (usize, usize) {
         match self.shape {
             Shape::Lines => {
@@ -129,7 +129,7 @@ impl<'a> Seams<'a> {
         }
     }
 
-    /// Whether a line ends with the first `head` bytes of a chunk.
+    /// True if a line ends with the first `head` bytes of a chunk.
     fn ends_line(&self, offset: u64, chunk: &[u8], head: usize) -> bool {
         match self.shape {
             Shape::Lines => chunk[..head].ends_with(b"\n"),
@@ -137,7 +137,7 @@ impl<'a> Seams<'a> {
         }
     }
 
-    /// Takes a fragment in, and hands out the line that it completes.
+    /// Adds a fragment, and visits the line that it completes.
     fn bring(
         &self,
         mut fragment: Fragment,
@@ -175,7 +175,7 @@ impl<'a> Seams<'a> {
         visit(line, fragment.offset)
     }
 
-    /// Asserts that no fragment waits, when all chunks have been cut.
+    /// Asserts that no fragment waits after all chunks have been cut.
     pub fn require_closed(&self) {
         let waiting = self.lock();
         assert!(waiting.is_empty(), "Y1: {} fragments of lines have no end", waiting.len());
@@ -192,21 +192,21 @@ impl<'a> Seams<'a> {
         }
     }
 
-    /// Held for moments only: it has no event.
+    /// Locks without a wait event, because the lock is held only briefly.
     fn lock(&self) -> MutexGuard<'_, Vec<Fragment>> {
         locked(&self.waiting)
     }
 }
 
-/// Where lines end: 32 bytes are looked at together, which is a few vector instructions, and none
-/// twice.
+/// Finds line ends: 32 bytes are compared at once, by a few vector
+/// instructions, and each byte once.
 struct LineEnds<'b> {
     blocks: std::slice::Iter<'b, [u8; 32]>,
-    /// What is left behind the last whole block, with zeros; none once it has been looked at.
+    /// The bytes behind the last whole block, then zeros; `None` once they have been compared.
     rest: Option<[u8; 32]>,
-    /// Where the next block begins.
+    /// Byte at which the next block begins.
     next: usize,
-    /// The ends in the block before it that were not given yet, a bit each.
+    /// Line ends in the block before it that are not returned yet, a bit each.
     ends: u32,
 }
 
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The lines of a text that is cut into chunks, which come in this order.
+    /// Returns the lines of a text that is cut into chunks, which come in this order.
     fn cut(text: &[u8], shape: Shape, chunk_bytes: usize, order: impl Fn(&mut Vec<usize>)) -> Vec<Vec<u8>> {
         let seams = Seams::new(shape, text.len() as u64, 1000, Path::new("in"));
         let mut chunks: Vec<usize> = (0..text.len().div_ceil(chunk_bytes)).collect();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_never_ends_is_refused_before_it_fills_the_memory() {
+    fn an_endless_line_is_refused_before_it_fills_memory() {
         let seams = Seams::new(Shape::Lines, 10_000, 1000, Path::new("in"));
         let chunk = [b'x'; 600];
         seams.cut(0, &chunk, |_, _| Ok(())).expect("not yet");

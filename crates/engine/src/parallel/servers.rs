@@ -1,12 +1,12 @@
 //! A set of servers: threads that do the same work on different pieces.
 //!
-//! On a disk that can lose power, where one seed is one order of requests, a server is no thread: its work is done where it is started.
-//! Operations there have one server, which waits for no other.
+//! On a simulated disk that can lose power one seed gives one order of requests. There a server is
+//! not a thread: its work is done where it is started, and operations have one server.
 //!
-//! Sessions of a workload ([`start_sessions`]) are servers too, each a thread, or carried by some threads that they share (`shared_servers`).
+//! Sessions of a workload ([`start_sessions`]) are servers too, each a thread of its own, or
+//! carried by a few shared threads (`shared_servers`).
 //!
-//! When one fails the others are told to stop; the error that comes back is the
-//! one that came first, not its consequences.
+//! If one server fails the others stop. The reported error is the first one, not its consequences.
 
 use crate::EngineError;
 use plumb_events::Cancel;
@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Threads that sessions share, and what their rings are to know.
+/// Threads that sessions share, and the files and memory that their rings register.
 #[derive(Debug, Clone)]
 pub struct Sharing {
-    /// Threads; one at least.
+    /// Number of threads, at least one.
     pub servers: usize,
-    /// How they reach the files.
+    /// Method by which they reach the files.
     pub method: Method,
     /// Files that most requests are for.
     pub files: Vec<Arc<File>>,
@@ -30,22 +30,23 @@ pub struct Sharing {
     pub memory: Option<Arena>,
 }
 
-/// What every server of an operation looks at between two pieces of work.
+/// State that every server of an operation checks between two pieces of work.
 #[derive(Debug)]
 pub struct Operation {
     recorder: Recorder,
     threads: Quota,
     cancel: Cancel,
-    /// Whether its servers are threads of their own.
+    /// True if its servers are threads of their own.
     is_threaded: bool,
-    /// `None` where each of its sessions has a thread of its own.
+    /// `None` if each of its sessions has a thread of its own.
     sharing: Option<Sharing>,
     failed: AtomicBool,
     first: Mutex<Option<EngineError>>,
 }
 
 impl Operation {
-    /// A new operation, whose servers have sessions of this recorder and take threads out of this quota.
+    /// Makes an operation whose servers have sessions of this recorder and
+    /// take threads from this quota.
     #[must_use]
     pub fn new(recorder: &Recorder, threads: &Quota, cancel: &Cancel) -> Operation {
         Operation {
@@ -59,22 +60,22 @@ impl Operation {
         }
     }
 
-    /// The same; the caller does the work of its servers.
+    /// Makes the caller do the work of the operation's servers.
     pub(crate) fn without_threads(self) -> Operation {
         Operation { is_threaded: false, ..self }
     }
 
-    /// The same; its sessions share threads.
+    /// Makes the operation's sessions share threads.
     #[must_use]
     pub fn sharing(self, sharing: Option<Sharing>) -> Operation {
         Operation { sharing, ..self }
     }
 
-    /// Whether to go on.
+    /// Returns an error if the operation must stop.
     ///
     /// # Errors
-    /// [`EngineError::Interrupted`] when the user asked to stop,
-    /// [`EngineError::Stopped`] when another server failed.
+    /// [`EngineError::Interrupted`] if the user has cancelled, [`EngineError::Stopped`]
+    /// if another server has failed.
     #[inline]
     pub fn check(&self) -> Result<(), EngineError> {
         self.cancel.check()?;
@@ -90,10 +91,10 @@ impl Operation {
         }
     }
 
-    /// The first failure, if there was one.
+    /// Returns the first failure, if there was one.
     ///
     /// # Errors
-    /// That failure.
+    /// The first failure of a server.
     pub fn outcome(self) -> Result<(), EngineError> {
         self.first.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
@@ -101,14 +102,14 @@ impl Operation {
 
 /// A server that was started.
 pub enum Server<'scope, T> {
-    /// It works.
+    /// A thread that runs the server.
     Started(ScopedJoinHandle<'scope, Option<T>>),
-    /// It has given this; nothing where it failed, or could not be started.
+    /// The result of a server that has ended; `None` if it failed, or could not be started.
     Ended(Option<T>),
 }
 
-/// Starts a server of the operation: a thread with a session of its own. A
-/// failure is noted, also that of the start: `work` is then dropped, and with it what others wait for.
+/// Starts a server of the operation: a thread with a session of its own. Notes a failure, also of
+/// the start itself: dropping `work` then releases the servers that wait for it.
 pub fn start<'scope, 'env, T: Send + 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     operation: &'env Operation,
@@ -126,7 +127,8 @@ pub fn start<'scope, 'env, T: Send + 'scope>(
     }
 }
 
-/// Starts the sessions of a workload, each with its number: each a thread, or on the threads that they share. What comes of them is in no order.
+/// Starts the numbered sessions of a workload, each on a thread of its own or on shared threads.
+/// Their results come in no order.
 pub fn start_sessions<'scope, 'env, T: Send + 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     operation: &'env Operation,
@@ -180,8 +182,7 @@ fn spawn<'scope, 'env, T: Send + 'scope>(
     started.map_or(Server::Ended(None), Server::Started)
 }
 
-/// Has a set of `count` servers do the same work, each with its number, and waits
-/// for all of them.
+/// Runs a set of `count` servers on the same work, each with its number, and waits for all of them.
 ///
 /// # Errors
 /// The first failure of a server; the others have then stopped.
@@ -204,7 +205,7 @@ pub fn run_set<T: Send>(
     Ok(results.into_iter().map(|result| result.expect("no server failed")).collect())
 }
 
-/// Waits for servers; a panic of one goes on in the coordinator.
+/// Waits for servers; a panic of one continues in the coordinator.
 pub fn join<T>(coordinator: &Session, servers: Vec<Server<'_, T>>) -> Vec<Option<T>> {
     coordinator.wait_long(Event::PxDeqExecuteReply, || {
         let join = |server: Server<'_, T>| match server {

@@ -1,20 +1,19 @@
 //! The table queue: records from scan servers to sort servers, by key range.
 //!
-//! What it does: each sort server has a part of the queue, for its key range, with a fixed
-//! number of buffers. A scan server takes an empty buffer of that range (it waits for
-//! `PX Deq Credit: send blkd` when there is none), fills it with records and sends it; the
-//! sort server empties it and gives it back (it waits for `PX Deq: Table Q Normal` when none is
-//! filled).
+//! Each sort server has a part of the queue, for its key range, with a fixed number of buffers. A
+//! scan server takes an empty buffer of that range (it waits for `PX Deq Credit: send blkd` if
+//! there is none), fills it with records and sends it. The sort server empties it and returns it
+//! (it waits for `PX Deq: Table Q Normal` if none is filled).
 //!
-//! How: a mutex and two conditions a range. Memory is ranges x buffers x 64K. A slow sort
-//! server makes its senders wait; it does not make the queue grow.
+//! Each range has a mutex and two conditions. Memory is ranges x buffers x 64K. A slow sort server
+//! makes its senders wait; it does not make the queue grow.
 //!
-//! Why buffers and not records: a buffer holds 4,096 records of 16 bytes, so the lock, the
-//! wake-up and the clock reads are paid once in thousands of rows, under 1 ns a row. Why no
-//! queue without a lock: at that rate the lock is taken some thousand times a second.
+//! Why buffers and not records: a buffer holds 4,096 records of 16 bytes, so lock, wake-up and
+//! clock reads together cost under 1 ns a row. A queue without a lock is not needed: at that rate
+//! the lock is taken some thousand times a second.
 //!
-//! Limits: a sender keeps one buffer of every range, so a range needs more buffers than there
-//! are senders. Records of one sender and range arrive in order, those of two senders in any.
+//! Limits: a sender keeps one buffer of every range, so a range needs more buffers than there are
+//! senders. Records of one sender and range arrive in order, those of two senders in any.
 //!
 //! Invariants:
 //! - Q1 A buffer of a range is empty in the queue, full in the queue, or with one server; a
@@ -44,11 +43,11 @@ struct RangeQueue {
 struct RangeState {
     full: VecDeque<Vec<u8>>,
     empty: Vec<Vec<u8>>,
-    /// Buffers that may still be made.
+    /// Number of buffers that may still be made.
     unmade: usize,
-    /// All of them: empty, full, unmade, or with a server.
+    /// Number of all buffers: empty, full, unmade, or with a server.
     buffers: usize,
-    /// Senders that have not finished.
+    /// Number of senders that have not finished.
     senders: usize,
     closed: bool,
 }
@@ -60,12 +59,12 @@ impl RangeState {
     }
 }
 
-/// The other side is gone because it failed.
+/// Error of a queue whose other side has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed;
 
 impl TableQueue {
-    /// A queue for `range_count` key ranges and `sender_count` senders.
+    /// Makes a queue for `range_count` key ranges and `sender_count` senders.
     #[must_use]
     pub fn new(range_count: usize, sender_count: usize, buffers_per_range: usize) -> TableQueue {
         assert!(buffers_per_range > sender_count, "each sender keeps one buffer of each range");
@@ -84,10 +83,10 @@ impl TableQueue {
         TableQueue { ranges: (0..range_count).map(|_| range()).collect() }
     }
 
-    /// An empty buffer of a range, waiting for one if all are full.
+    /// Takes an empty buffer of a range, waiting for one if all are full.
     ///
     /// # Errors
-    /// [`Closed`] when the receiver has failed.
+    /// [`Closed`] if the receiver has failed.
     pub fn empty_buffer(&self, session: &Session, range: usize) -> Result<Vec<u8>, Closed> {
         let range = &self.ranges[range];
         let mut state = locked(&range.state);
@@ -126,10 +125,10 @@ impl TableQueue {
         range.filled.notify_one();
     }
 
-    /// The next filled buffer of a range; `None` when every sender has finished.
+    /// Takes the next filled buffer of a range; `None` after every sender has finished.
     ///
     /// # Errors
-    /// [`Closed`] when a sender has failed.
+    /// [`Closed`] if a sender has failed.
     pub fn receive(&self, session: &Session, range: usize) -> Result<Option<Vec<u8>>, Closed> {
         let range = &self.ranges[range];
         let mut state = locked(&range.state);
@@ -154,7 +153,7 @@ impl TableQueue {
         buffer
     }
 
-    /// Gives an emptied buffer back.
+    /// Returns an emptied buffer to its range.
     pub fn give_back(&self, range: usize, mut buffer: Vec<u8>) {
         buffer.clear();
         let range = &self.ranges[range];
@@ -165,7 +164,7 @@ impl TableQueue {
         range.emptied.notify_one();
     }
 
-    /// One sender has sent everything.
+    /// Notes that one sender has sent everything.
     pub fn sender_done(&self) {
         for range in &self.ranges {
             let mut state = locked(&range.state);
@@ -176,13 +175,13 @@ impl TableQueue {
         }
     }
 
-    /// A guard that closes the queue when it is dropped before its server has
-    /// succeeded: by an error or by a panic, nobody is left waiting.
+    /// Returns a guard that closes the queue if it is dropped before its server has succeeded. So
+    /// no server keeps waiting after an error or a panic.
     pub fn close_unless_done(&self) -> CloseGuard<'_> {
         CloseGuard { queue: self, done: false }
     }
 
-    /// Wakes everybody with [`Closed`]: a server has failed.
+    /// Wakes all servers with [`Closed`], because one has failed.
     fn close(&self) {
         for range in &self.ranges {
             locked(&range.state).closed = true;
@@ -192,7 +191,7 @@ impl TableQueue {
     }
 }
 
-/// Closes its queue unless told that the server is done.
+/// Closes its queue unless its server has called [`CloseGuard::done`].
 #[derive(Debug)]
 pub struct CloseGuard<'q> {
     queue: &'q TableQueue,
@@ -200,7 +199,7 @@ pub struct CloseGuard<'q> {
 }
 
 impl CloseGuard<'_> {
-    /// The server has succeeded.
+    /// Ends the guard of a server that has succeeded.
     pub fn done(mut self) {
         self.done = true;
     }
@@ -241,7 +240,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "Q1: 3 buffers of 2")]
-    fn a_buffer_that_is_not_the_queues_is_not_given_back() {
+    fn a_foreign_buffer_is_not_given_back() {
         with_queue(|queue, _| queue.give_back(0, Vec::new()));
     }
 

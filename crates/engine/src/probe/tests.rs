@@ -1,4 +1,4 @@
-//! The fit of the read cost, and the measurement on files in memory.
+//! Tests the fit of the read cost, and the measurement on files in memory.
 
 use super::*;
 use crate::instance::{InitialSizes, Layout};
@@ -8,7 +8,7 @@ use plumb_events::Role;
 use std::path::PathBuf;
 
 #[test]
-fn reads_that_take_no_longer_have_the_rate_of_the_longest() {
+fn flat_reads_have_the_rate_of_the_longest() {
     let falling = fit(&[(8192.0, 3e-4), (65536.0, 2e-4), (262_144.0, 1e-4)]);
     assert_eq!(falling.start_seconds, 1e-4);
     assert_eq!(falling.bytes_per_second, 262_144.0 / 1e-4);
@@ -50,7 +50,7 @@ fn empty_snapshot() -> plumb_events::Snapshot {
 }
 
 #[test]
-fn a_sequential_read_takes_the_extents_there_are_and_no_header() {
+fn a_sequential_read_covers_existing_extents_without_headers() {
     let instance = instance("256K");
     let session = instance.recorder.session(Role::User);
     let one = Shots { bytes: 1 << 40, count: 1 };

@@ -3,7 +3,7 @@
 use plumb_units::{BlockSize, Bytes, parse_count, parse_size};
 use std::path::PathBuf;
 
-/// A type that a setting's value has.
+/// Type of a setting's value.
 pub(super) trait Value: Sized {
     fn of(text: &str) -> Option<Self>;
 }
@@ -26,18 +26,18 @@ impl Value for PathBuf {
     }
 }
 
-/// `None` stands for `auto`.
+/// `None` is the value of `auto`.
 impl<T: Value> Value for Option<T> {
     fn of(text: &str) -> Option<Option<T>> {
         if text == "auto" { Some(None) } else { T::of(text).map(Some) }
     }
 }
 
-/// The words of a switch.
+/// Words of a setting that is a switch.
 pub(super) const OFF_ON: &[&str] = &["off", "on"];
-/// The words of a choice, the first one first.
+/// Words of a choice whose default is true.
 pub(super) const TRUE_FALSE: &[&str] = &["true", "false"];
-/// The same, or neither.
+/// Words of a choice with a third value, `auto`.
 pub(super) const AUTO_TRUE_FALSE: &[&str] = &["auto", "true", "false"];
 
 impl Value for bool {
@@ -72,10 +72,10 @@ macro_rules! words {
             impl $name {
                 /// Every word, in the order in which messages name them.
                 pub const WORDS: &'static [&'static str] = &[$($word),*];
-                /// The same behind `auto`.
+                /// The words with `auto` in front of them.
                 pub const AUTO_OR_WORDS: &'static [&'static str] = &["auto", $($word),*];
 
-                /// The word, as it is written.
+                /// Returns the word, as it is written.
                 #[must_use]
                 pub const fn name(self) -> &'static str {
                     match self { $($name::$variant => $word),* }
@@ -92,17 +92,17 @@ macro_rules! words {
 }
 
 words! {
-    /// The parts of a block that are verified when a session reads it into the buffer cache.
+    /// Part of a block that is verified when a session reads it into the buffer cache.
     BlockChecksum { Typical "typical", Off "off" }
-    /// The way of requests to the files, through the page cache or past it.
+    /// I/O of files: overlapping requests, bypass of the page cache, both or neither.
     FilesystemioOptions { None "none", Asynch "asynch", Directio "directio", Setall "setall" }
-    /// The way of requests to the kernel.
+    /// Method by which requests reach the kernel.
     IoMethod { Sync "sync", Threads "threads", IoUring "io_uring", Null "null" }
-    /// The way in which a log write becomes durable: by a call after it, or by the write itself.
+    /// Way in which a log write becomes durable: by a call after it, or by the write itself.
     SyncMethod { Fdatasync "fdatasync", Fsync "fsync", OpenDatasync "open_datasync", OpenSync "open_sync" }
-    /// The way to the log files, past the page cache or through it.
+    /// Access to the log files, past the page cache or through it.
     LogFileIo { Direct "direct", Buffered "buffered" }
-    /// The process that is put before all others.
+    /// Process that runs before all others.
     HighPriority { Lgwr "lgwr", None "none" }
 }
 

@@ -1,26 +1,24 @@
 //! The sort area: records collected in a fixed amount of memory and sorted there.
 //!
-//! The area is cut into strips of equal size, each with memory of its own. A strip of
-//! words is sorted as soon as it is full; text is sorted in smaller batches, which are
-//! appended to a strip. Sorting is so spread over the input. To sort all of a large
-//! area at once would stop the scan's reads meanwhile, and afterwards leave the
-//! processor idle until the disk has caught up.
-//! How records lie in a strip and are sorted depends on their form: [`words`], [`bytes`].
+//! The area is cut into strips of equal size, each with memory of its own. A strip of words is
+//! sorted as soon as it is full; text is sorted in smaller batches, which are appended to a strip.
+//! So sorting is spread over the input. Sorting all of a large area at once would stop the scan's
+//! reads meanwhile. Afterwards the processor would be idle until the disk has caught up. The form
+//! of the records decides their layout and how they are sorted: [`words`], [`bytes`].
 //!
-//! When all strips are full one of them becomes a run and is filled again. What
-//! is still in memory at the end stays there and is merged with the runs: an
-//! input a little larger than the area costs little more than one that fits.
+//! When all strips are full one of them becomes a run and is filled again. Records that are still
+//! in memory at the end stay there and are merged with the runs: an input a little larger than the
+//! area costs little more than one that fits.
 //!
-//! How many strips: with ever larger strips the standard library's sort costs 1
-//! to 1.5 ns a record more for each doubling (64K numbers of 64 bits 12.6 ns a
-//! record, 256K 15.4, 4M 19.7), a level of the merge 2 to 2.5 ns; so strips are
-//! large. As a rule there are sixteen: enough to spill in small steps and to keep the
-//! disk busy. An area above 64 MB has more, so that none takes long to sort.
+//! Number of strips: for each doubling of a strip the standard library's sort costs 1 to 1.5 ns a
+//! record more. With numbers of 64 bits it takes 12.6 ns a record for 64K of them, 15.4 for 256K,
+//! 19.7 for 4M. A level of the merge costs 2 to 2.5 ns, so strips are large. As a rule there are
+//! sixteen: enough to spill in small steps and to keep the disk busy. An area above 64 MB has more,
+//! so that none takes long to sort.
 //!
-//! Distribution sorts were measured at these sizes: by the least significant digits
-//! first they lose at every size (13 to 30 ns); one pass by the highest bits, with the
-//! standard sort after it, wins 2 ns in strips of 64K to 256K, which does not pay for
-//! the second buffer it needs.
+//! Rejected: distribution sorts. By the least significant digits first they lose at every size (13
+//! to 30 ns). One pass by the highest bits, followed by the standard sort, wins 2 ns in strips of
+//! 64K to 256K. That does not pay for the second buffer it needs.
 //!
 //! Invariants:
 //! - A1 An area never has more strips than it was planned with: each is spare, in use, or
@@ -41,39 +39,40 @@ use std::fmt::Debug;
 /// Most strips of an area, unless they would be larger than [`STRIP_BYTES_MAX`].
 pub const STRIPS_MAX: usize = 16;
 
-/// The largest strip of an area that has more than [`STRIPS_MAX`] for it: it is sorted in
-/// about 8 ms. The buffers of a table queue last about as long, so scan servers go on.
+/// Largest strip of an area that has more than [`STRIPS_MAX`] for it: it is sorted in about 8 ms.
+/// The buffers of a table queue last about as long, so scan servers go on.
 pub const STRIP_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Fewest strips of an area that can give each [`STRIP_BYTES_MIN`]: with a single one the
-/// disk is idle while it is sorted, and the processor while it is written.
+/// Fewest strips of an area that can give each [`STRIP_BYTES_MIN`]. With a single strip the disk is
+/// idle while it is sorted, and the processor while it is written.
 pub const STRIPS_MIN: usize = 3;
 
-/// An area has more than [`STRIPS_MIN`] strips only if each has this size: smaller ones
-/// raise the fan-in of the merge, and what they save in spilled bytes is little.
+/// Least size of a strip in an area of more than [`STRIPS_MIN`] strips. Smaller ones raise the
+/// fan-in of the merge and save little spilling.
 pub const STRIP_BYTES_TARGET: usize = 1024 * 1024;
 
-/// The smallest strip of an area that has several: when it is read back as a run, its
-/// requests are still large.
+/// Smallest strip of an area that has several: when it is read back as a run,
+/// its requests are still large.
 pub const STRIP_BYTES_MIN: usize = 512 * 1024;
 
 /// Memory that a record takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordSize {
-    /// Bytes of the record, in memory and in a run; the mean where they differ.
+    /// Bytes of the record, in memory and in a run; the mean if they differ.
     pub bytes: usize,
-    /// Bytes of memory beside it while it is sorted: the entry that is sorted in its place.
+    /// Bytes of the entry that is sorted in place of the record; 0 if the record itself is.
     pub entry_bytes: usize,
 }
 
 impl RecordSize {
-    /// The size of records of `bytes` bytes in an area of this kind.
+    /// Returns the size of records of `bytes` bytes in an area of this kind.
     #[must_use]
     pub fn new<A: SortArea>(bytes: usize) -> RecordSize {
         RecordSize { bytes, entry_bytes: A::ENTRY_BYTES }
     }
 
-    /// Records that fit `bytes` of memory while they are sorted; at least one.
+    /// Returns the number of records that fit `bytes` of memory while they
+    /// are sorted; at least one.
     #[must_use]
     pub fn fitting(self, bytes: usize) -> usize {
         (bytes / (self.bytes + self.entry_bytes)).max(1)
@@ -83,70 +82,70 @@ impl RecordSize {
 /// Memory that an area has mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mapped {
-    /// Bytes of it.
+    /// Size of the mappings in bytes.
     pub bytes: usize,
-    /// How long the system took to supply it.
+    /// Time that the system took to supply it.
     pub time: Nanos,
 }
 
 /// Memory in which records are collected and sorted.
 pub trait SortArea: Sized + Send + Debug {
-    /// Bytes of memory beside a record while it is sorted.
+    /// Bytes of the entry that is sorted in place of a record; 0 if the record itself is.
     const ENTRY_BYTES: usize;
 
-    /// An area of `bytes` bytes, cut into `strips`, for records of this size.
+    /// Makes an area of `bytes` bytes, cut into `strips`, for records of this size.
     ///
     /// # Errors
-    /// When the kernel has no memory.
+    /// If the kernel has no memory.
     fn new(bytes: usize, strips: usize, record: RecordSize) -> Result<Self, IoError>;
 
-    /// Adds records one after the other from the front of `records`; gives back
-    /// how many bytes were taken. Fewer than all means that the area is full.
+    /// Adds records from the front of `records`; returns the number of bytes taken. Fewer than all
+    /// means that the area is full.
     ///
     /// # Errors
-    /// When the kernel has no memory.
+    /// If the kernel has no memory.
     fn fill(&mut self, records: &[u8]) -> Result<usize, IoError>;
 
-    /// Sorts what has not been sorted yet.
+    /// Sorts the records that are not sorted yet.
     ///
     /// # Errors
-    /// When the kernel has no memory.
+    /// If the kernel has no memory.
     fn close(&mut self) -> Result<(), IoError>;
 
-    /// Makes room: hands the oldest strip to `sink` as a run; gives back how many
-    /// runs, 0 when nothing is sorted yet.
+    /// Makes room: hands the oldest strip to `sink` as a run. Returns the number of runs, 0 if
+    /// no record is sorted yet.
     ///
     /// # Errors
-    /// When the sink fails.
+    /// If the sink fails to take a record.
     fn spill<S: RecordSink>(&mut self, sink: &mut S) -> Result<u64, S::Error>;
 
-    /// Gives the memory that has no records in it, now that no more will come, back to
-    /// the system: how many bytes.
+    /// Returns the memory without records to the system, after the last record has come.
+    /// Returns its size in bytes.
     fn release_spare(&mut self) -> usize;
 
-    /// Records in the area, sorted or not.
+    /// Returns the number of records in the area, sorted or not.
     fn len(&self) -> usize;
 
-    /// Whether there is none.
+    /// True if the area has no records.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Memory that the area has had at most.
+    /// Returns the most memory that the area has had.
     fn mapped(&self) -> Mapped;
 
-    /// What is sorted: the bytes of each sequence in order.
+    /// Returns the bytes of each sorted sequence.
     fn sources(&self) -> Vec<&[u8]>;
 }
 
-/// The memory of strips: taken as records come, and used again.
+/// The memory of strips: allocated as records come, and used again.
 #[derive(Debug)]
 struct StripPool<T: Copy> {
-    /// Empty, with memory.
+    /// Empty strips that have memory.
     spare: Vec<HugeVec<T>>,
-    /// Strips that may still be made.
+    /// Number of strips that may still be made.
     unmade: usize,
-    /// All strips of the area: spare, unmade or in use.
+    /// Number of all strips: spare, unmade or in use.
     strips: usize,
     strip_bytes: usize,
     mapped: Mapped,
@@ -159,7 +158,7 @@ impl<T: Copy> StripPool<T> {
         StripPool { spare: Vec::new(), unmade: strips, strips, strip_bytes, mapped: Mapped::default() }
     }
 
-    /// An empty strip; none when all are in use.
+    /// Takes an empty strip; `None` if all are in use.
     fn take(&mut self) -> Result<Option<HugeVec<T>>, IoError> {
         if let Some(strip) = self.spare.pop() {
             return Ok(Some(strip));
@@ -180,48 +179,48 @@ impl<T: Copy> StripPool<T> {
         self.spare.push(strip);
     }
 
-    /// Bytes of the strips that may still be taken.
+    /// Returns the bytes of the strips that may still be taken.
     fn room(&self) -> usize {
         (self.spare.len() + self.unmade) * self.strip_bytes
     }
 
-    /// Gives the memory of empty strips back to the system: how many bytes.
+    /// Returns the memory of empty strips to the system; returns its size in bytes.
     fn release(&mut self) -> usize {
         self.spare.drain(..).count() * self.strip_bytes
     }
 
-    /// Has the system supply memory for what a strip is about to take.
+    /// Lets the system supply the memory that a strip is about to use, and notes the time.
     #[inline]
     fn supply(&mut self, strip: &mut HugeVec<T>, more: usize) {
         self.mapped.time += strip.supply(more);
     }
 
-    /// All that was ever mapped.
+    /// Returns all memory that was ever mapped.
     fn mapped(&self) -> Mapped {
         self.mapped
     }
 }
 
-/// Takes sorted records.
+/// Takes sorted records, run by run.
 pub trait RecordSink {
-    /// Why it cannot take a record.
+    /// Error of a record that cannot be taken.
     type Error;
 
-    /// Takes the next record.
+    /// Takes the next record in order.
     ///
     /// # Errors
-    /// When the sink cannot keep it; what that means depends on the sink.
+    /// If the sink cannot keep it.
     fn record(&mut self, record: &[u8]) -> Result<(), Self::Error>;
 
-    /// The records so far are in order; the next one may be smaller.
+    /// Ends a run: the next record may be smaller than the last one.
     ///
     /// # Errors
-    /// As for `record`.
+    /// The same errors as `record`.
     fn end_run(&mut self) -> Result<(), Self::Error>;
 }
 
-/// The order in which records have come so far: a strip that was filled in order, or in
-/// reverse order, need not be sorted.
+/// Order of the records so far: a strip that was filled in order, or in reverse
+/// order, need not be sorted.
 #[derive(Debug, Clone, Copy)]
 struct InputOrder {
     ascending: bool,
@@ -232,15 +231,15 @@ impl InputOrder {
     const UNKNOWN: InputOrder = InputOrder { ascending: true, descending: true };
 }
 
-/// What is sorted in memory, in one order.
+/// Merges sorted sequences in memory.
 pub struct MemoryMerge<'a, F: RunFormat> {
     rest: Vec<&'a [u8]>,
-    /// None when there is nothing.
+    /// `None` if there are no records.
     merger: Option<F::Merger>,
 }
 
 impl<'a, F: RunFormat> MemoryMerge<'a, F> {
-    /// The records of these sources, each in order.
+    /// Makes a merge of these sources, each in order.
     #[must_use]
     pub fn new(sources: Vec<&'a [u8]>) -> MemoryMerge<'a, F> {
         let mut rest = sources;
@@ -248,14 +247,14 @@ impl<'a, F: RunFormat> MemoryMerge<'a, F> {
         MemoryMerge { rest, merger }
     }
 
-    /// The smallest record left; no bytes at the end.
+    /// Returns the smallest record left; no bytes at the end.
     #[inline]
     #[must_use]
     pub fn current(&self) -> &[u8] {
         self.merger.as_ref().map_or(&[], Merger::record)
     }
 
-    /// Goes on to the next record.
+    /// Advances to the next record.
     #[inline]
     pub fn advance(&mut self) {
         if let Some(merger) = &mut self.merger {
@@ -263,7 +262,7 @@ impl<'a, F: RunFormat> MemoryMerge<'a, F> {
         }
     }
 
-    /// Counts of the matches played; zero for a merger that keeps none.
+    /// Returns counts of the matches played; zero for a merger that keeps none.
     #[must_use]
     pub fn matches(&self) -> Matches {
         self.merger.as_ref().map_or(Matches::default(), Merger::matches)

@@ -1,4 +1,4 @@
-//! From rows to records, and from records back to keys.
+//! Makes records of rows, and keys of records.
 
 use super::format::{BYTES_HEADER, BytesKey, Format, key_of, row_of};
 use super::key::KeyBuilder;
@@ -6,16 +6,16 @@ use plumb_types::RowError;
 use plumb_units::RowId;
 use std::fmt::Debug;
 
-/// Why a row makes no record.
+/// Reason for which a row makes no record.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// Its bytes are no row.
+    /// The bytes are not a row.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// A value is not one that the statistics of its column allow.
+    /// A value is outside the statistics of its column.
     #[error("column {column} has a value outside the table's statistics; load the table again")]
     Statistics {
-        /// The column, the first being 0.
+        /// Position of the column, from 0.
         column: usize,
     },
 }
@@ -23,14 +23,14 @@ pub enum CodecError {
 /// The normalised key of a record, without the 00 bytes at its end.
 #[derive(Debug, Clone, Copy)]
 pub enum RecordKey<'s> {
-    /// The bytes of a big-endian word, up to its last that is not 00.
+    /// Bytes of a big-endian word, up to the last that is not 00.
     Word(u64),
     /// A key of any length.
     Bytes(&'s [u8]),
 }
 
 impl<'s> RecordKey<'s> {
-    /// The key as bytes; those of a word are written to `room`.
+    /// Returns the key as bytes; the bytes of a word are written to `room`.
     #[must_use]
     pub fn bytes<'r>(self, room: &'r mut [u8; 8]) -> &'r [u8]
     where
@@ -46,26 +46,25 @@ impl<'s> RecordKey<'s> {
     }
 }
 
-/// Makes the records of an index of its rows, and keys of the records.
+/// Makes the records of an index from its rows, and keys from the records.
 pub trait Codec: Debug + Sync {
-    /// The form of its records.
+    /// Form of the records it makes.
     type Format: Format;
-    /// What decoding one record leaves for the next.
+    /// State that decoding one record leaves for the next.
     type State: Default;
 
-    /// Appends the record of a row and gives back the bytes that its key takes in
-    /// an index, at most. A key longer than `u16::MAX` makes no record: the caller
-    /// refuses it.
+    /// Appends the record of a row and returns the most bytes that its key takes in an index. A key
+    /// longer than `u16::MAX` makes no record: the caller rejects it.
     ///
     /// # Errors
-    /// When the row cannot be read, or contradicts the statistics.
+    /// If the row cannot be read, or contradicts the statistics.
     fn encode(&self, row: &[u8], row_id: RowId, out: &mut Vec<u8>) -> Result<usize, CodecError>;
 
-    /// The record's key and row id. Fastest where records come in order.
+    /// Returns the record's key and row id. Fastest if records come in order.
     fn decode<'s>(&self, record: &'s [u8], state: &'s mut Self::State) -> (RecordKey<'s>, RowId);
 }
 
-/// Makes [`BytesKey`] records: any key.
+/// Makes [`BytesKey`] records, for any key.
 #[derive(Debug)]
 pub struct BytesCodec(pub KeyBuilder);
 

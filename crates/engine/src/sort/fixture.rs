@@ -12,10 +12,9 @@ use plumb_events::Cancel;
 use plumb_events::{Phase, Role};
 use plumb_units::{Bytes, Lsn};
 
-/// Records of the tests.
 pub(crate) type Key = WordKey<u64>;
 
-/// Runs the body with a server that has 64K of memory in blocks of 2K.
+/// Runs `body` with a server that has 64K of memory in blocks of 2K.
 pub(crate) fn with_server(body: impl FnOnce(&SortServer<'_>)) {
     let home = tempfile::tempdir().expect("a directory");
     let mut settings = Settings::default();

@@ -1,9 +1,9 @@
-//! What is sorted: records, in one of several forms.
+//! The records that are sorted, in one of several forms.
 //!
-//! A record is a stretch of bytes. [`WordKey`](super::word::WordKey) is key and
-//! row id in one machine word; [`BytesKey`] is for any key: a length, the row id,
-//! the key. In runs, and in a sort area that has sorted them, BytesKey records are
-//! packed ([`packed`](super::packed)); words are the same everywhere.
+//! A record is a sequence of bytes. [`WordKey`](super::word::WordKey) is key and row id in one
+//! machine word; [`BytesKey`] is for any key: a length, the row id, the key. In runs, and in a
+//! sort area that has sorted them, BytesKey records are packed ([`packed`](super::packed));
+//! words are the same everywhere.
 //!
 //! ```text
 //! WordKey    key and row id                            one little-endian word of 8 or 16 bytes
@@ -18,69 +18,68 @@ use plumb_units::RowId;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-/// A form of records, as runs and merges know it.
+/// A form of records, as runs and merges use it.
 pub trait RunFormat: Copy + Debug + Send + Sync + 'static {
-    /// How they lie in the blocks of a run.
+    /// Layout of the records in the blocks of a run.
     type Packing: Packing;
-    /// How sorted records of several sources are put in one order.
+    /// Merges sorted records of several sources into one order.
     type Merger: Merger;
 
-    /// The length of the record that `bytes` begin with. 0 when they end inside it.
+    /// Returns the length of the first record of `bytes`; 0 if they end inside it.
     fn length(bytes: &[u8]) -> usize;
 
-    /// The order of two records: by key, then by row id where they have one.
+    /// Compares two records: by key, then by row id if they have one.
     fn compare(one: &[u8], two: &[u8]) -> Ordering;
 
-    /// Replaces `last` by the last record of the content of a run block, if there
-    /// is one. The block may be corrupt.
+    /// Replaces `last` by the last record of the content of a run block, if there is one.
+    /// The block may be corrupt.
     fn last_record(content: &[u8], last: &mut Vec<u8>);
 }
 
 /// A form of records with memory to sort them in.
 pub trait Format: RunFormat {
-    /// Where records are collected and sorted.
+    /// Memory in which records are collected and sorted.
     type Area: SortArea;
 }
 
-/// A tournament between sources of sorted records, as they lie in a run or in a
-/// strip. A source is what is left of its bytes; a record that enters the
-/// tournament is taken off the front.
+/// A tournament between sources of sorted records, as they lie in a run or in a strip. A source is
+/// the rest of its bytes; a record that enters the tournament is taken off the front.
 pub trait Merger: Sized {
     /// Takes the first record of each source and plays all matches.
     ///
     /// # Panics
-    /// When there is no source.
+    /// If there is no source.
     fn new(sources: &mut [&[u8]]) -> Self;
 
-    /// The smallest record; no bytes when no source has any left.
+    /// Returns the smallest record; no bytes if all sources are empty.
     fn record(&self) -> &[u8];
 
-    /// The source it came from.
+    /// Returns the index of the smallest record's source.
     fn source(&self) -> usize;
 
     /// Takes the next record of that source and plays again.
     fn replace(&mut self, source: &mut &[u8]);
 
-    /// Counts of the matches played; zero for a merger that keeps none.
+    /// Returns counts of the matches played; zero for a merger that keeps none.
     fn matches(&self) -> Matches {
         Matches::default()
     }
 }
 
-/// How records lie in the blocks of a run, one after the other.
+/// Layout of records in the blocks of a run, one after the other.
 pub trait Packing: Default {
-    /// A block begins: nothing of the block before will be known.
+    /// Begins a block, whose reader does not know the block before.
     fn begin_block(&mut self);
 
-    /// Puts a record at the beginning of `room` and gives back how many bytes it
-    /// takes; `None` when it does not fit, and the block ends before it.
+    /// Writes a record to the start of `room` and returns the bytes it takes. `None` if it does not
+    /// fit; the block then ends before it.
     fn put(&mut self, record: &[u8], room: &mut [u8]) -> Option<usize>;
 
-    /// Bytes that records needed less than they are long, since the last call.
+    /// Returns the bytes saved against unpacked records since the last call.
     fn bytes_saved(&mut self) -> u64;
 }
 
-/// Records laid one behind the other, unchanged.
+/// Lays records one behind the other, unchanged.
 #[derive(Debug, Default)]
 pub struct Unpacked;
 
@@ -98,14 +97,14 @@ impl Packing for Unpacked {
     }
 }
 
-/// Keys of any length.
+/// A form of records with keys of any length.
 #[derive(Debug, Clone, Copy)]
 pub struct BytesKey;
 
 /// Bytes of a [`BytesKey`] record before its key.
 pub const BYTES_HEADER: usize = 10;
 
-/// The key of a [`BytesKey`] record.
+/// Returns the key of a [`BytesKey`] record.
 #[inline]
 pub(crate) fn key_of(record: &[u8]) -> &[u8] {
     let length = u16::from_le_bytes([record[0], record[1]]) as usize;

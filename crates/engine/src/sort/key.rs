@@ -1,22 +1,21 @@
 //! Normalised keys: bytes whose order is the order of the rows.
 //!
-//! A key is its columns' stored bytes, one after the other. NUMBER and DATE are
-//! stored so that `memcmp` orders them; this adds what several columns need:
+//! A key is its columns' stored bytes, one after the other. NUMBER and DATE are stored so that
+//! `memcmp` orders them; this adds the rules for several columns:
 //!
-//! - after each column a terminator `00`, so that a value that is a prefix of
-//!   another sorts first whatever column follows. Stored NUMBERs and DATEs have
-//!   no zero byte behind their first; in text `00` becomes `01 01` and `01`
-//!   becomes `01 02`.
+//! - after each column a terminator `00`, so that a value that is a prefix of another sorts first
+//!   before any next column. Stored NUMBERs and DATEs have no zero byte behind their first; in text
+//!   `00` becomes `01 01` and `01` becomes `01 02`.
 //! - a descending column has its bytes and its terminator complemented.
-//! - NULL is `FF FF`, above every value, complemented or not: a NUMBER from 1e124
-//!   on begins with `FF` too, but its digits are less. NULLs come last, descending
-//!   or not. (An empty text is NULL, so no complemented value is `FF`.)
-//! - trailing zero bytes are cut off. The encoding is prefix-free before, so
-//!   comparing with the missing bytes taken as zeros is still right, and so is
-//!   plain `memcmp` with the shorter key first.
+//! - NULL is `FF FF`, above every value, complemented or not: a NUMBER from 1e124 on begins with
+//!   `FF` too, but its digits are smaller. NULLs come last, descending or not. (An empty text is
+//!   NULL, so no complemented value is `FF`.)
+//! - trailing zero bytes are cut off. The encoding before that is prefix-free, so a
+//!   comparison that takes the missing bytes as zeros is still right. So is plain `memcmp`
+//!   with the shorter key first.
 //!
-//! This is the key as an index keeps it. Most keys of numbers and dates travel
-//! through the sort in fewer bits: [`word`](super::word).
+//! An index stores this key. Most keys of numbers and dates pass through the
+//! sort in fewer bits: [`word`](super::word).
 
 use crate::storage::control::IndexColumn;
 use plumb_types::{ColumnType, RowError, Schema, column_at};
@@ -39,10 +38,10 @@ struct KeyColumn {
 }
 
 impl KeyBuilder {
-    /// For these columns of a table.
+    /// Makes a builder for these columns of a table.
     ///
     /// # Panics
-    /// When a column is not in the schema.
+    /// If a column is not in the schema.
     #[must_use]
     pub fn new(columns: &[IndexColumn], schema: &Schema) -> KeyBuilder {
         let key_column = |column: &IndexColumn| KeyColumn {
@@ -53,7 +52,7 @@ impl KeyBuilder {
         KeyBuilder { columns: columns.iter().map(key_column).collect() }
     }
 
-    /// Where its columns are in a row.
+    /// Returns the positions of its columns in a row.
     #[must_use]
     pub fn positions(&self) -> Vec<usize> {
         self.columns.iter().map(|column| column.position).collect()
@@ -62,7 +61,7 @@ impl KeyBuilder {
     /// Replaces `key` by the key of a row.
     ///
     /// # Errors
-    /// When the row cannot be read.
+    /// If the row cannot be read.
     pub fn build(&self, row: &[u8], key: &mut Vec<u8>) -> Result<(), RowError> {
         key.clear();
         self.append(row, key)
@@ -71,7 +70,7 @@ impl KeyBuilder {
     /// Appends the key of a row.
     ///
     /// # Errors
-    /// When the row cannot be read.
+    /// If the row cannot be read.
     pub fn append(&self, row: &[u8], key: &mut Vec<u8>) -> Result<(), RowError> {
         let first = key.len();
         for column in &self.columns {
@@ -95,8 +94,8 @@ impl KeyBuilder {
 }
 
 fn append(value: &[u8], text: bool, key: &mut Vec<u8>) {
-    // The least byte of all, not the first small one: without a way out of the loop
-    // it is a few vector instructions.
+    // Takes the minimum over all bytes rather than stopping at the first small one: without an
+    // early exit the loop is a few vector instructions.
     if !text || value.iter().fold(u8::MAX, |least, byte| least.min(*byte)) > ESCAPE {
         key.extend_from_slice(value);
         return;
@@ -130,7 +129,7 @@ mod tests {
         prop_oneof![
             1 => Just(Value::Null),
             8 => (-200_000i128..200_000, 0i8..3).prop_map(|(n, s)| Value::Number(Number::new(n, s).expect("small"))),
-            // The first byte of 1e124 and more is FF, that of their negatives 00.
+            // 1e124 and more begin with FF, their negatives with 00.
             2 => (-99i128..=99, -124i8..=-122).prop_map(|(n, s)| Value::Number(Number::new(n, s).expect("large"))),
         ]
     }
@@ -155,7 +154,7 @@ mod tests {
         batch.row(0).to_vec()
     }
 
-    /// The order the key must have, said with values.
+    /// Compares two rows by their values, as the key must.
     fn expected(columns: &[IndexColumn], one: &[Value], two: &[Value]) -> Ordering {
         for column in columns {
             let (a, b) = (&one[column.position], &two[column.position]);

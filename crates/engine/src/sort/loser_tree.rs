@@ -1,35 +1,34 @@
 //! A tree of losers: the smallest of k heads, and the next after one is replaced.
 //!
-//! Each inner node keeps the loser of the match between its subtrees, the root
-//! the overall winner. Replacing the winner plays it up one path: ceil(log2 k)
-//! comparisons, each against a node on that path alone (a heap needs two a
-//! level). Heads are copied into the nodes, so a match touches one cache line.
-//! (Knuth, The Art of Computer Programming 3, section 5.4.1.)
+//! Each inner node keeps the loser of the match between its subtrees, the root the overall winner.
+//! Replacing the winner plays the new head up one path: ceil(log2 k) comparisons, each with a node
+//! on that path (a heap needs two a level). Heads are copied into the nodes, so a match touches one
+//! cache line. (Knuth, The Art of Computer Programming 3, section 5.4.1.)
 //!
 //! Invariant:
-//! - L1 A source is in order: its next head is not below the one that has won. All that
-//!   the tree gives out is in order then.
+//! - L1 A source is in order: its next head is not below the one that has won. So the
+//!   tree returns heads in order.
 
 use plumb_io::strict_assert;
 
-/// The tournament. Heads are compared by a closure given to each call.
+/// The tournament. Each call gets the closure that compares heads.
 #[derive(Debug)]
 pub struct LoserTree<H> {
-    /// 0 is the winner; 1.. are the losers of the inner nodes. Leaf i, if it
-    /// were stored, would be node `len + i`.
+    /// Node 0 is the winner; the others are the losers of the inner nodes. Leaf i, if it were
+    /// stored, would be node `len + i`.
     nodes: Vec<H>,
 }
 
 impl<H: Copy> LoserTree<H> {
-    /// Plays all matches.
+    /// Plays all matches of the tournament.
     ///
     /// # Panics
-    /// When there is no head.
+    /// If there are no heads.
     pub fn new(heads: &[H], less: impl Fn(&H, &H) -> bool) -> LoserTree<H> {
         let count = heads.len();
         assert!(count > 0, "a tournament has a head");
         let mut nodes = vec![heads[0]; count];
-        // winners[i] is the winner below node i.
+        // `winners[i]` is the winner below node i.
         let mut winners = vec![heads[0]; 2 * count];
         winners[count..].copy_from_slice(heads);
         for node in (1..count).rev() {
@@ -42,7 +41,7 @@ impl<H: Copy> LoserTree<H> {
         LoserTree { nodes }
     }
 
-    /// The smallest head.
+    /// Returns the smallest of all heads.
     #[inline]
     pub fn winner(&self) -> H {
         self.nodes[0]

@@ -1,17 +1,16 @@
 //! Merges runs: read-ahead by forecasting, a tree of losers, one record at a time.
 //!
-//! Each run has one buffer that is being merged. The spare buffers read ahead
-//! for the runs whose last buffered record is smallest, because those run out
-//! first. A block is verified when the merge enters it, while it is on its way
-//! into the cache anyhow. Strips that are still in the sort area take part as
-//! runs do, without being read.
+//! Each run has one buffer that is being merged. The spare buffers read ahead for the runs whose
+//! last buffered record is smallest, because those run out first. A block is verified when the
+//! merge enters it, because its bytes are then loaded into the processor's cache anyhow. Strips
+//! that are still in the sort area take part as runs do, without being read.
 //!
 //! Invariants:
 //! - M1 A run has at most one request in flight, so its pieces arrive in order.
-//! - M2 The run that has run out is served before any other is read ahead for;
-//!   its own freed buffer is there for it, so the merge cannot starve.
+//! - M2 The run that has run out is served before any other run is read ahead; its own freed buffer
+//!   is there for it, so the merge cannot starve.
 //! - M3 A buffer is free, in flight, ready or being merged: none is lost, none is added.
-//! - M4 A merge of runs alone gives out as many records as the runs have.
+//! - M4 A merge of runs without strips returns as many records as the runs have.
 
 use crate::EngineError;
 use crate::sort::SortServer;
@@ -31,11 +30,11 @@ use std::sync::Arc;
 /// Most pieces read ahead for a run: enough to keep a device busy with two runs.
 const AHEAD_MAX: usize = 3;
 
-/// Merges runs, and strips that stayed in memory, and hands their records out in
-/// order; gives back how many. One tournament has them all.
+/// Merges runs, and strips that stayed in memory, in one tournament, and hands their records to
+/// `take` in order. Returns the number of records.
 ///
 /// # Errors
-/// When a block is corrupt, a read fails, the operation stops, or `take` fails.
+/// If a block is corrupt, a read fails, the operation stops, or `take` fails.
 pub fn merge<F: RunFormat>(
     server: &SortServer<'_>,
     runs: Vec<Run>,
@@ -53,7 +52,7 @@ pub fn merge<F: RunFormat>(
     }
     merge.end(rows);
     match expected.filter(|expected| *expected != rows) {
-        // M4: a block of an earlier merge of this sort verifies, too.
+        // M4: a block of an earlier merge of this sort would verify too, so records are counted.
         Some(expected) => Err(EngineError::Verification {
             what: format!("records merged by {}", server.session.name()),
             found: rows.to_string(),
@@ -63,10 +62,10 @@ pub fn merge<F: RunFormat>(
     }
 }
 
-/// Runs and strips in one order.
+/// A merge of runs and strips.
 struct RunMerge<'s, F: RunFormat> {
     reader: RunReader<'s, F>,
-    /// Of the runs, then of the strips.
+    /// One of each run, then one of each strip.
     cursors: Vec<Cursor<'s>>,
     merger: F::Merger,
 }
@@ -96,13 +95,13 @@ impl<'s, F: RunFormat> RunMerge<'s, F> {
         Ok(RunMerge { reader, cursors, merger })
     }
 
-    /// The smallest record left; no bytes at the end.
+    /// Returns the smallest record left; no bytes at the end.
     #[inline]
     fn current(&self) -> &[u8] {
         self.merger.record()
     }
 
-    /// Goes on to the next record.
+    /// Advances to the next record.
     #[inline]
     fn advance(&mut self) -> Result<(), EngineError> {
         let source = self.merger.source();
@@ -127,8 +126,7 @@ impl<'s, F: RunFormat> RunMerge<'s, F> {
     }
 }
 
-/// Swaps the used-up piece of a run for its next one, if there is one. A strip has
-/// no other.
+/// Replaces the used piece of a run by its next one, if there is one. A strip has no next piece.
 fn enter_next_piece<F: RunFormat>(
     reader: &mut RunReader<'_, F>,
     cursors: &mut [Cursor<'_>],
@@ -149,24 +147,21 @@ fn enter_next_piece<F: RunFormat>(
     Ok(())
 }
 
-/// Where a merge is in one source.
+/// Position of a merge in one source.
 #[derive(Debug, Default)]
 struct Cursor<'m> {
     place: Place<'m>,
-    /// Blocks of the piece that have been entered.
+    /// Number of blocks of the piece that have been entered.
     entered: u32,
-    /// What was not taken yet of the strip, or of the current block's records, in
-    /// the buffer.
+    /// Range in the buffer that was not taken yet, of the strip or of the current block's records.
     at: usize,
     end: usize,
 }
 
-/// Where the records of a source are.
+/// The records of a source.
 #[derive(Debug)]
 enum Place<'m> {
-    /// A piece of a run.
     Piece(Piece),
-    /// A strip of the sort area.
     Strip(&'m [u8]),
 }
 
@@ -181,7 +176,7 @@ impl<'m> Cursor<'m> {
         Cursor { place: Place::Strip(strip), entered: 0, at: 0, end: strip.len() }
     }
 
-    /// The bytes of the strip, or of the current block, that were not taken yet.
+    /// Returns the bytes of the strip, or of the current block, that were not taken yet.
     #[inline]
     fn rest(&self) -> &[u8] {
         let bytes: &[u8] = match &self.place {
@@ -191,7 +186,7 @@ impl<'m> Cursor<'m> {
         &bytes[self.at..self.end]
     }
 
-    /// Verifies the next block of the piece; `false` when it has no more.
+    /// Verifies the next block of the piece; `false` if it has no more.
     fn enter_next_block(&mut self, server: &SortServer<'_>) -> Result<bool, EngineError> {
         let tablespace = server.instance.tablespace(Purpose::Temp);
         let block_bytes = tablespace.block_size.bytes();
@@ -222,20 +217,20 @@ struct Piece {
     buffer: IoBuffer,
     first: BlockAddress,
     blocks: u32,
-    /// As those of the run, in the piece that has its first or last block.
+    /// As in [`Run`], for the piece with the run's first or last block.
     skip: u32,
     until: Option<u32>,
 }
 
-/// A run being read, and what has been read ahead of it.
+/// A run being read, and the pieces read ahead of the merge.
 struct Source {
     run: Run,
-    /// The next block to ask for, counted through the segment.
+    /// Next block to request, counted through the segment.
     next: u32,
-    /// The request in flight: its first block and how many.
+    /// Request in flight: its first block and number of blocks.
     in_flight: Option<(BlockAddress, u32)>,
     ready: VecDeque<Piece>,
-    /// The last record of the newest piece: what forecasting compares.
+    /// Last record of the newest piece, which forecasting compares.
     last_record: Vec<u8>,
 }
 
@@ -251,11 +246,11 @@ struct RunReader<'s, F> {
     tablespace: &'s Tablespace,
     channel: Channel,
     free: Vec<IoBuffer>,
-    /// All buffers, wherever they are.
+    /// Number of buffers, free, in flight or in use.
     buffer_count: usize,
     sources: Vec<Source>,
     chunk_blocks: u32,
-    /// Pieces a run may have waiting.
+    /// Most pieces of a run read ahead.
     ready_max: usize,
     format: PhantomData<F>,
 }
@@ -267,7 +262,7 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
         shape: MergeShape,
     ) -> Result<RunReader<'s, F>, EngineError> {
         let tablespace = server.instance.tablespace(Purpose::Temp);
-        // Fewer runs than the shape has room for: the rest would lie idle.
+        // With fewer runs than the shape allows, further buffers would be idle.
         let buffer_count = shape.buffer_count.min(runs.len() * (1 + AHEAD_MAX));
         let (arena, free) =
             Arena::buffers(shape.chunk_blocks as usize * tablespace.block_size.bytes(), buffer_count)?;
@@ -299,7 +294,7 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
         Ok(reader)
     }
 
-    /// The next piece of a source, for which `used_up` is given back.
+    /// Returns the next piece of a source and takes `used_up` back.
     fn next_piece(&mut self, source: usize, used_up: Option<Piece>) -> Result<Option<Piece>, EngineError> {
         self.free.extend(used_up.map(|piece| piece.buffer));
         assert!(self.free.len() <= self.buffer_count, "M3: a buffer has come back twice");
@@ -311,7 +306,7 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
         if !was_there && self.sources[source].in_flight.is_none() && self.sources[source].has_unread() {
             self.request(source)?;
         }
-        // M2: only now may the spare buffers serve others.
+        // M2: only now may spare buffers read ahead for other runs.
         self.read_ahead()?;
         while self.sources[source].ready.is_empty() && self.sources[source].in_flight.is_some() {
             let completion = self.channel.wait(self.server.session, Event::DirectPathReadTemp)?;
@@ -326,7 +321,7 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
         Ok(piece)
     }
 
-    /// Buffers that are not being merged.
+    /// Counts buffers that are not being merged.
     fn buffers_held(&self) -> usize {
         let of_source = |source: &Source| source.ready.len() + usize::from(source.in_flight.is_some());
         self.free.len() + self.sources.iter().map(of_source).sum::<usize>()
@@ -338,7 +333,7 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
         let bytes = blocks as usize * self.tablespace.block_size.bytes();
         assert_eq!(completion.range, 0..bytes, "M1: what arrives is what the run has in flight");
         let run = &source.run;
-        // One request a run: the piece that arrives ends where the next one begins.
+        // A run has one request in flight, so this piece ends where the next one begins.
         let skip = if source.next - blocks == run.first { run.skip } else { 0 };
         let until = run.until.filter(|_| !source.has_unread());
         let piece = Piece { buffer: completion.buffer, first, blocks, skip, until };
@@ -399,9 +394,9 @@ impl<'s, F: RunFormat> RunReader<'s, F> {
     }
 }
 
-/// Orders two runs by the last record that has arrived of each: the smaller one runs out
-/// first. A run whose last block is corrupt may have none; it comes first, so that the
-/// merge soon ends with the error of that block.
+/// Orders two runs by the last record that has arrived of each: the smaller one runs out first. A
+/// run whose last block is corrupt may have none. It comes first, so that the merge soon ends with
+/// the error of that block.
 fn runs_out_first<F: RunFormat>(one: &Source, two: &Source) -> Ordering {
     match (one.last_record.is_empty(), two.last_record.is_empty()) {
         (false, false) => F::compare(&one.last_record, &two.last_record),
@@ -409,8 +404,8 @@ fn runs_out_first<F: RunFormat>(one: &Source, two: &Source) -> Ordering {
     }
 }
 
-/// Copies the last record of a block. The block is verified only when the merge
-/// enters it; a corrupt one gives a useless forecast here and an error there.
+/// Copies the last record of a block. The block is verified only when the merge enters it; a
+/// corrupt one gives a useless forecast here and an error there.
 fn remember_last<F: RunFormat>(block: &[u8], last: &mut Vec<u8>) {
     let used = block::content_of(block).used as usize;
     F::last_record(block.get(HEADER_BYTES..HEADER_BYTES + used).unwrap_or(&[]), last);

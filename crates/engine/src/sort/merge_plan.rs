@@ -1,61 +1,58 @@
-//! How many runs to merge at once, and how much to read of each.
+//! Decides how many runs to merge at once, and the size of reads.
 //!
-//! The memory of a merge holds a number of blocks. Reading k blocks at a time from
-//! each run makes a request cheaper per block, and the fan-in smaller. With the
-//! read cost ratio `fac` (S0's SORT_READ_FAC: cost of a one-block read over the
-//! cost of each further block of a request) a request of k blocks costs
-//! fac - 1 + k, so a block costs (fac - 1 + k) / k, once for each time it is
+//! The memory of a merge holds a number of blocks. Reading k blocks at a time from each run makes a
+//! request cheaper per block, and the fan-in smaller. The read cost ratio `fac` (Oracle's
+//! SORT_READ_FAC) is the cost of a one-block read over the cost of each further block of a request.
+//! So a request of k blocks costs fac - 1 + k, and a block costs (fac - 1 + k) / k each time it is
 //! read. The plan takes the k with the least total:
 //!
 //! ```text
 //! cost(k) = passes(fan_in(k)) * (fac - 1 + k) / k  +  (passes(fan_in(k)) - 1) * extra_pass
 //! ```
 //!
-//! `extra_pass` is what every pass but the last costs besides reading: it writes the
-//! block (counted as one transfer) and merges its rows (CPU time over transfer time).
-//! Because the merge reads ahead, fac is the ratio seen with that many
-//! reads in flight, not one at a time: on a device that serves several at once it
-//! is a few, on a disk that seeks it stays in the tens.
+//! `extra_pass` is the cost of every pass but the last, besides reading: it writes the block
+//! (counted as one transfer) and merges its rows (CPU time over transfer time). The merge reads
+//! ahead, so fac is measured with that many reads in flight, not one at a time. On a device that
+//! serves several at once it is a few, on a disk that seeks it stays in the tens.
 //!
-//! A quarter of the buffers, at least one, is for reading ahead: the run whose
-//! buffer will be used up first is known from its last key (forecasting; Knuth,
-//! The Art of Computer Programming 3, section 5.4.6), so not every run needs a
-//! second buffer.
+//! A quarter of the buffers, at least one, is for reading ahead. The last key of each run tells
+//! which buffer will be used up first (forecasting; Knuth, The Art of Computer Programming 3,
+//! section 5.4.6), so not every run needs a second buffer.
 //!
-//! Intermediate merges: the first one takes as few runs as leave all others, and
-//! the last, full. Shortest runs first would matter if runs differed in
-//! length; here they do not, so the queue is first in, first out.
+//! Intermediate merges: the first one takes just enough runs that all others, and the last merge,
+//! are full. Shortest runs first would matter if runs differed in length; they do not, so the queue
+//! is first in, first out.
 //!
 //! Invariants:
 //! - F1 The buffers of a shape fit the memory it was planned for.
-//! - F2 A merge takes two runs at least and leaves a buffer to read ahead, so every
-//!   merge makes runs fewer and none starves.
+//! - F2 A merge takes at least two runs and leaves a buffer to read ahead. So every merge reduces
+//!   the number of runs and none starves.
 
 /// Costs in units of the transfer time of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MergeCost {
-    /// The read cost ratio: a one-block read over each further block of a request.
+    /// Read cost ratio: a one-block read over each further block of a request.
     pub read_fac: f64,
-    /// What an intermediate pass costs for a block besides reading it.
+    /// Cost of an intermediate pass for a block besides reading it.
     pub extra_pass: f64,
 }
 
-/// The shape of a merge.
+/// The fan-in and the buffers of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MergeShape {
     /// Most runs merged at once.
     pub fan_in: usize,
-    /// Blocks of a read request.
+    /// Number of blocks of a read request.
     pub chunk_blocks: u32,
     /// Buffers of `chunk_blocks` blocks, for runs and for reading ahead.
     pub buffer_count: usize,
 }
 
 impl MergeShape {
-    /// The shape itself, whose buffers must fit `memory_blocks`.
+    /// Returns the shape unchanged; its buffers must fit `memory_blocks`.
     ///
     /// # Panics
-    /// When they do not.
+    /// If they do not fit.
     #[must_use]
     pub(crate) fn within(self, memory_blocks: u32) -> MergeShape {
         let blocks = self.buffer_count as u64 * u64::from(self.chunk_blocks);
@@ -64,11 +61,11 @@ impl MergeShape {
     }
 }
 
-/// Buffers of the smallest merge there is: two runs, and one buffer to read ahead.
+/// Buffers of the smallest merge: two runs, and one buffer to read ahead.
 pub const BUFFERS_MIN: usize = 3;
 
-/// Requests of this size, several in flight, come within a few per cent of the
-/// largest rate on every device seen so far.
+/// Several requests of this size in flight come within a few per cent of the largest rate on
+/// every device measured so far.
 const FULL_RATE_BYTES: u32 = 128 * 1024;
 
 fn shape(memory_blocks: u32, chunk_blocks: u32) -> Option<MergeShape> {
@@ -82,7 +79,7 @@ fn shape(memory_blocks: u32, chunk_blocks: u32) -> Option<MergeShape> {
     Some(MergeShape { fan_in, chunk_blocks, buffer_count })
 }
 
-/// How often each row is read until `run_count` runs are one.
+/// Returns how often each row is read until `run_count` runs are one.
 #[must_use]
 pub fn passes(run_count: usize, fan_in: usize) -> u32 {
     assert!(fan_in >= 2, "F2: a merge of {fan_in} makes runs no fewer");
@@ -95,11 +92,11 @@ pub fn passes(run_count: usize, fan_in: usize) -> u32 {
     passes
 }
 
-/// The shape for merging `run_count` runs in `memory_blocks` blocks of memory,
-/// reading at most `chunk_blocks_max` blocks at once.
+/// Returns the cheapest shape for merging `run_count` runs in `memory_blocks` blocks of memory,
+/// with requests of at most `chunk_blocks_max` blocks.
 ///
 /// # Panics
-/// When the memory is less than [`BUFFERS_MIN`] blocks.
+/// If the memory is less than [`BUFFERS_MIN`] blocks.
 #[must_use]
 pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, costs: MergeCost) -> MergeShape {
     let cost = |shape: &MergeShape| {
@@ -110,20 +107,19 @@ pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, costs: 
     let chunks =
         (1..=chunk_blocks_max).filter(|blocks| blocks.is_power_of_two() || *blocks == chunk_blocks_max);
     let shapes = chunks.filter_map(|blocks| shape(memory_blocks, blocks));
-    // The last of equals: larger requests for the same cost.
+    // Of equal costs the largest request is taken.
     let cheapest = shapes.rev().min_by(|one, two| cost(one).total_cmp(&cost(two)));
     cheapest.expect("F2: the memory of a sort holds the smallest merge")
 }
 
-/// Reads that a merge of single blocks has in flight, in `memory_blocks` of memory.
+/// Returns the reads that a merge of single blocks has in flight, in `memory_blocks` of memory.
 #[must_use]
 pub fn read_ahead(memory_blocks: u32) -> usize {
     (memory_blocks as usize / 4).max(1)
 }
 
-/// Whether all runs can be merged at once with requests that come near the
-/// device's full rate, so that its read cost does not matter: the shape with the
-/// largest such requests.
+/// Returns the shape with the largest requests that merges all runs at once, if these requests come
+/// near the device's full rate. Then its read cost does not matter.
 #[must_use]
 pub fn fits_one_pass(
     run_count: usize,
@@ -142,14 +138,14 @@ pub fn fits_one_pass(
     None
 }
 
-/// How many runs the next intermediate merge takes, 0 when none is needed.
+/// Returns the number of runs that the next intermediate merge takes; 0 if none is needed.
 #[must_use]
 pub fn next_merge(run_count: usize, fan_in: usize) -> usize {
     assert!(fan_in >= 2, "F2: a merge of {fan_in} makes runs no fewer");
     if run_count <= fan_in {
         return 0;
     }
-    // Each full merge removes fan_in - 1 runs; the first removes what is over.
+    // Each full merge removes `fan_in - 1` runs; the first removes the rest of that division.
     match (run_count - fan_in) % (fan_in - 1) {
         0 => fan_in,
         over => over + 1,
@@ -162,17 +158,17 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_cheap_start_favours_wide_merges_and_a_dear_one_large_reads() {
-        // 64 blocks of memory, 40 runs: one pass needs one-block reads.
+    fn cheap_starts_favour_wide_merges_and_dear_ones_large_reads() {
+        // One pass over 40 runs in 64 blocks of memory needs one-block reads.
         let plan = |read_fac, extra_pass| plan(40, 64, 64, MergeCost { read_fac, extra_pass });
         assert_eq!(plan(1.0, 1.0).chunk_blocks, 1);
-        // With seeks of 42 blocks' worth it pays to pass twice with larger reads.
+        // If a seek costs 42 blocks, two passes with larger reads are cheaper.
         let dear = plan(42.0, 1.0);
         assert!(dear.chunk_blocks >= 4, "{dear:?}");
         assert!(dear.fan_in < 40);
-        // A ratio of 2 is not worth a second pass, which also writes.
+        // A ratio of 2 does not pay for a second pass, which also writes.
         assert_eq!(plan(2.0, 1.0).chunk_blocks, 1);
-        // Nor is one of 5 where merging again costs as much as four transfers.
+        // A ratio of 5 pays, unless merging again costs four transfers.
         assert!(plan(5.0, 1.0).chunk_blocks > 1);
         assert_eq!(plan(5.0, 4.0).chunk_blocks, 1);
     }
@@ -181,7 +177,7 @@ mod tests {
     fn few_runs_get_the_largest_requests() {
         let shape = fits_one_pass(3, 4096, 8192, 64).expect("one pass");
         assert_eq!((shape.chunk_blocks, shape.buffer_count), (64, 64));
-        // 60 runs need smaller requests, 500 would need some below the full rate.
+        // 60 runs need smaller requests; 500 runs need some below the full rate.
         assert_eq!(fits_one_pass(60, 4096, 8192, 64).map(|shape| shape.chunk_blocks), Some(32));
         assert_eq!(fits_one_pass(500, 4096, 8192, 64), None);
         assert_eq!(plan(3, 4096, 64, MergeCost { read_fac: 5.0, extra_pass: 1.0 }), shape);

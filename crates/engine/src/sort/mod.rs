@@ -1,30 +1,29 @@
 //! The sort: runs made in a fixed sort area, written while the next one fills,
 //! merged in the same memory.
 //!
-//! What it does: a [`Sorter`] is filled with records and then gives them back in
-//! order. Records that fit its sort area never touch the disk (an optimal sort).
-//! Otherwise strips of the area become runs as room is needed, and in the end
-//! the runs are merged with the strips that are still in memory (one-pass). Where
-//! one merge could not take so many runs, each full area becomes one, and they
-//! are merged in several steps (multi-pass).
+//! A [`Sorter`] is filled with records and then returns them in order. Records that fit its sort
+//! area never touch the disk (an optimal sort). Otherwise strips of the area become runs as room is
+//! needed. In the end the runs are merged with the strips that are still in memory (one-pass). If
+//! one merge cannot take so large a number of runs, each full area becomes one run, and they are
+//! merged in several steps (multi-pass).
 //!
-//! How: [`codec`] makes records of rows, [`word`] into machine words or, by
-//! [`key`], byte strings that compare as the rows do; [`format`] says how records
-//! lie and compare; [`area`] collects and sorts them; [`run`] writes runs;
-//! [`merge_plan`] decides fan-in and request size from the device's read cost;
-//! [`merge`] reads ahead and merges with a [`loser_tree`], or, keys of any length,
-//! [`packed`] without what neighbours share, in a [`tournament`].
+//! The parts: [`codec`] makes records of rows, [`word`] into machine words or, by [`key`],
+//! byte strings that compare as the rows do. [`format`] defines the layout and order of
+//! records; [`area`] collects and sorts them; [`run`] writes runs; [`merge_plan`] decides
+//! fan-in and request size from the device's read cost. [`merge`] reads ahead and merges
+//! with a [`loser_tree`]. It merges keys of any length in a [`tournament`], [`packed`]
+//! without the bytes that neighbours share.
 //!
-//! Memory: `sort_area_size` is the whole budget of a server, first for the area,
-//! then, as much of it freed as it takes, for the merge's buffers. Write buffers
-//! come out of it with `sort_direct_writes=auto` and on top of it with `true`. A
-//! sort never fails for lack of memory: it merges in more passes.
+//! Memory: `sort_area_size` is the whole budget of a server, first for the area, then, as far as
+//! it is freed, for the merge's buffers. Write buffers are part of it with
+//! `sort_direct_writes=auto`, and are added to it with `true`. A sort never fails for lack of
+//! memory: it merges in more passes.
 //!
 //! Cost on paper, a row packed into 8 bytes, per core: record 8 ns, queue 3 ns,
 //! sort 16 ns, run write 2 ns, merge 10 to 20 ns, leaf 8 ns.
 //!
-//! Invariants (those of the parts stand in their files: A, F, L, M, P, R):
-//! - S1 As many records come out of a sort, of a spill and of each merge, as went in.
+//! Invariants (those of the parts are in their files: A, F, L, M, P, R):
+//! - S1 A sort, a spill and a merge return as many records as they took.
 
 pub mod area;
 pub mod codec;
@@ -54,25 +53,26 @@ use plumb_units::{Bytes, Lsn};
 use run::{Run, RunWriter};
 use std::collections::VecDeque;
 
-/// The server that sorts, and what it works with.
+/// The server that sorts, with its database, session and plan.
 #[derive(Debug)]
 pub struct SortServer<'a> {
-    /// The database that it sorts for: its temporary tablespace and settings.
+    /// Database whose temporary tablespace and settings it uses.
     pub instance: &'a Instance,
-    /// The session that its waits and statistics count for.
+    /// Session that its waits and statistics count for.
     pub session: &'a Session,
-    /// What it is part of.
+    /// Operation that the sort is a part of.
     pub operation: &'a Operation,
-    /// Its memory and methods, the same for all servers of the sort.
+    /// Memory and methods, the same for all servers of the sort.
     pub plan: &'a SortPlan,
-    /// The operation's number, for block headers.
+    /// Number of the operation, for block headers.
     pub lsn: Lsn,
-    /// What the merge that ends the sort is a part of.
+    /// Phase in which the last merge is counted.
     pub last_phase: Phase,
 }
 
 impl SortServer<'_> {
-    /// What a block of its runs must be: one of an earlier sort at the same place is whole, and its own write was lost.
+    /// Returns the kind and the LSN that a block of its runs must have. A block of an earlier sort
+    /// at the same place is whole, but its own write was lost.
     #[inline]
     #[must_use]
     pub fn written(&self) -> Expected {
@@ -80,7 +80,7 @@ impl SortServer<'_> {
     }
 }
 
-/// The first records of all key ranges but the lowest, out of a sorted sample.
+/// Returns the first records of all key ranges but the lowest, chosen from a sorted sample.
 pub(crate) fn key_ranges(sorted: &[Vec<u8>], degree: usize) -> Vec<Vec<u8>> {
     assert!(degree > 0, "a sort has a server");
     if sorted.is_empty() {
@@ -92,9 +92,9 @@ pub(crate) fn key_ranges(sorted: &[Vec<u8>], degree: usize) -> Vec<Vec<u8>> {
 /// Outcome of one server's sort.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SortOutcome {
-    /// Rows sorted.
+    /// Number of rows that were sorted.
     pub row_count: u64,
-    /// Runs made from the input; 0 when all fitted in the area.
+    /// Runs made from the input; 0 if all rows fitted in the area.
     pub run_count: u64,
     /// Bytes of runs written, intermediate merges included.
     pub run_bytes: u64,
@@ -102,15 +102,15 @@ pub struct SortOutcome {
     pub memory_rows: u64,
     /// Merges whose output was written as a run again.
     pub intermediate_merges: u64,
-    /// How often a row was read back, at most.
+    /// Most times that a row was read back.
     pub merge_passes: u64,
-    /// The largest fan-in: most runs that one merge took.
+    /// Largest fan-in: most runs that one merge took.
     pub merge_width: u64,
-    /// Memory that the area has had.
+    /// Memory that the area has mapped.
     pub area: Mapped,
 }
 
-/// Takes records in any order and gives them back in order.
+/// Takes records in any order and returns them in order.
 pub struct Sorter<'a, F: Format> {
     server: &'a SortServer<'a>,
     area: F::Area,
@@ -121,20 +121,20 @@ pub struct Sorter<'a, F: Format> {
 }
 
 impl<'a, F: Format> Sorter<'a, F> {
-    /// A sorter with an empty area.
+    /// Makes a sorter with an empty area.
     ///
     /// # Errors
-    /// When there is no memory for the area.
+    /// If there is no memory for the area.
     pub fn new(server: &'a SortServer<'a>) -> Result<Sorter<'a, F>, EngineError> {
         let plan = server.plan;
         let area = F::Area::new(plan.area.0 as usize, plan.strips, plan.record)?;
         Ok(Sorter { server, area, writer: None, outcome: SortOutcome::default(), begin: now() })
     }
 
-    /// Adds whole records.
+    /// Adds whole records, in any order.
     ///
     /// # Errors
-    /// When there is no memory, or a run cannot be written.
+    /// If there is no memory, or a run cannot be written.
     pub fn fill(&mut self, records: &[u8]) -> Result<(), EngineError> {
         let mut rest = records;
         loop {
@@ -171,7 +171,7 @@ impl<'a, F: Format> Sorter<'a, F> {
     /// Hands all records to `take` in order.
     ///
     /// # Errors
-    /// When a run cannot be written or read back, or `take` fails.
+    /// If a run cannot be written or read back, or `take` fails.
     pub fn finish(
         mut self,
         take: impl FnMut(&[u8]) -> Result<(), EngineError>,
@@ -241,9 +241,8 @@ impl<'a, F: Format> Sorter<'a, F> {
         self.server.session.count(Statistic::SortRows, self.outcome.row_count);
     }
 
-    /// Spills strips until the memory that is free holds the buffers of one merge
-    /// of all runs; gives back its shape. None when there is no such merge: then
-    /// nothing is left in memory.
+    /// Spills strips until the free memory holds the buffers of one merge of all runs; returns the
+    /// shape of that merge. `None` if there is no such merge; then no record is left in memory.
     fn make_room(&mut self) -> Result<Option<MergeShape>, EngineError> {
         let mut free = 0;
         loop {
@@ -261,8 +260,8 @@ impl<'a, F: Format> Sorter<'a, F> {
     }
 }
 
-/// Merges some runs into longer ones until one merge can take the rest; gives
-/// them back with the shape of that merge.
+/// Merges some runs into longer ones until one merge can take the rest; returns the runs and
+/// the shape of that merge.
 fn reduce<F: Format>(
     server: &SortServer<'_>,
     runs: Vec<Run>,

@@ -1,9 +1,8 @@
-//! Packed records: of each key only what the record before does not have.
+//! Packed records: keys without the bytes that they share with the record before.
 //!
-//! What it does: records of text keys in order share most of their bytes with
-//! their neighbours (20 to 30 of 36 among addresses). Strips in the sort area and
-//! blocks of runs hold them packed, so an area holds more rows and a run is
-//! smaller to write and to read back.
+//! Sorted records of text keys share most of their bytes with their neighbours (20 to 30 of 36
+//! among addresses). Strips in the sort area and blocks of runs store them packed. So an area holds
+//! more rows, and runs have fewer bytes to write and read back.
 //!
 //! ```text
 //! packed   shared u8 | FF, u16     bytes of the key that the record before has too
@@ -12,15 +11,13 @@
 //!          the rest of the key
 //! ```
 //!
-//! How: [`Packer`] compares each key with the last one; [`Rebuilt`] is the way
-//! back, a buffer in which the next record replaces only what differs. Whoever
-//! reads from the middle needs a record with nothing shared: strips and blocks
-//! begin with one ([`Packing::begin_block`]).
+//! [`Packer`] compares each key with the last one. [`Rebuilt`] unpacks, in a buffer in which the
+//! next record replaces only the bytes that differ. A reader that starts in the middle needs a
+//! record with nothing shared: strips and blocks begin with one ([`Packing::begin_block`]).
 //!
-//! Why there is no switch: where keys share nothing it costs nothing. The two
-//! lengths take the two bytes that the length of an unpacked record takes, so a
-//! packed record is never longer as long as its key has less than 255 bytes; and
-//! comparing two keys that differ at once is one comparison of words. Published
+//! There is no switch, because packing is free if keys share nothing. The two lengths take the two
+//! bytes of an unpacked record's length. So a packed record is never longer if its key has less
+//! than 255 bytes. Comparing two keys that differ at once is one comparison of words. Published
 //! implementations that lose space on keys of 10 random bytes store 4 bytes more.
 //!
 //! Invariants:
@@ -32,22 +29,22 @@ use super::format::{BYTES_HEADER, Packing, key_of, row_of};
 use plumb_io::strict_assert;
 use plumb_units::RowId;
 
-/// Marks a length of 255 and more: the length follows in two bytes.
+/// Marks a length of 255 and more; the length follows in two bytes.
 const LONG_MARK: usize = 0xFF;
-/// Bytes that room is kept for beside a record. Packing adds 2 at most: one length may take
-/// three bytes where the record has two for it, and the other takes one. The other 2 are
-/// slack for the record that a strip cannot take at its end, so that the room that
-/// was promised to a batch is always there.
+/// Bytes of room kept for a record beyond its length. Packing adds at most 2: one length may
+/// take three bytes where the record has two for it, and the other takes one. The other 2
+/// are slack for the record that a strip cannot take at its end. With them the room promised
+/// to a batch always exists.
 pub const GROWTH_MAX: usize = 4;
 /// Zeros behind a rebuilt key, so that a word can be read at any of its bytes.
 const PADDING: usize = 8;
-/// Most that is copied in one piece, whatever is needed of it: a copy of a length
-/// known only at run time is a call.
+/// Longest rest that is copied as one piece of fixed size, because a copy of a length known only at
+/// run time is a call.
 const PIECE_BYTES: usize = 32;
 /// Bytes of a symbol, the unit in which a tournament compares keys.
 const SYMBOL_BYTES: usize = 6;
 
-/// Bytes that two keys have in common at their beginnings.
+/// Returns the number of bytes that two keys share at their start.
 #[inline]
 #[must_use]
 pub fn shared_bytes(one: &[u8], two: &[u8]) -> usize {
@@ -65,7 +62,7 @@ pub fn shared_bytes(one: &[u8], two: &[u8]) -> usize {
         if at == last {
             return length;
         }
-        // The last word overlaps the one before: what was equal there is equal here.
+        // The last word overlaps the one before; the overlap is known to be equal.
         at = last.min(at + 8);
     }
 }
@@ -75,8 +72,8 @@ fn word_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*bytes[at..].first_chunk().expect("a word is asked for inside the bytes"))
 }
 
-/// Copies a piece as words. Copied as bytes the compiler makes one call of a copy of
-/// any length out of this copy and the one that stands beside it for longer rests.
+/// Copies a piece as words. If it copied bytes, the compiler would merge this copy and the one for
+/// longer rests into one call of a copy of any length.
 #[inline]
 fn copy_piece(piece: &[u8; PIECE_BYTES], place: &mut [u8; PIECE_BYTES]) {
     for (from, to) in piece.as_chunks::<16>().0.iter().zip(place.as_chunks_mut::<16>().0) {
@@ -87,15 +84,15 @@ fn copy_piece(piece: &[u8; PIECE_BYTES], place: &mut [u8; PIECE_BYTES]) {
 /// The head of a packed record: both lengths and the row id.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
-    /// As it is stored, the first byte lowest: put together in a register, as bytes
-    /// stored one by one are not there yet when the whole is read back.
+    /// The stored form, first byte lowest, built in a register. Bytes stored one by one would stall
+    /// a read of the whole.
     bytes: u128,
     length: usize,
     rest_bytes: usize,
 }
 
 impl Head {
-    /// The head of a record that shares `shared` bytes of its key and has `rest` more.
+    /// Makes the head of a record that shares `shared` bytes of its key and has `rest` more.
     #[inline]
     #[must_use]
     pub fn new(shared: usize, rest: usize, row: RowId) -> Head {
@@ -122,9 +119,9 @@ impl Head {
         self.length += length;
     }
 
-    /// Puts the record at the beginning of `room` and gives back how many bytes it
-    /// takes; `None` when it does not fit. `tail` begins with the rest of the key;
-    /// what may be read behind it makes the copy one of fixed size.
+    /// Writes the record to the start of `room` and returns the bytes it takes; `None` if it does
+    /// not fit. `tail` begins with the rest of the key; the bytes behind it may be read, so that
+    /// the copy has a fixed size.
     #[inline]
     pub fn put(&self, tail: &[u8], room: &mut [u8]) -> Option<usize> {
         let length = self.length + self.rest_bytes;
@@ -149,7 +146,7 @@ impl Head {
 /// Packs records that come in order.
 #[derive(Debug, Default)]
 pub struct Packer {
-    /// The key of the last one.
+    /// Key of the last record.
     last: Vec<u8>,
     bytes_saved: u64,
 }
@@ -182,15 +179,15 @@ impl Packing for Packer {
 pub struct Packed<'b> {
     shared: usize,
     row: RowId,
-    /// The rest of the key and what lies behind it.
+    /// The rest of the key, and the bytes behind it.
     tail: &'b [u8],
     rest_bytes: usize,
-    /// Bytes of all of it.
+    /// Bytes of the whole packed record.
     pub length: usize,
 }
 
 impl<'b> Packed<'b> {
-    /// The record that `bytes` begin with; `None` when they end inside it.
+    /// Returns the first record of `bytes`; `None` if they end inside it.
     #[inline]
     #[must_use]
     pub fn first_of(bytes: &'b [u8]) -> Option<Packed<'b>> {
@@ -202,7 +199,7 @@ impl<'b> Packed<'b> {
         (rest <= tail.len()).then_some(Packed { shared, row, tail, rest_bytes: rest, length: at + 8 + rest })
     }
 
-    /// Takes the first record off what is left of a source.
+    /// Takes the first record off the rest of a source.
     #[inline]
     pub fn take_from(rest: &mut &'b [u8]) -> Option<Packed<'b>> {
         let next = Packed::first_of(rest)?;
@@ -221,7 +218,7 @@ fn length_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((usize::from(u16::from_le_bytes([long[0], long[1]])), at + 3))
 }
 
-/// The record that a reader of packed records is at, whole again.
+/// The current record of a reader of packed records, unpacked.
 #[derive(Debug, Default)]
 pub struct Rebuilt {
     /// The record, and [`PADDING`] zeros behind it.
@@ -230,12 +227,12 @@ pub struct Rebuilt {
 }
 
 impl Rebuilt {
-    /// Goes to the next record. Gives back at which byte its key differs first from
-    /// the key before, both followed by zeros: exactly, also where a block begins
-    /// anew; `None` when the two differ in zeros at their ends at most.
+    /// Advances to the next record. Returns the first byte at which its key differs from the key
+    /// before, both followed by zeros. It is exact, also at the first record of a block. `None` if
+    /// they differ at most in zeros at their ends.
     #[inline]
     pub fn advance(&mut self, next: Packed<'_>) -> Option<usize> {
-        // Only a corrupt block says that more is shared than there was.
+        // Only a corrupt block claims to share more than the key before has.
         let kept = next.shared.min(self.key_length);
         let rest = &next.tail[..next.rest_bytes];
         let end = kept + rest.len();
@@ -266,30 +263,30 @@ impl Rebuilt {
         (shared < end).then_some(shared)
     }
 
-    /// The record as it was before it was packed; nothing before the first.
+    /// Returns the record in unpacked form; no bytes before the first.
     #[inline]
     #[must_use]
     pub fn record(&self) -> &[u8] {
         if self.bytes.is_empty() { &[] } else { &self.bytes[..BYTES_HEADER + self.key_length] }
     }
 
-    /// The order of records that differ in nothing but zeros at the ends of their keys: the shorter
-    /// key first, then the row id.
+    /// Returns the order of records that differ only in zeros at the ends of their keys: the
+    /// shorter key first, then the row id.
     #[inline]
     #[must_use]
     pub fn rank(&self) -> (usize, RowId) {
         (self.key_length, row_of(&self.bytes))
     }
 
-    /// Which symbol, 6 bytes of the key at a multiple of 6, byte `at` is in.
+    /// Returns the number of the symbol that byte `at` is in: symbols are 6 bytes of the key.
     #[inline]
     #[must_use]
     pub const fn symbol_of(at: usize) -> usize {
         at / SYMBOL_BYTES
     }
 
-    /// A symbol as a number of 48 bits, of the key followed by zeros; `None`
-    /// when it lies behind the key.
+    /// Returns a symbol as a number of 48 bits, of the key followed by zeros; `None` if
+    /// it lies behind the key.
     #[inline]
     #[must_use]
     pub fn symbol(&self, number: usize) -> Option<u64> {
@@ -302,7 +299,7 @@ impl Rebuilt {
     }
 }
 
-/// The record as a packer packs it after those before.
+/// Packs a record with the packer's state.
 #[cfg(test)]
 pub(crate) fn packed_by(packer: &mut Packer, record: &[u8]) -> Vec<u8> {
     let mut room = vec![0; record.len() + GROWTH_MAX];
@@ -323,7 +320,7 @@ mod tests {
         record
     }
 
-    /// What the bytes that differ first say, the slow way.
+    /// Counts shared bytes one by one, with zeros behind a short key.
     fn shared_with_zeros(one: &[u8], two: &[u8]) -> usize {
         let byte = |key: &[u8], at: usize| key.get(at).copied().unwrap_or(0);
         (0..two.len()).take_while(|at| byte(one, *at) == byte(two, *at)).count()

@@ -1,11 +1,10 @@
-//! What a sort is given before its first row: memory, write path, read cost.
+//! Plans a sort before its first row: memory, write path, read cost.
 //!
-//! What it does: the settings and the expected number of rows become a [`SortPlan`],
-//! the same for all servers of a sort and fixed from then on. What contradicts itself
-//! (an area of too few blocks, a write buffer of half a block) is refused here, before
-//! a row has been read.
+//! The settings and the expected number of rows become a [`SortPlan`], the same for all servers of
+//! a sort and fixed from then on. Contradictions (an area of too few blocks, a write buffer of half
+//! a block) are rejected here, before a row has been read.
 //!
-//! How the sort area of a server is spent:
+//! The memory of a server's sort area:
 //!
 //! ```text
 //! sort_area_size = area + write buffers     auto: at most a tenth is for the buffers
@@ -14,14 +13,14 @@
 //! `sort_direct_writes=true` puts the write buffers on top of `sort_area_size`. The number
 //! of strips is the largest for which one merge takes the runs of all expected rows.
 //!
-//! The read cost ratio of the device decides only how several passes are planned, so it
-//! is asked for when a merge needs it. Why it is then not simply measured there: a probe
-//! inside a timed build would pass for the effect of whatever setting made the build ask.
-//! So [`SortPlan::learn_read_cost`] can be called before, and the instance keeps what it learns.
+//! The read cost ratio of the device matters only for a plan of several passes, so it is read when
+//! a merge needs it. It is not measured at that moment, because a probe inside a timed build would
+//! look like an effect of some setting. So [`SortPlan::learn_read_cost`] can be called before, and
+//! the instance keeps the result.
 //!
-//! Limits: the number of rows is the table's divided by the servers, and a tenth; a key
-//! range that gets more has runs that need another pass. Records are taken to be as
-//! long as those of the sample.
+//! Limits: the expected rows of a server are the table's divided by the servers, and a tenth more;
+//! a key range that gets more has runs that need another pass. Records are assumed to be as long
+//! as those of the sample.
 
 use crate::probe;
 use crate::read_cost::MergeReads;
@@ -37,10 +36,10 @@ use plumb_units::{BlockSize, Bytes, Nanos, Rate};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The smallest write buffers that `sort_direct_writes=auto` considers: 2 of 32K.
+/// Smallest write buffers that `sort_direct_writes=auto` considers: 2 of 32K.
 const AUTO_BUFFERS_MIN: u64 = 2 * 32 * Bytes::K;
-/// CPU time of a row that goes through an intermediate merge: read, compared,
-/// written and verified. 20 to 30 ns where it was measured.
+/// CPU time of a row in an intermediate merge: read, compared, written and verified.
+/// Measured: 20 to 30 ns.
 const MERGE_ROW_SECONDS: f64 = 25e-9;
 /// Blocks of the smallest sort area: those of the smallest merge, and one to spare.
 const AREA_BLOCKS_MIN: u64 = 4;
@@ -51,30 +50,30 @@ const _: () = assert!(AREA_BLOCKS_MIN > merge_plan::BUFFERS_MIN as u64, "the sma
 pub struct SortPlan {
     /// Memory for the area, later for the merge, per server.
     pub area: Bytes,
-    /// Whether servers write their runs themselves, past the buffer cache.
+    /// True if servers write their runs themselves, past the buffer cache.
     pub direct_writes: bool,
-    /// Which rule decided it, as the report says.
+    /// Rule that decided the write path, as the report states it.
     pub direct_writes_reason: String,
-    /// Bytes of a write buffer: whole blocks.
+    /// Bytes of a write buffer, whole blocks.
     pub write_buffer_bytes: usize,
-    /// Write buffers a server has.
+    /// Number of write buffers of a server.
     pub write_buffer_count: usize,
     /// Most blocks of a read request.
     pub chunk_blocks_max: u32,
     /// Expected size of a record.
     pub record: RecordSize,
-    /// Strips of the area: each becomes a run of its own when room is needed.
+    /// Number of strips of the area; each becomes a run of its own when room is needed.
     pub strips: usize,
     block_bytes: u64,
     read_fac: Mutex<ReadFac>,
-    /// Whether a merge plan depended on it.
+    /// True once a merge plan has used `read_fac`.
     read_fac_used: AtomicBool,
 }
 
 #[derive(Debug, Clone)]
 enum ReadFac {
     Given(u64),
-    /// Taken from what the instance has learnt, or measured, when a merge plan first depends on it.
+    /// Read from the instance, or measured, when a merge plan first needs it.
     Unmeasured,
     Measured {
         fac: f64,
@@ -83,10 +82,10 @@ enum ReadFac {
 }
 
 impl SortPlan {
-    /// Works out the plan from the settings.
+    /// Computes the plan from the settings.
     ///
     /// # Errors
-    /// When the sort area holds too few blocks for a merge.
+    /// If the sort area holds too few blocks for a merge.
     pub fn new(instance: &Instance, record: RecordSize, rows_expected: u64) -> Result<SortPlan, EngineError> {
         let settings = &instance.settings;
         let tablespace = instance.tablespace(Purpose::Temp);
@@ -140,10 +139,10 @@ impl SortPlan {
         Ok(plan)
     }
 
-    /// As many strips as have a worthwhile size and leave so few runs that one
-    /// merge takes them all, with requests that a device serves at its full rate.
+    /// Returns the largest number of strips that have a worthwhile size and leave few enough runs:
+    /// one merge must take them all, with requests at the device's full rate.
     fn choose_strips(&self, rows_expected: u64) -> usize {
-        // A tenth more: key ranges from a sample are not exactly equal.
+        // A tenth more, because key ranges from a sample are not exactly equal.
         let rows = rows_expected + rows_expected / 10;
         let area = self.area.0 as usize;
         let most = (area / STRIP_BYTES_TARGET).max(STRIPS_MIN).min(area / STRIP_BYTES_MIN);
@@ -153,8 +152,8 @@ impl SortPlan {
         (1..=most).rev().find(fits).unwrap_or(1)
     }
 
-    /// The shape of one merge of all `runs` in `memory`, if there is one with requests
-    /// that a device serves at its full rate.
+    /// Returns the shape of one merge of all `runs` in `memory`, if there is one with requests
+    /// at the device's full rate.
     #[must_use]
     pub fn one_pass(&self, runs: usize, memory: Bytes) -> Option<MergeShape> {
         merge_plan::fits_one_pass(
@@ -165,32 +164,33 @@ impl SortPlan {
         )
     }
 
-    /// Blocks that this much memory holds.
+    /// Returns the number of blocks that this memory holds.
     #[must_use]
     pub fn memory_blocks(&self, memory: Bytes) -> u32 {
         (memory.0 / self.block_bytes) as u32
     }
 
-    /// Memory of a strip, and the part of it that records fill: the size of its run. Text has a
-    /// batch beside its strips and is packed in them, so for text both are only the plan.
+    /// Returns the memory of a strip, and the part of it that records fill: the size of
+    /// its run. For text both are only planned values, because it also has a batch and
+    /// is packed in its strips.
     #[must_use]
     pub fn strip(&self) -> (Bytes, Bytes) {
         let memory = self.area.0 / self.strips as u64;
         (Bytes(memory), Bytes(memory / self.record.bytes as u64 * self.record.bytes as u64))
     }
 
-    /// Memory of the write buffers of a server.
+    /// Returns the memory of the write buffers of a server.
     #[must_use]
     pub fn write_buffer_memory(&self) -> Bytes {
         Bytes((self.write_buffer_bytes * self.write_buffer_count) as u64)
     }
 
-    /// The costs of a merge; the device is measured now if sort_read_fac was not
-    /// given and the instance has not learnt it. A given ratio comes without a rate, so merging
-    /// again then counts as the write alone.
+    /// Returns the costs of a merge. Measures the device now if `sort_read_fac` is not set and
+    /// the instance has no measurement. A given ratio has no rate, so an intermediate pass then
+    /// counts as the write only.
     ///
     /// # Errors
-    /// When the device cannot be read.
+    /// If the device cannot be read.
     pub fn merge_cost(&self, instance: &Instance, session: &Session) -> Result<MergeCost, EngineError> {
         self.read_fac_used.store(true, Relaxed);
         let mut read_fac = locked(&self.read_fac);
@@ -208,12 +208,12 @@ impl SortPlan {
         })
     }
 
-    /// Measures the read cost before a sort asks for it, so that none pays for it while it is
-    /// timed: which sorts ask depends on their settings, and the measurement would pass for
+    /// Measures the read cost before a sort needs it, so that no timed sort pays for
+    /// it. The settings decide which sorts need it, so the measurement would look like
     /// the effect of a setting.
     ///
     /// # Errors
-    /// When the device cannot be read.
+    /// If the device cannot be read.
     pub fn learn_read_cost(&self, instance: &Instance, session: &Session) -> Result<(), EngineError> {
         if instance.settings.sort.sort_read_fac.is_none() {
             let reads = probe::merge_reads(instance, session, self.merge_depth(instance))?;
@@ -222,7 +222,7 @@ impl SortPlan {
         Ok(())
     }
 
-    /// What is known of the device, or else measured now.
+    /// Returns the instance's measurement, or else measures now.
     fn measure(&self, instance: &Instance, session: &Session) -> Result<ReadFac, EngineError> {
         let depth = self.merge_depth(instance);
         let mut known = locked(&instance.merge_reads);
@@ -239,7 +239,7 @@ impl SortPlan {
         Ok(ReadFac::Measured { fac: reads.line.read_fac_of(block_bytes, reads.block_seconds), reads })
     }
 
-    /// As many reads as a merge of single blocks has in flight.
+    /// Returns the reads that a merge of single blocks has in flight.
     fn merge_depth(&self, instance: &Instance) -> usize {
         let method = &instance.access.method;
         match method.kind() {
@@ -248,7 +248,7 @@ impl SortPlan {
         }
     }
 
-    /// Returns the memory of a sort by so many servers, by purpose.
+    /// Returns the memory of a sort by `degree` servers, by purpose.
     pub(crate) fn memory(&self, instance: &Instance, degree: u64) -> Vec<(String, Bytes)> {
         let all = |bytes: Bytes| Bytes(bytes.0 * degree);
         let buffers = match self.direct_writes {
@@ -258,8 +258,7 @@ impl SortPlan {
         vec![("sort areas".to_string(), all(self.area)), buffers]
     }
 
-    /// The ratio used and where it came from, for the report; 0 when no merge
-    /// plan depended on it.
+    /// Returns the ratio used and its source, for the report; 0 if no merge plan needed it.
     #[must_use]
     pub fn read_fac_used(&self) -> (u64, String) {
         let why_not = "one pass takes all runs with requests at the device's full rate";
@@ -288,10 +287,9 @@ struct WriteBuffers {
     size: u64,
 }
 
-/// `sort_direct_writes`: true puts the write buffers on top of the sort area.
-/// auto takes them out of it, and shrinks them to a tenth of it (the one-tenth
-/// rule of Oracle 7.3); where even the smallest buffers are more than a tenth,
-/// runs go through the buffer cache.
+/// Decides the write path by `sort_direct_writes`. `true` adds the write buffers to the sort area.
+/// `auto` takes them out of it, and shrinks them to a tenth of it (the one-tenth rule of Oracle
+/// 7.3). If even the smallest buffers are more than a tenth, runs go through the buffer cache.
 fn write_buffers(
     asked: Option<bool>,
     area: u64,

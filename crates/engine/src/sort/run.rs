@@ -1,14 +1,13 @@
 //! Sorted runs in the temporary tablespace.
 //!
-//! A run is a stretch of blocks of a temp segment: records one after the other
-//! from the front of each block, none split over two, each block readable without
-//! the others ([`Packing`]). The runs of a server follow one another
-//! in one segment, so that small runs waste no extent. A segment gives its
-//! extents back when the last run in it has been merged.
+//! A run is a range of blocks of a temp segment: records one after the other from the front of each
+//! block, none split over two, each block readable without the others ([`Packing`]). The runs of a
+//! server follow one another in one segment, so that small runs waste no extent. A segment releases
+//! its extents when the last run in it has been merged.
 //!
 //! Invariants:
 //! - R1 The runs of a writer follow one another without a gap, and fill its segment.
-//! - R2 A block is looked for only inside the segment.
+//! - R2 Only blocks inside the segment are located.
 //! - R3 Every block of a run holds a record.
 
 use crate::cache::{CacheWriter, CacheWriterOptions};
@@ -30,7 +29,7 @@ use std::sync::Arc;
 pub struct TempSegment {
     tablespaces: Arc<Tablespaces>,
     extents: Vec<SegmentExtent>,
-    /// The number of the first block of each extent, counted through the segment.
+    /// Number of the first block of each extent, counted through the segment.
     starts: Vec<u32>,
 }
 
@@ -48,8 +47,8 @@ impl TempSegment {
         TempSegment { tablespaces: instance.share_tablespaces(), extents, starts }
     }
 
-    /// Where block number `index` of the segment is, and how many blocks follow
-    /// it without a gap, itself included.
+    /// Returns the address of block number `index` of the segment, and the number of blocks without
+    /// a gap from it on.
     #[must_use]
     pub fn locate(&self, index: u32) -> (BlockAddress, u32) {
         let extent = self.starts.partition_point(|start| *start <= index) - 1;
@@ -71,25 +70,25 @@ impl Drop for TempSegment {
 /// A sorted run on disk, or a part of one.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Where its blocks are.
+    /// Segment that its blocks are in.
     pub segment: Arc<TempSegment>,
-    /// Its first block, counted through the segment.
+    /// First block, counted through the segment.
     pub first: u32,
-    /// How many blocks.
+    /// Number of blocks of the run.
     pub blocks: u32,
-    /// How many records.
+    /// Number of records of the run.
     pub rows: u64,
     /// Bytes of records of the first block that belong to the part before this one.
     pub skip: u32,
-    /// Where its records end in the last block; `None` where that block's do.
+    /// End of its records in the last block; `None` if it has all records of that block.
     pub until: Option<u32>,
 }
 
-/// How runs get to the disk: `sort_direct_writes`.
+/// Write path of runs: `sort_direct_writes`.
 enum WritePath<'a> {
-    /// By the server itself, through its own write buffers.
+    /// The server writes through its own write buffers.
     Direct(SegmentWriter<'a>),
-    /// Through the buffer cache, by the database writer.
+    /// The database writer writes, through the buffer cache.
     Conventional(CacheWriter<'a>),
 }
 
@@ -112,16 +111,16 @@ pub struct RunWriter<'a, P> {
     content: Content,
     /// Blocks sealed so far, in all runs.
     blocks: u32,
-    /// First block, number of blocks and of records of the finished runs.
+    /// First block, number of blocks and of records of each finished run.
     runs: Vec<(u32, u32, u64)>,
     rows: u64,
 }
 
 impl<'a, P: Packing> RunWriter<'a, P> {
-    /// A writer with the write buffers of the plan.
+    /// Makes a writer with the write buffers of the plan.
     ///
     /// # Errors
-    /// When buffers or a channel cannot be had.
+    /// If buffers or a channel cannot be allocated.
     pub fn new(server: &'a SortServer<'a>) -> Result<RunWriter<'a, P>, EngineError> {
         let plan = server.plan;
         let tablespace = server.instance.tablespace(Purpose::Temp);
@@ -157,11 +156,10 @@ impl<'a, P: Packing> RunWriter<'a, P> {
         })
     }
 
-    /// Waits until everything is written and gives back the runs, with the
-    /// bytes of their blocks.
+    /// Waits until all blocks are written and returns the runs, with the bytes of their blocks.
     ///
     /// # Errors
-    /// When a write failed.
+    /// If a write of the runs failed.
     pub fn finish(self) -> Result<(Vec<Run>, u64), EngineError> {
         let SortServer { instance, session, .. } = *self.server;
         let tablespace = instance.tablespace(Purpose::Temp);
@@ -193,7 +191,7 @@ impl<'a, P: Packing> RunWriter<'a, P> {
         Ok((self.runs.into_iter().map(whole).collect(), bytes))
     }
 
-    /// Records of the runs that have ended.
+    /// Returns the number of records of the finished runs.
     pub(super) fn row_count(&self) -> u64 {
         self.runs.iter().map(|(.., rows)| rows).sum()
     }

@@ -1,11 +1,11 @@
-//! What a sort did, for reports.
+//! Summary of a sort, for reports.
 
 use crate::sort::SortOutcome;
 use crate::sort::plan::SortPlan;
 use plumb_events::SortServerSummary;
 use plumb_units::Bytes;
 
-/// Returns what a server did whose records went through a [`Sorter`](crate::sort::Sorter).
+/// Returns the summary of a server whose records passed a [`Sorter`](crate::sort::Sorter).
 pub(crate) fn of_sorter(
     name: String,
     area: Bytes,
@@ -29,29 +29,29 @@ pub(crate) fn of_sorter(
     }
 }
 
-/// How the work of a sort is divided among its servers.
+/// Division of a sort's work among its servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Divided {
-    /// Each sorts a range of keys, which a queue brings it.
+    /// Each server sorts a range of keys, which a table queue brings.
     ByKey,
-    /// Each sorts what it reads, and the merge of all runs is divided.
+    /// Each server sorts the records that it reads, and the merge of all runs is divided.
     InMerge,
 }
 
-/// What the servers of a sort did, and with which memory.
+/// Work and memory of the servers of a sort.
 #[derive(Debug, Clone)]
 pub struct SortSummary {
-    /// How the servers share the work.
+    /// Division of the work among the servers.
     pub divided: Divided,
-    /// One entry a sort server.
+    /// One summary for each sort server.
     pub servers: Vec<SortServerSummary>,
-    /// The read cost ratio used to plan merges.
+    /// Read cost ratio used to plan merges; 0 if none was needed.
     pub sort_read_fac: u64,
-    /// Where it came from: measured, with the figures, or given.
+    /// Source of the ratio: measured, with the figures, or given.
     pub sort_read_fac_source: String,
-    /// Whether servers wrote their runs themselves, past the buffer cache.
+    /// True if servers wrote their runs themselves, past the buffer cache.
     pub direct_writes: bool,
-    /// Which rule decided it, as the report says.
+    /// Rule that decided the write path, as the report states it.
     pub direct_writes_reason: String,
     /// Memory planned before the first row, by purpose.
     pub memory: Vec<(String, Bytes)>,

@@ -1,36 +1,34 @@
 //! A tree of losers for packed records: most matches are decided by a code.
 //!
-//! What it does: merges sources of [`Packed`] records without looking at their
-//! keys more than they differ.
+//! It merges sources of [`Packed`] records and reads no more of their keys than needed.
 //!
-//! How: offset-value codes (Conner 1977; Graefe and Do, arXiv 2209.08420). All
-//! candidates on the way from a leaf to the root have a code relative to the last
-//! winner: at which symbol they differ from it first, and by which symbol. Both
-//! come after the winner, so the one that differs later, or by less, is smaller.
-//! The codes differ in most matches, and then the loser's code relative to the
-//! new winner is the one it has. Only where they are equal are keys compared,
-//! from the next symbol on, and the loser gets a new code. The next record of the
-//! winner's source differs from the winner where the packed record says.
+//! It uses offset-value codes (Conner 1977; Graefe and Do, arXiv 2209.08420). Each candidate on the
+//! path from a leaf to the root has a code relative to the last winner: the first symbol at which
+//! they differ, and the value of that symbol. Both come after the winner, so the one that differs
+//! later, or by less, is smaller. The codes differ in most matches, and then the loser keeps its
+//! code, which is right relative to the new winner too. Only if they are equal are keys compared,
+//! from the next symbol on, and the loser gets a new code. For the next record of the winner's
+//! source the packed record itself has the first difference.
 //!
 //! ```text
 //! code   FFFE - number of the symbol u16 | symbol, 48 bits     differs from the last winner
-//!        0                                                     has the last winner's key, and zeros behind it at most
-//!        FFFFFFFFFFFFFFFF                                      nothing left
+//!        0                                                     the last winner's key or more zeros
+//!        FFFFFFFFFFFFFFFF                                      the source is empty
 //! ```
 //!
-//! A symbol is 6 bytes. With symbols of one byte, as published, many more codes
-//! are equal; with all that fits a word the code of a loser would have to be made
-//! anew after each match. Records of one key are told apart by their row ids:
-//! repeated keys are never looked at again. Symbols are those of keys followed by zeros, so keys
-//! that differ in zeros at their ends have one code, and their lengths come before the row ids.
+//! A symbol is 6 bytes. With symbols of one byte, as published, many more codes are equal. With
+//! symbols of a whole word the code of a loser would change after each match. Records of one key
+//! are compared by their row ids, so repeated keys are never read again. Symbols are those of keys
+//! followed by zeros. So keys that differ only in zeros at their ends have one code, and their
+//! lengths are compared before the row ids.
 //!
-//! What was tried and lost: candidates with the row id in them, swapped in place.
-//! Parts written one by one and read back together stall at every level; in
-//! registers a merge of 64 runs takes half the time.
+//! Rejected: candidates with the row id in them, swapped in place. Parts that are written
+//! one by one and read back together stall at every level. In registers a merge of 64
+//! runs takes half the time.
 //!
-//! Not for keys of up to 8 bytes: their records are compared as one number.
+//! Keys of up to 8 bytes do not need this: their records are compared as one number.
 //!
-//! Invariant: L1 of [`loser_tree`](super::loser_tree), for codes are right only as long as
+//! Invariant: L1 of [`loser_tree`](super::loser_tree), because codes are right only if
 //! each source is in order.
 
 use super::format::{BytesKey, Merger, RunFormat};
@@ -38,8 +36,8 @@ use super::packed::{Packed, Rebuilt};
 use plumb_events::{Session, Statistic};
 use plumb_io::{STRICT, prefetch, strict_assert};
 
-/// How far ahead memory is asked for: a processor does not follow tens of sources by
-/// itself. A tenth of the time of a merge went into waiting.
+/// Prefetch distance. The processor does not prefetch tens of sources on its own, and a tenth of a
+/// merge's time was spent waiting.
 const AHEAD_BYTES: usize = 256;
 const SAME_KEY: u64 = 0;
 const EXHAUSTED: u64 = u64::MAX;
@@ -47,17 +45,17 @@ const SYMBOL_BITS: u32 = 48;
 const SYMBOL_NUMBER_MAX: usize = 0xFFFD;
 const _: () = assert!(Rebuilt::symbol_of(u16::MAX as usize) < SYMBOL_NUMBER_MAX);
 
-/// How matches were decided.
+/// Counts of matches, by the way in which they were decided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Matches {
-    /// All of them.
+    /// Number of all matches played.
     pub count: u64,
-    /// Those for which keys were compared.
+    /// Number of matches that compared keys.
     pub by_key: u64,
 }
 
 impl Matches {
-    /// Counts them as statistics of a session.
+    /// Adds the counts to the statistics of a session.
     pub fn count_in(self, session: &Session) {
         session.count(Statistic::SortMatches, self.count);
         session.count(Statistic::SortMatchesByKey, self.by_key);
@@ -71,18 +69,18 @@ impl std::ops::AddAssign for Matches {
     }
 }
 
-/// 16 bytes: a match reads one and writes one back.
+/// 16 bytes: a match reads one candidate and writes one back.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     code: u64,
     source: u32,
 }
 
-/// The tournament, with the record that each source is at.
+/// The tournament, with the current record of each source.
 #[derive(Debug)]
 pub struct Tournament {
-    /// 0 is the winner; 1.. are the losers of the inner nodes. Leaf i, if it
-    /// were stored, would be node `len + i`.
+    /// Node 0 is the winner; the others are the losers of the inner nodes. Leaf i, if it were
+    /// stored, would be node `len + i`.
     nodes: Vec<Candidate>,
     records: Vec<Rebuilt>,
     matches: Matches,
@@ -101,7 +99,8 @@ impl Merger for Tournament {
         assert!(count > 0, "a tournament has a source");
         let mut tournament =
             Tournament { nodes: vec![leaves[0]; count], records, matches: Matches::default() };
-        // Relative to the empty key, which comes before all. winners[i] is the winner below node i.
+        // Codes are relative to the empty key, which precedes all others. `winners[i]` is
+        // the winner below node i.
         let mut winners = [leaves.clone(), leaves].concat();
         for node in (1..count).rev() {
             (winners[node], tournament.nodes[node]) =
@@ -145,9 +144,9 @@ impl Merger for Tournament {
 }
 
 impl Tournament {
-    /// The smaller one, and the other with its code relative to it. Each part is
-    /// chosen for itself, in registers: swapping them in memory stalls, and so
-    /// does guessing who wins.
+    /// Returns the smaller candidate, and the other with its code relative to it. Each
+    /// part is selected separately, in registers: swapping them in memory stalls, and
+    /// so does a mispredicted branch.
     #[inline(always)]
     fn play(&mut self, one: Candidate, two: Candidate) -> (Candidate, Candidate) {
         self.matches.count += 1;
@@ -162,7 +161,7 @@ impl Tournament {
         (pick(first), pick(!first))
     }
 
-    /// A match of equal codes.
+    /// Decides a match of equal codes.
     #[inline(never)]
     fn play_out(&mut self, one: Candidate, two: Candidate) -> (Candidate, Candidate) {
         if one.code == EXHAUSTED {
@@ -182,8 +181,8 @@ impl Tournament {
     }
 }
 
-/// The number of the first symbol from `number` on that differs, and both symbols;
-/// `None` when the keys are the same but for zeros at their ends.
+/// Returns the first symbol from `number` on that differs, and both values; `None` if the keys
+/// differ only in zeros at their ends.
 fn first_difference(one: &Rebuilt, two: &Rebuilt, mut number: usize) -> Option<(usize, u64, u64)> {
     loop {
         let symbols = (one.symbol(number), two.symbol(number));
@@ -203,7 +202,7 @@ const fn code(number: usize, symbol: u64) -> u64 {
     ((SYMBOL_NUMBER_MAX + 1 - number) as u64) << SYMBOL_BITS | symbol
 }
 
-/// Takes the next record of a source in; its code is relative to the one before.
+/// Takes the next record of a source; its code is relative to the record before.
 #[inline]
 fn candidate(record: &mut Rebuilt, source: u32, next: Option<Packed<'_>>) -> Candidate {
     let Some(next) = next else { return Candidate { code: EXHAUSTED, source } };
@@ -231,7 +230,7 @@ mod tests {
             .prop_map(|(site, zeros, end)| [site.as_bytes(), &vec![0; zeros], end.as_bytes()].concat())
     }
 
-    /// A source of packed records, read from the front.
+    /// Packs records into a source that is read from the front.
     fn packed(records: &[Vec<u8>]) -> Vec<u8> {
         let mut packer = Packer::default();
         let mut bytes = Vec::new();

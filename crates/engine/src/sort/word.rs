@@ -1,32 +1,28 @@
 //! WordKey records: key and row id in one machine word.
 //!
-//! What it does: a table's column statistics say which values a key column has.
-//! A column of integers from 1 to 2,000 then needs 12 bits, whatever its bytes;
-//! a row id needs as many bits as the table has files, blocks and rows in a
-//! block. A key of two such columns and the row id of a table of 5 GB come to 56
-//! bits: a record of 8 bytes instead of 16 to 30. Sort memory, runs, reads and
-//! writes shrink as much, and two records compare by one instruction.
+//! A table's column statistics bound the values of a key column. A column of integers from 1 to
+//! 2,000 then needs 12 bits, whatever its bytes. A row id needs as many bits as the table has
+//! files, blocks and rows in a block. A key of two such columns and the row id of a table of 5 GB
+//! take 56 bits: a record of 8 bytes instead of 16 to 30. Sort memory, runs, reads and writes
+//! shrink by the same factor, and two records compare by one instruction.
 //!
 //! ```text
-//! word   0 .. 0 | first column | .. | last column | file | block | slot     least significant bits last
+//! word   0 .. 0 | first column | .. | last column | file | block | slot     lowest bits last
 //! ```
 //!
-//! How: a column becomes a number that orders as its values do. Integers (all
-//! values of the column are, and fit [`plumb_types::INTEGER_WORDS`]): the distance
-//! of the [`DigitCode`] from the smallest, or to the largest if the column is
-//! descending. Others of at most 8 bytes: their stored bytes, which `memcmp`
-//! orders, padded with zeros, and complemented if descending. NULL is all ones,
-//! above every value. At the leaf the word becomes the normalised key of
-//! [`key`](super::key) again; in sorted order most columns are those of the record
-//! before, so only what changed is converted.
+//! A column becomes a number that orders as its values do. For integers that fit
+//! [`plumb_types::INTEGER_WORDS`] it is the distance of the [`DigitCode`] from the smallest,
+//! or to the largest if the column is descending. Other values of at most 8 bytes are their
+//! stored bytes, which `memcmp` orders, padded with zeros, and complemented if descending.
+//! NULL is all ones, above every value. The index builder turns the word back into the
+//! normalised key of [`key`](super::key). In sorted order most columns are those of the record
+//! before, so only changed columns are converted.
 //!
-//! Making the word is a third of a build's CPU. An earlier form took the digits in base
-//! 100 as one number: a bit less for each column, but multiplications here and divisions
-//! at the leaf.
+//! Making the word is a third of a build's CPU. Rejected: the digits in base 100 as one number. It
+//! takes a bit less for each column, but multiplications here and divisions at the leaf.
 //!
-//! Why not dictionaries: they pack text too, but must know every value before
-//! the first row is sorted. Why not offset-value codes here: with one comparison
-//! a match they have nothing to save.
+//! Why not dictionaries: they pack text too, but must know every value before the first row is
+//! sorted. Why not offset-value codes here: with one comparison a match there is nothing to save.
 //!
 //! Limits: 63 bits, or 127 in words twice as wide (the highest bit stays zero, so
 //! that all ones is above every record); 16 columns; no text. Other keys are
@@ -50,36 +46,36 @@ use std::marker::PhantomData;
 const COLUMNS_MAX: usize = 16;
 /// Bytes of a column in a normalised key: a word and a terminator.
 const COLUMN_BYTES_MAX: usize = 9;
-/// NULL in a normalised key, the second byte as its terminator.
+/// NULL in a normalised key, with the second byte as its terminator.
 const NULL_WORD: u64 = 0xFFFF << 48;
-/// A key buffer: all columns, and room to write a whole word at the end.
+/// Bytes of a key buffer: all columns, and room to write a whole word at the end.
 const KEY_BYTES: usize = COLUMNS_MAX * COLUMN_BYTES_MAX + 8;
 
 /// A machine word that holds a record.
 pub trait Word: Plain + Ord + Debug + Send + Sync + 'static {
     /// Bytes of the word, and of a record.
     const BYTES: usize;
-    /// All ones: above every record.
+    /// All ones, above every record.
     const MAX: Self;
-    /// The word of a record before its key and row id are put in.
+    /// Word of a record before its key and row id are added.
     const ZERO: Self;
 
-    /// Reads a record.
+    /// Reads a word from its record.
     fn from_record(record: &[u8]) -> Self;
 
-    /// Appends its record.
+    /// Appends the word's record to `out`.
     fn append_to(self, out: &mut Vec<u8>);
 
-    /// Writes its record to the front.
+    /// Writes the word's record to the front.
     fn write_to(self, record: &mut [u8; 16]);
 
-    /// With these bits, the lowest at `shift`, where there were none.
+    /// Returns the word with `value` added at bit `shift`; these bits must be zero.
     fn with(self, value: u64, shift: u32) -> Self;
 
-    /// `bits` bits, the lowest of which is `shift`.
+    /// Returns `bits` bits from bit `shift` on.
     fn bits(self, shift: u32, bits: u32) -> u64;
 
-    /// Without its lowest bits.
+    /// Returns the word shifted right by `shift` bits.
     fn above(self, shift: u32) -> Self;
 }
 
@@ -126,13 +122,13 @@ macro_rules! word {
 word!(u64);
 word!(u128);
 
-/// The number whose lowest `bits` bits, 1 to 64, are ones.
+/// Returns the number whose lowest `bits` bits, 1 to 64, are ones.
 #[inline]
 fn ones(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }
 
-/// Records that are one word.
+/// A form of records that are one word.
 #[derive(Debug, Clone, Copy)]
 pub struct WordKey<W>(PhantomData<W>);
 
@@ -166,12 +162,11 @@ impl<W: Word> RunFormat for WordKey<W> {
 #[derive(Debug)]
 pub struct WordMerger<W> {
     tree: LoserTree<(W, u32)>,
-    /// The winner's record.
     record: [u8; 16],
 }
 
 impl<W: Word> WordMerger<W> {
-    /// The next head of a source: all ones when nothing is left.
+    /// Takes the next head of a source: all ones if none is left.
     #[inline]
     fn head(rest: &mut &[u8], source: u32) -> (W, u32) {
         match rest.split_at_checked(W::BYTES) {
@@ -217,16 +212,16 @@ impl<W: Word> Merger for WordMerger<W> {
     }
 }
 
-/// How the keys of an index are packed.
+/// Packing of the keys of an index.
 #[derive(Debug, Clone)]
 pub struct WordLayout {
-    /// In the order of the key.
+    /// Columns in the order of the key.
     columns: Vec<WordColumn>,
-    /// In the order of the row.
+    /// Columns in the order of the row.
     walk: Vec<WordColumn>,
     row: RowBits,
     bits: u32,
-    /// No normalised key is longer than a word of 8 bytes.
+    /// True if all normalised keys fit a word of 8 bytes.
     short: bool,
 }
 
@@ -235,22 +230,22 @@ struct WordColumn {
     position: usize,
     descending: bool,
     values: Values,
-    /// The largest code of a value.
+    /// Largest code of a value.
     top: u64,
     bits: u32,
-    /// Its lowest bit in the key, the row id not counted.
+    /// Lowest bit of the column in the key, the row id not counted.
     shift: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Values {
-    /// Integers by their [`DigitCode`]s, this one being the least.
+    /// Integers by their [`DigitCode`]s; the field is the smallest code.
     Integers(i64),
-    /// Stored values, of at most this many bytes.
+    /// Stored values of at most this number of bytes.
     Bytes(u32),
 }
 
-/// How many bits each part of a row id needs.
+/// Number of bits of each part of a row id.
 #[derive(Debug, Clone, Copy)]
 struct RowBits {
     block: u32,
@@ -259,8 +254,8 @@ struct RowBits {
 }
 
 impl WordLayout {
-    /// The layout of an index on these columns; `None` when a column has values
-    /// that cannot be packed, or key and row id have more bits than a word.
+    /// Returns the layout of an index on these columns. `None` if a column has values that cannot
+    /// be packed, or key and row id have more bits than a word.
     #[must_use]
     pub fn new(columns: &[IndexColumn], table: &Table, block_size: BlockSize) -> Option<WordLayout> {
         let row = RowBits::of(table, block_size);
@@ -287,26 +282,26 @@ impl WordLayout {
         (bits < u128::BITS).then_some(WordLayout { columns: packed, walk, row, bits, short })
     }
 
-    /// Bits of a record: key and row id.
+    /// Returns the bits of a record: key and row id.
     #[must_use]
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Whether a record fits a word of this type, its highest bit free.
+    /// True if a record fits a word of this type, with its highest bit free.
     #[must_use]
     pub fn fits<W: Word>(&self) -> bool {
         self.bits < 8 * W::BYTES as u32
     }
 }
 
-/// Bits for numbers up to `most`; at least one.
+/// Returns the bits of numbers up to `most`; at least one.
 fn bits_for(most: u64) -> u32 {
     (u64::BITS - most.leading_zeros()).max(1)
 }
 
 impl WordColumn {
-    /// None when its values cannot be packed.
+    /// Returns the packing of a column; `None` if its values cannot be packed.
     fn new(
         column: &IndexColumn,
         column_type: &ColumnType,
@@ -316,11 +311,11 @@ impl WordColumn {
             (ColumnType::Text { .. }, _) => return None,
             (_, Some((least, most))) => {
                 let top = most.abs_diff(least);
-                // All ones is NULL.
+                // One code more, all ones, for NULL.
                 (Values::Integers(least), top, bits_for(top + u64::from(statistics.null_count > 0)))
             }
             (_, None) => {
-                // A column of NULLs alone has a code of one byte.
+                // A column of NULLs only has a code of one byte.
                 let bytes = statistics.bytes_max.max(1);
                 (bytes <= 8).then_some((Values::Bytes(bytes), ones(8 * bytes.min(8)), 8 * bytes))?
             }
@@ -329,7 +324,7 @@ impl WordColumn {
         Some(WordColumn { position, descending, values, top, bits, shift: 0 })
     }
 
-    /// Most bytes it takes in a normalised key, the terminator included.
+    /// Returns the most bytes of the column in a normalised key, terminator included.
     fn key_bytes_max(&self) -> u32 {
         let bytes = match self.values {
             Values::Integers(least) => {
@@ -342,7 +337,7 @@ impl WordColumn {
         bytes + 1
     }
 
-    /// The code of a value of this row; none when the statistics do not allow it.
+    /// Returns the code of a value of this row; `None` if the statistics do not allow it.
     #[inline(always)]
     fn pack(&self, row: &[u8], value: &[u8]) -> Option<u64> {
         let word = leading_word(row, value);
@@ -357,9 +352,9 @@ impl WordColumn {
         (raw <= self.top).then_some(code)
     }
 
-    /// The column in a normalised key: its bytes and terminator as the first bytes
-    /// of a big-endian word, and how many bytes come before the terminator. Of
-    /// eight bytes the word has no room for the terminator.
+    /// Returns the column in a normalised key: its bytes and terminator as the first bytes of a
+    /// big-endian word, and the number of bytes before the terminator. If these are eight, the word
+    /// has no room for the terminator.
     #[inline]
     fn unpack(&self, code: u64) -> (u64, u32) {
         let raw = if self.descending { self.top.wrapping_sub(code) } else { code };
@@ -374,7 +369,7 @@ impl WordColumn {
         (if self.descending { !word & first_bytes(length + 1) } else { word }, length)
     }
 
-    /// No stored value is FF in all its bytes, complemented or not.
+    /// True for NULL: no stored value is FF in all its bytes, complemented or not.
     #[inline]
     fn is_null(&self, code: u64) -> bool {
         match self.values {
@@ -397,7 +392,7 @@ impl RowBits {
             file = file.max(address.file.0);
             block = block.max(address.block.0);
         }
-        // No row is shorter than its header, a byte a column, and its slot.
+        // Every row has at least its header, a byte for each column, and its slot.
         let row_bytes_min = ROW_HEADER_BYTES + table.schema.column_count() + 2;
         let slots = (block_size.bytes() - HEADER_BYTES) / row_bytes_min;
         let (block, slot) = (bits_for(u64::from(block)), bits_for(slots as u64));
@@ -428,7 +423,7 @@ pub struct WordCodec<W> {
 }
 
 impl<W: Word> WordCodec<W> {
-    /// With this layout, which must fit the word.
+    /// Makes a codec with this layout, which must fit the word.
     #[must_use]
     pub fn new(layout: WordLayout) -> WordCodec<W> {
         assert!(layout.fits::<W>(), "{} bits in a word of {} bytes", layout.bits, W::BYTES);
@@ -436,17 +431,16 @@ impl<W: Word> WordCodec<W> {
     }
 }
 
-/// The normalised key of the last record: in sorted order most of it is that of
-/// the next one, too.
+/// The normalised key of the last record. In sorted order the next key shares most of it.
 #[derive(Debug)]
 pub struct LastKey<W> {
-    /// Its packed key; all ones before the first record.
+    /// Packed form of the key; all ones before the first record.
     key: W,
-    /// Each column of it.
+    /// Converted columns of the key.
     parts: [Part; COLUMNS_MAX],
-    /// Where it is short: its bytes, zeros behind them.
+    /// Bytes of a short key, zeros behind them.
     word: u64,
-    /// Where it is not: its bytes, zeros behind them, and their number.
+    /// Bytes of a long key, zeros behind them; `length` is their number.
     bytes: [u8; KEY_BYTES],
     length: usize,
 }
@@ -461,7 +455,7 @@ struct Part {
 
 impl<W: Word> Default for LastKey<W> {
     fn default() -> LastKey<W> {
-        // No column has a code of 64 ones but NULL in a column of eight bytes.
+        // Only NULL in a column of eight bytes has a code of 64 ones.
         let part = Part { code: u64::MAX, word: NULL_WORD, length: 1 };
         LastKey { key: W::MAX, parts: [part; COLUMNS_MAX], word: 0, bytes: [0; KEY_BYTES], length: 0 }
     }
@@ -502,8 +496,8 @@ impl<W: Word> Codec for WordCodec<W> {
 }
 
 impl<W: Word> WordCodec<W> {
-    /// Makes `last` the key of a record, as a word where it is short, as bytes
-    /// where it is not; gives back the row id.
+    /// Makes `last` the key of a record, as a word if it is short, otherwise as
+    /// bytes. Returns the row id.
     #[inline]
     fn turn_to(&self, record: &[u8], last: &mut LastKey<W>) -> RowId {
         let word = W::from_record(record);
@@ -520,7 +514,7 @@ impl<W: Word> WordCodec<W> {
         rows.unpack(word.bits(0, rows.all))
     }
 
-    /// The part of a column, converted only when it is another than before.
+    /// Returns the part of a column, converted only if its code has changed.
     #[inline]
     fn part(column: &WordColumn, key: W, part: &mut Part) -> Part {
         let code = column.code(key);
@@ -531,8 +525,8 @@ impl<W: Word> WordCodec<W> {
         *part
     }
 
-    /// Writes a short key: in registers, because eight bytes that were
-    /// written in pieces cannot be read at once without a stall.
+    /// Writes a short key in registers, because eight bytes that were written in pieces cannot be
+    /// read at once without a stall.
     #[inline]
     fn write_word(&self, key: W, last: &mut LastKey<W>) {
         let (mut word, mut at) = (0, 0);
@@ -552,7 +546,7 @@ impl<W: Word> WordCodec<W> {
             let part = Self::part(column, key, part);
             let length = part.length as usize;
             last.bytes[end..end + 8].copy_from_slice(&part.word.to_be_bytes());
-            // Trailing zeros are cut off: only terminators are zero.
+            // Trailing zeros are cut off; only terminators are zero.
             let ones = column.descending || part.word == NULL_WORD;
             last.length = end + length + usize::from(ones);
             if ones {

@@ -1,8 +1,8 @@
-//! A block: 24 bytes of header, then content.
+//! A block: 24 bytes of header, then its content.
 //!
 //! ```text
 //! byte 0   crc32c u32     over bytes 4.. of the block
-//!      4   kind u8        file header, table, temp, leaf, branch
+//!      4   kind u8        1 file header, 2 table, 3 temp, 4 leaf, 5 branch, 6 segment, 7 rows
 //!      5   version u8     2
 //!      6   file u16       the block's own address: data file
 //!      8   block u32      and block number
@@ -10,13 +10,12 @@
 //!     14   used u16       bytes of content after the header (32K - 24 fits)
 //!     16   lsn u64        which operation of the database wrote it
 //! ```
-//! All numbers are little-endian. CRC-32C (Castagnoli, RFC 3720 appendix B.4)
-//! finds every error burst of up to 32 bits and misses others once in 2^32; it
-//! runs at tens of GB/s where the processor multiplies without carry. The
-//! address in the block finds what a checksum cannot: a block written, or read,
-//! in the wrong place. The LSN finds a write that was lost: the block that it
-//! should have replaced is whole and in its place, but of an operation that is
-//! none of its segment's ([`LsnRange`]).
+//! All numbers are little-endian. CRC-32C (Castagnoli, RFC 3720 appendix B.4) finds every
+//! error burst of up to 32 bits and misses others once in 2^32; it runs at tens of GB/s
+//! where the processor has carry-less multiplication. The address finds a block written,
+//! or read, in the wrong place, which a checksum cannot. The LSN finds a lost write: the
+//! block that it should have replaced is whole and in its place, but its operation is not
+//! one of the segment's ([`LsnRange`]).
 
 use super::layout::{self, Misfit};
 use crate::EngineError;
@@ -28,25 +27,25 @@ use std::path::Path;
 /// Bytes of header before a block's content.
 pub const HEADER_BYTES: usize = 24;
 const VERSION: u8 = 2;
-/// The highest number of an operation and the highest LSN that a file may name: none is used up in
-/// 2^27 openings, and sums of one with a length stay far from 2^64.
+/// Highest operation number and highest LSN that a file may name. No database reaches it in 2^27
+/// openings. The sum of an LSN and a length stays far from 2^64.
 pub(crate) const LSN_MOST: u64 = 1 << 62;
 
-/// What a block holds.
+/// Kind of content of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BlockKind {
     /// Block 0 of a data file.
     FileHeader = 1,
-    /// Rows of a table.
+    /// Rows of a table loaded by direct path.
     Table = 2,
     /// Records of a sort run.
     Temp = 3,
-    /// Entries of an index.
+    /// Entries of an index, in key order.
     Leaf = 4,
-    /// Separators of an index.
+    /// Separators of an index, each with a child.
     Branch = 5,
-    /// The first block of a segment that transactions change.
+    /// First block of a segment that transactions change.
     Segment = 6,
     /// Rows of a table that transactions change.
     Rows = 7,
@@ -79,7 +78,7 @@ pub struct LsnRange {
 }
 
 impl LsnRange {
-    /// Any operation: for what belongs to no segment.
+    /// Any operation, for blocks that belong to no segment.
     pub const ANY: LsnRange = LsnRange { first: 0, last: u64::MAX };
 
     /// Redo records of this LSN or a later one.
@@ -88,19 +87,20 @@ impl LsnRange {
         LsnRange { first: lsn.0, last: u64::MAX }
     }
 
-    /// One operation wrote all of them, as direct path loads and builds do.
+    /// One operation, as for direct path loads and builds.
     #[must_use]
     pub const fn only(lsn: Lsn) -> LsnRange {
         LsnRange { first: lsn.0, last: lsn.0 }
     }
 
-    /// The LSN that the first of the redo records may have; none where one operation wrote all of them.
+    /// Returns the lowest LSN that the segment's redo records may have; `None` if
+    /// one operation wrote all blocks.
     #[must_use]
     pub const fn first_record(self) -> Option<Lsn> {
         if self.last == u64::MAX { Some(Lsn(self.first)) } else { None }
     }
 
-    /// The lowest and the highest number.
+    /// Returns the lowest and the highest number.
     pub(super) const fn bounds(self) -> [u64; 2] {
         [self.first, self.last]
     }
@@ -118,17 +118,17 @@ impl fmt::Display for LsnRange {
     }
 }
 
-/// What a block of a segment must be.
+/// The kind and the writers that a block of a segment must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
-    /// What it holds.
+    /// Kind of content that it must have.
     pub kind: BlockKind,
-    /// Who may have written it.
+    /// Operations that may have written it.
     pub lsns: LsnRange,
 }
 
 impl Expected {
-    /// Whether the header of a block that has been verified says so.
+    /// True if the header of a verified block has this kind and one of these LSNs.
     #[inline]
     #[must_use]
     pub fn matches(self, block: &[u8]) -> bool {
@@ -136,16 +136,16 @@ impl Expected {
     }
 }
 
-/// What a block's header says of its content.
+/// Size of a block's content, as its header states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// Rows, records or entries.
+    /// Number of rows, records or entries.
     pub entries: u16,
     /// Bytes of content after the header.
     pub used: u16,
 }
 
-/// Writes the header and the checksum: the last thing before a block is written.
+/// Writes the header and the checksum, as the last step before a block is written.
 pub fn seal(block: &mut [u8], kind: BlockKind, address: BlockAddress, lsn: Lsn, content: Content) {
     debug_assert!(content.used as usize <= block.len() - HEADER_BYTES);
     set_identity(block, kind, address);
@@ -155,7 +155,7 @@ pub fn seal(block: &mut [u8], kind: BlockKind, address: BlockAddress, lsn: Lsn, 
     set_checksum(block);
 }
 
-/// Says what a block is and where it belongs, in its header.
+/// Writes the kind and the address of a block into its header.
 pub(crate) fn set_identity(block: &mut [u8], kind: BlockKind, address: BlockAddress) {
     block[4] = kind as u8;
     block[5] = VERSION;
@@ -163,7 +163,7 @@ pub(crate) fn set_identity(block: &mut [u8], kind: BlockKind, address: BlockAddr
     block[8..12].copy_from_slice(&address.block.0.to_le_bytes());
 }
 
-/// Notes which redo record changed the block.
+/// Notes the redo record that changed the block.
 pub(crate) fn set_lsn(block: &mut [u8], lsn: Lsn) {
     block[16..24].copy_from_slice(&lsn.0.to_le_bytes());
 }
@@ -174,16 +174,16 @@ pub(crate) fn set_checksum(block: &mut [u8]) {
     block[0..4].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Whether a block is as somebody wrote it there: checksum and address.
+/// True if the checksum and the address of a block are right.
 pub(crate) fn is_whole(block: &[u8], address: BlockAddress) -> bool {
     word(block, 0) == checksum(block) && block[5] == VERSION && address_of(block) == address
 }
 
-/// Checks a block that was read: checksum, address, kind, version, the operation that wrote it, and
-/// the bounds of its content ([`layout`]), so that a caller need not check these again.
+/// Checks a block that was read: checksum, address, kind, version, LSN, and the bounds of its
+/// content ([`layout`]), so that callers need not check these again.
 ///
 /// # Errors
-/// [`EngineError::CorruptBlock`] with what was found and expected.
+/// [`EngineError::CorruptBlock`] with the value found and the value expected.
 #[inline]
 pub fn verify(
     block: &[u8],
@@ -197,10 +197,10 @@ pub fn verify(
     verify_header(block, expected, address, path)
 }
 
-/// The same but for the checksum: of the bytes behind the header it reads the slots alone.
+/// Checks a block without its checksum; behind the header it reads only the slots.
 ///
 /// # Errors
-/// As [`verify`], where the header is not what it should be.
+/// The same errors as [`verify`], if the header is wrong.
 #[inline]
 pub fn verify_header(
     block: &[u8],
@@ -219,11 +219,10 @@ pub fn verify_header(
     }
 }
 
-/// Checks a block that was made from the log: its address, its kind, and that what it says of its
-/// content can be so.
+/// Checks a block that was made from the log: its address, its kind and the bounds of its content.
 ///
 /// # Errors
-/// As [`verify`].
+/// The same errors as [`verify`].
 pub(crate) fn verify_made(block: &[u8], address: BlockAddress, path: &Path) -> Result<(), EngineError> {
     let Some(kind) = BlockKind::of(block[4]) else {
         let (found, expected) = (block[4].to_string(), "a kind of block from 1 to 7".to_string());
@@ -244,27 +243,27 @@ fn does_not_fit(misfit: Misfit, address: BlockAddress, path: &Path) -> EngineErr
     EngineError::CorruptBlock { path: path.to_path_buf(), address, what, found, expected }
 }
 
-/// What is wrong with a block whose last change is in no log: that ended before.
+/// Returns the error of a block whose last change lies behind the end of the log.
 pub(crate) fn beyond_log(lsn: Lsn, address: BlockAddress, path: &Path, end: Lsn) -> EngineError {
     let ended = "where the log ended when it was opened: the log has lost its end";
     wrong_change(lsn, address, path, format!("one before LSN {}, {ended}", end.0))
 }
 
-/// What is wrong with a block whose last change is another than it should be.
+/// Returns the error of a block whose last change has an unexpected LSN.
 #[cold]
 pub(crate) fn wrong_change(lsn: Lsn, address: BlockAddress, path: &Path, expected: String) -> EngineError {
     let (path, found) = (path.to_path_buf(), format!("that of LSN {}", lsn.0));
     EngineError::CorruptBlock { path, address, what: "its last change", found, expected }
 }
 
-/// What the header of a block that has been verified says of its content.
+/// Returns the size of the content of a verified block.
 #[inline]
 #[must_use]
 pub fn content_of(block: &[u8]) -> Content {
     Content { entries: half(block, 12), used: half(block, 14) }
 }
 
-/// Says what is wrong with a block that is not whole, whatever it holds.
+/// Returns the error that describes the damage of a block of any kind.
 #[cold]
 pub(crate) fn damage(block: &[u8], address: BlockAddress, path: &Path) -> EngineError {
     let kind = BlockKind::of(block[4]).unwrap_or(BlockKind::Table);
@@ -293,18 +292,18 @@ fn explain(block: &[u8], expected: Expected, address: BlockAddress, path: &Path)
     EngineError::CorruptBlock { path: path.to_path_buf(), address, what, found, expected }
 }
 
-/// CRC-32C of everything after the checksum itself.
+/// Returns the CRC-32C of all bytes after the checksum itself.
 #[inline]
 fn checksum(block: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(&block[4..])
 }
 
-/// Where a block says that it belongs.
+/// Returns the address that a block names as its own.
 pub(crate) fn address_of(block: &[u8]) -> BlockAddress {
     BlockAddress { file: FileId(half(block, 6)), block: BlockNumber(word(block, 8)) }
 }
 
-/// The number of the operation, or the LSN of the redo record, that changed the block last.
+/// Returns the number of the operation, or the LSN of the redo record, that last changed the block.
 #[inline]
 #[must_use]
 pub fn lsn_of(block: &[u8]) -> u64 {

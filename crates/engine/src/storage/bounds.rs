@@ -1,14 +1,13 @@
-//! Bounds of the control file: what each of its fields may be.
+//! Bounds of the fields of the control file.
 //!
-//! The checksum of `control.json` says that it is as it was written, and not that this program
-//! wrote it. Everything that opens a database computes with its numbers: it opens files, makes
-//! tables as long as a file has extents, multiplies sizes, goes down as many levels as an index
-//! has. So all of them are checked once, where the file is read ([`Catalog::validate`]), and no one
-//! else has to.
+//! The checksum of `control.json` proves that the file is as it was written, but not that this
+//! program wrote it. Opening a database computes with its numbers: it opens files, makes tables as
+//! long as a file has extents, multiplies sizes, and descends as many levels as an index has. So
+//! all of them are checked once, where the file is read ([`Catalog::validate`]).
 //!
-//! Not checked here: paths ([`Catalog`]'s own check says which a creation writes); what a
-//! field says of another file (its length, its header), which is compared when that is opened; and
-//! the number of rows or entries, which `check` counts. They are bounded by the blocks there are.
+//! Not checked here: paths, which [`Catalog`] checks itself; the length and header of other files,
+//! which are compared when these are opened; and the number of rows or entries, which `check`
+//! counts. These numbers are bounded by the number of blocks.
 
 use super::block::LSN_MOST;
 use super::control::{
@@ -23,16 +22,17 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// Bytes of an extent: a row in pieces lies in one, behind the block of its head.
+/// Blocks of an extent. At least two, because a row in pieces lies in one extent, behind
+/// the block of its head.
 const EXTENT_BLOCKS: RangeInclusive<u32> = 2..=1 << 20;
-/// Numbers of data files: ten bits of a row id.
+/// Numbers of data files, which have ten bits of a row id.
 const FILE_IDS: RangeInclusive<u16> = 1..=1023;
-/// Digits of an integer in a machine word: eight pairs of seven bits.
+/// Integers that fit a machine word as digits: eight pairs of seven bits.
 const INTEGERS: RangeInclusive<i64> = -(1 << 56)..=1 << 56;
-/// Levels of an index: the writer of one stops there.
+/// Most levels of an index; its builder stops there.
 const HEIGHT_MOST: u64 = 33;
 
-/// Refuses a field outside of its range.
+/// Rejects a field that is out of its range.
 fn within<T: Copy + PartialOrd + Display + TryInto<i128>>(
     field: impl Display,
     found: T,
@@ -46,10 +46,10 @@ fn within<T: Copy + PartialOrd + Display + TryInto<i128>>(
 }
 
 impl Catalog {
-    /// Refuses a control file with a field that no database has.
+    /// Rejects a control file with a field that no database can have.
     ///
     /// # Errors
-    /// The first such field: whose it is, what was found, what was expected.
+    /// The first such field: its owner, the value found, the value expected.
     pub(super) fn validate(&self) -> Result<(), String> {
         within("lsn_ceiling", self.lsn_ceiling, 1..=LSN_MOST)?;
         within("log_reaches", self.log_reaches, 0..=LSN_MOST)?;
@@ -82,8 +82,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Names are as they are stored, and no two are one. They may be longer than those that are
-    /// given today.
+    /// Rejects names that are not in stored form, and equal names. Names may be
+    /// longer than the present limit.
     fn distinct_names(&self) -> Result<(), String> {
         let mut known = HashSet::new();
         for name in self.segments() {
@@ -104,27 +104,27 @@ impl Catalog {
     }
 }
 
-/// The first letters of a name, for a message.
+/// Returns the first 64 bytes of a name, for a message.
 fn shown(name: &str) -> String {
     plumb_units::cut(name, 64).into_owned()
 }
 
-/// The columns of an index are some of its table.
+/// Rejects index columns that are not columns of its table.
 fn key(columns: &[IndexColumn], schema: Option<&Schema>, table: &str) -> Result<(), String> {
     let Some(schema) = schema else {
         return Err(format!("its table: found {}, expected one of the control file", shown(table)));
     };
-    // One column may come again, which changes nothing.
+    // A column may be named twice, which changes nothing.
     within("columns", columns.len(), 1..=usize::from(u16::MAX))?;
     columns
         .iter()
         .try_for_each(|column| within("column position", column.position, 0..=schema.column_count() - 1))
 }
 
-/// An extent: the number of its file, and its first block.
+/// File number and first block of an extent.
 type Place = (u16, u32);
 
-/// The tablespaces, by what they are for.
+/// The control file's tablespaces, by purpose.
 struct Spaces<'c>(BTreeMap<Purpose, &'c TablespaceEntry>);
 
 impl<'c> Spaces<'c> {
@@ -159,8 +159,8 @@ impl<'c> Spaces<'c> {
         if let Some(missing) = Purpose::FIRST.into_iter().find(|purpose| !spaces.contains_key(purpose)) {
             return Err(format!("tablespace {} is missing", missing.name()));
         }
-        // The first three have the database's block size, and one cache; the others have another
-        // size.
+        // The first three have the database's block size and share a cache; all
+        // others must differ from it.
         let own = spaces[&Purpose::Users].block_size;
         for (purpose, entry) in &spaces {
             if (entry.block_size == own) != Purpose::FIRST.contains(purpose) {
@@ -176,8 +176,8 @@ impl<'c> Spaces<'c> {
         Ok(Spaces(spaces))
     }
 
-    /// Bytes of a block of a tablespace, and blocks of its extents, if all of these are there and
-    /// nobody else's. Gives the number of blocks in use.
+    /// Checks that the extents exist in the tablespace, are aligned, and have no other owner.
+    /// Returns their number of blocks in use.
     fn extents(
         &self,
         purpose: Purpose,
@@ -201,7 +201,7 @@ impl<'c> Spaces<'c> {
                     purpose.name()
                 ));
             }
-            // The first one of a file leaves a block to the file's header.
+            // Block 0 of a file is its header, so its first extent is one block shorter.
             let begin = extent.block / entry.extent_blocks * entry.extent_blocks;
             let end = u64::from(begin) + u64::from(entry.extent_blocks);
             let expected = (begin.max(1), end - u64::from(begin.max(1)));
@@ -271,7 +271,7 @@ impl<'c> Spaces<'c> {
         within("extents", index.extents.len(), 1..=usize::MAX)?;
         let blocks = index.extents[0].extent.blocks;
         self.extents(Purpose::Indx, &index.extents, taken)?;
-        // A header, and a root behind it.
+        // A header block and a root block behind it.
         within("blocks of the first extent", u64::from(blocks), 2..=u64::MAX)?;
         made_once(index.created, created)
     }
@@ -284,7 +284,7 @@ fn for_tables(purpose: Purpose) -> Result<(), String> {
     Err(format!("its tablespace: found {}, expected one for tables", purpose.name()))
 }
 
-/// The LSN of its creation is the name of a segment in the log.
+/// The log names a segment by the LSN of its creation, so that LSN must be unique.
 fn made_once(lsn: u64, created: &mut HashSet<u64>) -> Result<(), String> {
     within("created", lsn, 1..=LSN_MOST)?;
     match created.insert(lsn) {

@@ -1,17 +1,16 @@
-//! The control file: what the database consists of.
+//! The control file: the parts that a database consists of.
 //!
-//! One JSON document, small enough to be rewritten whole: a new file is written
-//! beside the old one, made durable, and renamed over it, so that a crash leaves
-//! one or the other. The first line is the CRC-32C of the rest. A load or an
-//! index build enters it last, after its blocks are durable: until then nothing
-//! refers to them.
+//! One JSON document, small enough to be rewritten whole. A new file is written next to the old
+//! one, made durable, and renamed over it, so that a crash leaves one or the other. The first line
+//! is the CRC-32C of the rest. A load or an index build is entered last, after its blocks are
+//! durable: until then nothing refers to them.
 //!
-//! A creation writes it first, as that of a database in the making: should the
-//! creation be killed, it lists what is to be removed. Paths of files within the
-//! home are relative to it, so that a database can be moved and copied.
+//! A creation writes it first, in the state of a database being made: if the creation is killed, it
+//! lists the files to remove. Paths of files within the home are relative to it, so that a database
+//! can be moved and copied.
 //!
-//! Numbers of operations are reserved in it by the batch: the ceiling is durable
-//! before a number below it is used, so none is ever used again.
+//! It reserves operation numbers in batches: the ceiling is durable before a number below it is
+//! used, so no number is ever used again.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
@@ -27,39 +26,39 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The version of the format.
+/// Version of the control file's format.
 const VERSION: u32 = 2;
-/// The same of a database with tables that transactions change, which a program of version 2 must not open.
+/// Version with tables that transactions change; programs of version 2 must refuse it.
 const VERSION_LIVE: u32 = 3;
-/// The same of a database with rows in several blocks.
+/// Version with rows in several blocks.
 const VERSION_CHAINED: u32 = 4;
-/// The same of a database with tablespaces of several block sizes.
+/// Version with tablespaces of several block sizes.
 const VERSION_SIZES: u32 = 5;
-/// The same of a database with rows in several blocks of tables that transactions change.
+/// Version with rows in several blocks in tables that transactions change.
 const VERSION_ROW_PIECES: u32 = 7;
-/// The same of a database whose log files lie elsewhere than in its directory and `mirror`.
+/// Version with log files elsewhere than in the home and its directory `mirror`.
 const VERSION_LOG_PLACES: u32 = 8;
-/// It had pieces without checksums.
+/// Version that is refused, because its row pieces have no checksums.
 const VERSION_NO_MORE: u32 = 6;
-/// The control file's name in the database's home.
+/// Name of the control file in the database's home.
 pub const FILE_NAME: &str = "control.json";
-/// The name of the room that is kept for the control file of a full disk.
+/// Name of the file that reserves space for rewriting the control file on a full disk.
 pub const RESERVE_NAME: &str = "control.json.reserve";
-/// Numbers of operations that are reserved at once.
+/// Operation numbers reserved at once.
 const LSN_BATCH: u64 = 1024;
-/// How many an opening passes over at most: 2^29 openings fit into 64 bits.
+/// Most numbers that an opening skips: 2^27 openings stay below `LSN_MOST`.
 const LSN_STRETCH: u64 = 1 << 35;
 
-/// Letters of a control file that a message quotes at most.
+/// Most characters of a control file that a message quotes.
 const QUOTED: usize = 400;
-/// Names that a message lists at most.
+/// Most names that a message lists.
 const LISTED: usize = 40;
 
-/// Bytes of the name of a table, an index or a column at most. Those that are there and longer can
-/// be read and dropped.
+/// Most bytes of a new name of a table, an index or a column. Existing objects with longer names
+/// can be read and dropped.
 pub const NAME_BYTES_MAX: usize = 128;
 
-/// Refuses a name that nothing may be given.
+/// Rejects a new name that is too long.
 fn require_short(kind: &'static str, name: &str) -> Result<(), EngineError> {
     if name.len() <= NAME_BYTES_MAX {
         return Ok(());
@@ -68,145 +67,144 @@ fn require_short(kind: &'static str, name: &str) -> Result<(), EngineError> {
     Err(EngineError::NameTooLong { kind, found: name.len(), limit: NAME_BYTES_MAX, start })
 }
 
-/// Refuses columns of a table that is to be made whose names are too long.
+/// Rejects a new table with a column name that is too long.
 ///
 /// # Errors
-/// [`EngineError::NameTooLong`] with the first of them.
+/// [`EngineError::NameTooLong`] with the first such name.
 pub(crate) fn require_column_names(schema: &Schema) -> Result<(), EngineError> {
     schema.columns.iter().try_for_each(|column| require_short("column", &column.name))
 }
 
-/// The name of a table or an index as it is stored and looked up.
+/// Returns the name of a table or an index in the form in which it is stored and looked up.
 #[must_use]
 pub fn stored_name(name: &str) -> String {
     name.to_uppercase()
 }
 
-/// How far a database has come.
+/// State of a database's creation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
-    /// Its files are being made, and go again unless their maker ends.
+    /// The files are being made; they are removed if the creation does not end.
     Creating {
-        /// The home they are made in: files outside it are no copy's to remove.
+        /// The home they are made for: a copy of it must not remove files outside.
         home: String,
     },
-    /// It stands.
     Open,
 }
 
-/// What is read first, and is in every version.
+/// The field that is read first, and that every version has.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
 }
 
-/// Everything the control file holds.
+/// Content of the control file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Catalog {
     version: u32,
     state: State,
-    /// Which database this is.
+    /// Random id of this database.
     pub database: DatabaseId,
     /// Operations that write blocks have numbers below it.
     pub lsn_ceiling: u64,
-    /// The log was durable up to this LSN when the control file was written: one that ends before has lost its end.
+    /// LSN up to which the log was durable when the control file was written. A log that ends
+    /// earlier has lost its end.
     #[serde(default)]
     pub log_reaches: u64,
-    /// Changes of tables and indexes so far. The log's control block notes it, so that an older
-    /// control file is found out. 0 in one from before this was kept.
+    /// Number of changes of tables and indexes. The log's control block notes it too, so that an
+    /// older control file is detected. 0 in a file from before it was kept.
     #[serde(default)]
     pub definitions: u64,
-    /// Where its log files lie.
+    /// Directories of the log files.
     #[serde(default, skip_serializing_if = "LogPlaces::are_usual")]
     pub log_places: LogPlaces,
-    /// The tablespaces, one of a purpose; the first three are those that every database has.
+    /// The tablespaces, at most one of each purpose; every database has the first three.
     pub tablespaces: Vec<TablespaceEntry>,
-    /// The tables.
+    /// Tables loaded by direct path.
     pub tables: Vec<Table>,
-    /// The indexes.
+    /// Indexes built on these tables.
     pub indexes: Vec<Index>,
-    /// The tables that transactions change.
+    /// Tables that transactions change row by row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub live_tables: Vec<LiveTable>,
-    /// Their indexes.
+    /// Indexes on tables that transactions change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub live_indexes: Vec<LiveIndex>,
 }
 
-/// A tablespace as the control file keeps it.
+/// A tablespace, as the control file stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TablespaceEntry {
-    /// What it is for.
+    /// Content that it is for.
     pub purpose: Purpose,
-    /// Bytes in a block.
+    /// Size of a block in bytes.
     pub block_size: u64,
-    /// Blocks in an extent.
+    /// Number of blocks in an extent.
     pub extent_blocks: u32,
-    /// Its data files.
+    /// Data files of the tablespace.
     pub files: Vec<FileEntry>,
 }
 
-/// A data file as the control file keeps it.
+/// A data file, as the control file stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Its number.
+    /// Number of the file in the database.
     pub id: u16,
-    /// Where it is: within the home relative to it, else absolute.
+    /// Path: relative to the home if within it, else absolute.
     #[serde(with = "super::path_text")]
     pub path: PathBuf,
-    /// Its least length in bytes; it may have grown since.
+    /// Least length in bytes; the file may have grown since.
     pub bytes: u64,
-    /// While it cannot be used: the checkpoint that it must have been there for. Later ones do not
-    /// concern it, because no session changes it meanwhile.
+    /// Of an unusable file, the LSN of the last checkpoint before it became so; its header must
+    /// have it. Later ones do not matter, because no session changes the file meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<u64>,
 }
 
 impl FileEntry {
-    /// Where it is, for a database in that home.
+    /// Returns its path for a database in that home.
     #[must_use]
     pub fn path_from(&self, home: &Path) -> PathBuf {
         home.join(&self.path)
     }
 
-    /// True if it lies outside the home, where nothing is made, truncated or removed on the word of
-    /// a control file alone.
+    /// True if it lies outside the home. There nothing is made, truncated or removed because
+    /// of a control file alone.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         self.path.is_absolute()
     }
 }
 
-/// An extent of a segment and how many of its blocks are in use.
+/// An extent of a segment, with its number of blocks in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentExtent {
-    /// The extent.
+    /// Place of the extent's blocks.
     #[serde(flatten)]
     pub extent: Extent,
-    /// Blocks in use, from its first.
+    /// Blocks in use, from the first on.
     #[serde(rename = "u")]
     pub used: u32,
 }
 
-/// What is known of a column's values.
+/// Statistics of a column's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnStatistics {
-    /// The longest encoded value in bytes.
+    /// Bytes of the longest encoded value.
     pub bytes_max: u32,
-    /// How many are NULL.
+    /// Number of rows with NULL.
     pub null_count: u64,
-    /// The least and the largest value of a NUMBER column, all of whose values are
-    /// integers of a machine word ([`plumb_types::INTEGER_WORDS`]), as digit codes
-    /// ([`plumb_types::DigitCode`]).
+    /// Least and largest value of a NUMBER column whose values are all integers of a machine word
+    /// ([`plumb_types::INTEGER_WORDS`]), as digit codes ([`plumb_types::DigitCode`]).
     #[serde(default)]
     pub integers: Option<(i64, i64)>,
 }
 
 impl ColumnStatistics {
-    /// Takes the statistics of other rows in.
+    /// Adds the statistics of other rows.
     pub fn merge(&mut self, other: &ColumnStatistics) {
-        // Without a value a column has no bounds, and says nothing about others.
+        // A column without values has no bounds, so the other side's bounds hold.
         self.integers = match (self.bytes_max, other.bytes_max) {
             (0, _) => other.integers,
             (_, 0) => self.integers,
@@ -216,7 +214,7 @@ impl ColumnStatistics {
         self.null_count += other.null_count;
     }
 
-    /// Takes in a value of `row`, of a column of this type.
+    /// Adds a value of `row`, of a column of this type.
     #[inline]
     pub fn note(&mut self, row: &[u8], value: Option<&[u8]>, column_type: ColumnType) {
         let Some(bytes) = value else {
@@ -235,28 +233,28 @@ impl ColumnStatistics {
     }
 }
 
-/// A table.
+/// A table loaded by direct path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Its name, in upper case.
+    /// Name in its stored form, upper case.
     pub name: String,
-    /// Its columns.
+    /// Columns of the table, in order.
     pub schema: Schema,
-    /// The tablespace that it is in.
+    /// Tablespace that it is in.
     #[serde(default, skip_serializing_if = "is_users")]
     pub tablespace: Purpose,
-    /// Its rows.
+    /// Number of rows in the table.
     pub row_count: u64,
     /// Bytes of its rows, without block headers and slots.
     pub row_bytes: u64,
-    /// Rows that no block has room for: each lies in several.
+    /// Number of rows longer than a block; each lies in several.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub chained_row_count: u64,
-    /// Per column.
+    /// Statistics of each column, in order.
     pub column_statistics: Vec<ColumnStatistics>,
-    /// Where its blocks are.
+    /// Extents of its blocks, in order.
     pub extents: Vec<SegmentExtent>,
-    /// Who wrote them.
+    /// Operations that wrote these blocks.
     pub lsns: LsnRange,
 }
 
@@ -271,7 +269,7 @@ fn is_users(purpose: &Purpose) -> bool {
 }
 
 impl Table {
-    /// What its blocks must be.
+    /// Returns the kind and the LSNs that its blocks must have.
     #[must_use]
     pub fn expected(&self) -> Expected {
         Expected { kind: BlockKind::Table, lsns: self.lsns }
@@ -281,18 +279,18 @@ impl Table {
 /// A column of an index key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexColumn {
-    /// Its position in the table, from 0.
+    /// Position in the table, from 0.
     pub position: usize,
-    /// Whether large values come first. NULLs come last either way.
+    /// True if large values come first. NULLs come last either way.
     pub descending: bool,
 }
 
-/// A block's address as the control file keeps it.
+/// A block's address, as the control file stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredAddress {
-    /// The data file.
+    /// Number of the data file.
     pub file: u16,
-    /// The block.
+    /// Number of the block in the file.
     pub block: u32,
 }
 
@@ -308,31 +306,31 @@ impl From<StoredAddress> for BlockAddress {
     }
 }
 
-/// An index.
+/// An index on a table loaded by direct path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Index {
-    /// Its name, in upper case.
+    /// Name in its stored form, upper case.
     pub name: String,
-    /// The table it is on.
+    /// Table that it is on.
     pub table: String,
-    /// Its key.
+    /// Columns of its key, in order.
     pub columns: Vec<IndexColumn>,
-    /// Its entries: one for each row, NULL keys included.
+    /// Number of entries: one for each row, NULL keys included.
     pub entry_count: u64,
-    /// The block that a search starts from; a leaf when `height` is 1.
+    /// Block from which a search starts; a leaf if `height` is 1.
     pub root: Option<StoredAddress>,
-    /// Levels, the leaves included; 0 when the table is empty.
+    /// Number of levels, leaves included; 0 if the table is empty.
     pub height: u32,
-    /// The leaves, in key order.
+    /// Extents of the leaves, in key order.
     pub leaves: Vec<SegmentExtent>,
-    /// The branch blocks.
+    /// Extents of the branch blocks.
     pub branches: Vec<SegmentExtent>,
-    /// Who wrote the leaves and the branches.
+    /// Operations that wrote the leaves and the branches.
     pub lsns: LsnRange,
 }
 
 impl Index {
-    /// What its leaves or its branches must be.
+    /// Returns the kind and the LSNs that its leaves or its branches must have.
     #[inline]
     #[must_use]
     pub fn expected(&self, kind: BlockKind) -> Expected {
@@ -340,51 +338,51 @@ impl Index {
     }
 }
 
-/// A table that transactions change. How many rows it has is not known here.
+/// A table that transactions change. The control file does not have its number of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LiveTable {
-    /// Its name, in upper case.
+    /// Name in its stored form, upper case.
     pub name: String,
-    /// Its columns.
+    /// Columns of the table, in order.
     pub schema: Schema,
-    /// The tablespace that it is in; its indexes are in that of indexes.
+    /// Tablespace that it is in; its indexes are in INDX.
     #[serde(default, skip_serializing_if = "is_users")]
     pub tablespace: Purpose,
-    /// Where its blocks are, used or not; the first one is its header.
+    /// Extents, used or not; the first block is its header.
     pub extents: Vec<SegmentExtent>,
-    /// The LSN of its creation: no block of it has a lower one.
+    /// LSN of its creation; no block of it has a lower one.
     pub created: u64,
 }
 
-/// An index on such a table.
+/// An index on a table that transactions change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LiveIndex {
-    /// Its name, in upper case.
+    /// Name in its stored form, upper case.
     pub name: String,
-    /// The table it is on.
+    /// Table that it is on.
     pub table: String,
-    /// Its key.
+    /// Columns of its key, in order.
     pub columns: Vec<IndexColumn>,
-    /// Whether no two rows may have one key.
+    /// True if no two rows may have the same key.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unique: bool,
-    /// Where its blocks are, used or not; the first one is its header, the second its root.
+    /// Extents, used or not; the first block is its header, the second its root.
     pub extents: Vec<SegmentExtent>,
-    /// The LSN of its creation.
+    /// LSN of the index's creation.
     pub created: u64,
 }
 
-/// What a drop removed.
+/// Names of the objects that a drop removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// The table, if the name was a table's.
     pub table: Option<String>,
-    /// The indexes: those of the table, or the one of that name.
+    /// The indexes: all of the table, or the one of that name.
     pub indexes: Vec<String>,
 }
 
 impl Catalog {
-    /// A catalog with no tablespace and no table, of a database that is made in `home`.
+    /// Makes a catalog without tablespaces and tables, of a database being made in `home`.
     #[must_use]
     pub fn new(database: DatabaseId, home: &Path) -> Catalog {
         Catalog {
@@ -403,19 +401,19 @@ impl Catalog {
         }
     }
 
-    /// Whether the database stands, and is not being made.
+    /// True if the creation of the database has ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.state == State::Open
     }
 
-    /// All files are there: from now on it stands.
+    /// Ends the creation, after all files have been made.
     pub(crate) fn open(&mut self) {
         self.state = State::Open;
     }
 
-    /// Notes of each data file whether it can be used, and the checkpoint that it must have been
-    /// there for if it cannot.
+    /// Notes which data files are usable, and of each other one the checkpoint
+    /// that its header must have.
     pub(crate) fn note_usable(&mut self, is_usable: impl Fn(u16) -> bool, checkpoint: Lsn) {
         for file in self.tablespaces.iter_mut().flat_map(|entry| &mut entry.files) {
             file.needs = match is_usable(file.id) {
@@ -425,24 +423,25 @@ impl Catalog {
         }
     }
 
-    /// Reserves more numbers of operations.
+    /// Reserves another batch of operation numbers.
     pub(crate) fn raise_lsn_ceiling(&mut self) {
         self.lsn_ceiling += LSN_BATCH;
     }
 
-    /// Passes over a random stretch of numbers of operations. A copy has the numbers of its original up to here; from
-    /// here on the two use others, so that a block of one is found out in the other (but for one time in 2^25).
+    /// Skips a random number of operation numbers. A copy shares the numbers of its original up to
+    /// here. From here on the two use others, so that a block of one is detected in the other (but
+    /// for one time in 2^25).
     pub(crate) fn skip_lsns(&mut self, disk: &Disk) {
         self.lsn_ceiling += (disk.random_id() as u64) & (LSN_STRETCH - 1);
     }
 
-    /// Its data files as they lie from `home`.
+    /// Returns the paths of its data files, seen from `home`.
     pub fn data_files(&self, home: &Path) -> impl Iterator<Item = PathBuf> {
         self.tablespaces.iter().flat_map(|entry| &entry.files).map(move |file| file.path_from(home))
     }
 
-    /// What a killed creation has made, if this is its control file and lies in `home`: data files, but not those
-    /// outside the home when it is a copy of the one they were made for.
+    /// Returns the data files that a killed creation has made, if this control file lies in `home`.
+    /// If it is a copy, files outside the home belong to the original and are left out.
     pub(crate) fn half_made(&self, home: &Path) -> impl Iterator<Item = &FileEntry> {
         let original = matches!(&self.state, State::Creating { home: made } if Path::new(made) == home);
         self.tablespaces
@@ -451,8 +450,8 @@ impl Catalog {
             .filter(move |file| original || !file.is_outside())
     }
 
-    /// Refuses paths that no creation writes: a relative one stays in the home, and a file's name
-    /// says its tablespace.
+    /// Rejects paths that no creation writes: a relative path stays in the home, and a file's name
+    /// has that of its tablespace.
     fn require_own_paths(&self) -> Result<(), String> {
         for entry in &self.tablespaces {
             let prefix = entry.purpose.name().to_lowercase();
@@ -480,26 +479,27 @@ impl Catalog {
     /// Reads the control file of a database.
     ///
     /// # Errors
-    /// When it is missing, cannot be read, is damaged, or of another version.
+    /// If it is missing, unreadable, damaged, or of another version.
     pub fn read(home: &Path) -> Result<Catalog, EngineError> {
         Catalog::find(home)?.ok_or_else(|| EngineError::NoDatabase { home: home.to_path_buf() })
     }
 
-    /// The same; `None` when there is no control file.
+    /// Reads the control file; `None` if the home has none.
     ///
     /// # Errors
-    /// When it cannot be read, is damaged, or of another version; or when it is gone, and data files are there.
+    /// If it is unreadable, damaged or of another version; or if it is
+    /// missing though data files exist.
     pub fn find(home: &Path) -> Result<Option<Catalog>, EngineError> {
         Catalog::find_on(&Disk::Kernel, home)
     }
 
-    /// The same on any disk.
+    /// Reads the control file from any disk; `None` if the home has none.
     ///
     /// # Errors
-    /// As [`Catalog::find`].
+    /// The same errors as [`Catalog::find`].
     pub fn find_on(disk: &Disk, home: &Path) -> Result<Option<Catalog>, EngineError> {
         let path = home.join(FILE_NAME);
-        // A message quotes the file, and a name or a path in it may be of any length.
+        // A message quotes the file, in which a name or a path may have any length.
         let refuse = |why: String| EngineError::ControlFile {
             path: path.clone(),
             why: cut(&why, QUOTED).into_owned(),
@@ -533,16 +533,16 @@ impl Catalog {
         Ok(Some(catalog))
     }
 
-    /// Replaces the control file of a database, durably.
+    /// Replaces the control file of a database durably.
     ///
     /// # Errors
-    /// As [`Disk::replace`], or when a path is not UTF-8.
+    /// The errors of [`Disk::replace`], or a path that is not UTF-8.
     pub fn write(&self, disk: &Disk, home: &Path) -> Result<(), EngineError> {
         let path = home.join(FILE_NAME);
         Ok(disk.replace_with_reserve(&path, self.text(&path)?.as_bytes())?)
     }
 
-    /// The control file's text, with its checksum.
+    /// Returns the control file's text, with its checksum.
     pub(crate) fn text(&self, path: &Path) -> Result<String, EngineError> {
         let document = serde_json::to_string(self).map_err(|error| IoError::Operation {
             operation: "write",
@@ -552,7 +552,7 @@ impl Catalog {
         Ok(format!("{:08x}\n{document}", checksum(&document)))
     }
 
-    /// The names of all tables and indexes.
+    /// Returns the names of all tables and indexes.
     pub(crate) fn segments(&self) -> impl Iterator<Item = &String> {
         let tables = self.tables.iter().map(|table| &table.name);
         let live = self.live_tables.iter().map(|table| &table.name);
@@ -560,7 +560,7 @@ impl Catalog {
         tables.chain(self.indexes.iter().map(|index| &index.name)).chain(live)
     }
 
-    /// Says where the log files are that are made next.
+    /// Sets the directories of log files made from now on.
     pub(crate) fn set_log_places(&mut self, places: LogPlaces) {
         if !places.are_usual() {
             self.version = self.version.max(VERSION_LOG_PLACES);
@@ -589,12 +589,12 @@ impl Catalog {
         self.live_indexes.extend(indexes);
     }
 
-    /// Whether a program that knows no rows in several blocks of tables that transactions change refuses the database.
+    /// True if programs without support for row pieces in live tables refuse the database.
     pub(crate) fn knows_row_pieces(&self) -> bool {
         self.version >= VERSION_ROW_PIECES
     }
 
-    /// Has such a program refuse it from now on.
+    /// Makes programs without support for row pieces refuse the database from now on.
     pub(crate) fn note_row_pieces(&mut self) {
         self.version = self.version.max(VERSION_ROW_PIECES);
     }
@@ -604,7 +604,8 @@ impl Catalog {
         self.live_indexes.push(index);
     }
 
-    /// Removes a table that transactions change with its indexes, or an index on one, of that name as it is stored.
+    /// Removes a table that transactions change, with its indexes, or an index on one.
+    /// `name` is in stored form.
     pub(crate) fn remove_live(&mut self, name: &str) -> Dropped {
         let tables = self.live_tables.extract_if(.., |table| table.name == name);
         let table = tables.map(|table| table.name).next();
@@ -612,7 +613,8 @@ impl Catalog {
         Dropped { table, indexes: indexes.map(|index| index.name).collect() }
     }
 
-    /// Extents of tables that transactions change and of their indexes, with the LSN of the creation of each.
+    /// Returns the extents of tables that transactions change and of their indexes, with
+    /// the LSN of each creation.
     pub(crate) fn live_extents(&self) -> impl Iterator<Item = (Purpose, &[SegmentExtent], Lsn)> {
         let tables = self.live_tables.iter();
         let tables = tables.map(|it| (it.tablespace, it.extents.as_slice(), Lsn(it.created)));
@@ -620,14 +622,15 @@ impl Catalog {
         tables.chain(indexes.map(|it| (Purpose::Indx, it.extents.as_slice(), Lsn(it.created))))
     }
 
-    /// Extents of tables that were loaded by direct path with redo, and an LSN that no record of the load is below.
+    /// Returns the extents of tables loaded by direct path with redo, with the lowest LSN that a
+    /// record of the load may have.
     pub(crate) fn logged_extents(&self) -> impl Iterator<Item = (Purpose, &[SegmentExtent], Lsn)> {
         self.tables
             .iter()
             .filter_map(|it| Some((it.tablespace, it.extents.as_slice(), it.lsns.first_record()?)))
     }
 
-    /// What holds that name, a `table` or an `index`, if anything does.
+    /// Returns the kind of object that has the name, `table` or `index`; `None` if it is free.
     #[must_use]
     pub fn holder_of(&self, name: &str) -> Option<&'static str> {
         let name = stored_name(name);
@@ -636,16 +639,16 @@ impl Catalog {
         table.or_else(index).or_else(|| self.live_kind(&name))
     }
 
-    /// What of those that transactions change has that name, as it is stored.
+    /// Returns the kind of live object that has the name, which is in stored form.
     pub(crate) fn live_kind(&self, name: &str) -> Option<&'static str> {
         let table = self.live_tables.iter().any(|table| table.name == name).then_some("table");
         table.or_else(|| self.live_indexes.iter().any(|index| index.name == name).then_some("index"))
     }
 
-    /// Refuses a name that is taken or too long; gives it back as it is stored.
+    /// Rejects a name that is taken or too long; returns its stored form.
     ///
     /// # Errors
-    /// [`EngineError::Exists`] when a table or an index has it, [`EngineError::NameTooLong`].
+    /// [`EngineError::Exists`] if a table or an index has it, or [`EngineError::NameTooLong`].
     pub fn require_free(&self, name: &str) -> Result<String, EngineError> {
         let name_stored = stored_name(name);
         require_short("table or index", &name_stored)?;
@@ -655,10 +658,10 @@ impl Catalog {
         }
     }
 
-    /// The table of that name, in any letter case.
+    /// Returns the table of that name, in any letter case.
     ///
     /// # Errors
-    /// When there is none; the message lists those there are.
+    /// If there is none; the message lists the existing tables.
     pub fn table(&self, name: &str) -> Result<&Table, EngineError> {
         let stored = stored_name(name);
         let found = self.tables.iter().find(|table| table.name == stored);
@@ -674,15 +677,14 @@ impl Catalog {
         })
     }
 
-    /// The indexes on a table.
+    /// Returns the indexes on a table.
     pub fn indexes_of(&self, table: &str) -> impl Iterator<Item = &Index> {
         let stored = stored_name(table);
         self.indexes.iter().filter(move |index| index.table == stored)
     }
 }
 
-/// Names for a message: `A, B`, or `none`. Of many it has the first, and of a long one its
-/// beginning.
+/// Joins names for a message: `A, B`, or `none`. Lists at most 40 names, and cuts long ones.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<Cow<'_, str>> = names.map(|name| cut(name, NAME_BYTES_MAX)).collect();
     match names.len() {

@@ -1,8 +1,9 @@
-//! A data file: a header block, then extents of zeros until something is written.
+//! A data file: a header block, then extents of zeros until blocks are written.
 //!
-//! It is locked while it is open, and its header is compared with what the control file means. What a load depends on
-//! is durable before it is entered: the file's length is synced when the file is made, and again after it has grown.
-//! Files of the temporary tablespace hold nothing that outlives an instance, and are not synced.
+//! An open file is locked, and its header is compared with the control file. Its length is
+//! durable before a load that needs it is entered: it is synced when the file is made, and again
+//! after the file has grown. Files of the temporary tablespace hold nothing that outlives an
+//! instance, and are not synced.
 
 use crate::EngineError;
 use crate::access::Access;
@@ -26,40 +27,39 @@ const FILL_BUFFERS: usize = 4;
 /// An open data file of a tablespace.
 #[derive(Debug)]
 pub struct DataFile {
-    /// Its number in the database.
+    /// Number of the file in the database.
     pub id: FileId,
-    /// The file itself.
+    /// Handle of the open file.
     pub file: Arc<File>,
-    /// The size of its blocks.
+    /// Size of the file's blocks.
     pub block_size: BlockSize,
-    /// Its least length in bytes.
+    /// Least length of the file in bytes.
     pub bytes: u64,
-    /// Whether its length has changed since it was last synced.
+    /// True if the length has changed since the last sync.
     grown: AtomicBool,
-    /// Why a sync failed, if one has; held by the one that is under way.
+    /// Error of the first failed sync; the lock is held during each sync.
     failed: Mutex<Option<String>>,
 }
 
-/// What the control file and the log mean of a data file.
+/// Properties of a data file that the control file and the log expect.
 #[derive(Debug, Clone, Copy)]
 pub struct Meant<'a> {
-    /// The header that the catalog means.
+    /// Header that the catalog expects.
     pub header: &'a FileHeader,
-    /// Least length in bytes.
+    /// Least length of the file in bytes.
     pub bytes: u64,
-    /// The length that what lies in it needs, in bytes.
+    /// Length in bytes that the file's extents need.
     pub needed: u64,
-    /// The checkpoint that it must have been there for; 0 where none is known.
+    /// Checkpoint that its header must have; 0 if none is known.
     pub checkpoint: Lsn,
 }
 
 impl DataFile {
-    /// Creates the file, fills it with zeros up to `bytes` and writes its header.
-    /// The first extent starts after a header of one extent's alignment: block 0
-    /// is the header, extents start at `first_block`.
+    /// Creates the file, fills it with zeros up to `bytes` and writes its header into block 0.
+    /// Extent 0 begins at block 1.
     ///
     /// # Errors
-    /// When the file exists or cannot be written in full; then it is removed again.
+    /// If the file exists or cannot be written in full; an incomplete file is removed.
     pub fn create(
         session: &Session,
         access: &Access,
@@ -69,19 +69,18 @@ impl DataFile {
     ) -> Result<DataFile, EngineError> {
         let data_file = DataFile::reach(session, access, path, (header, bytes), plumb_io::OpenMode::Create)?;
         if let Err(error) = data_file.format(session, &access.method, cancel, header) {
-            // The error to report is the first one.
+            // The first error is the one to report.
             let _ = access.disk.remove(path);
             return Err(error);
         }
         Ok(data_file)
     }
 
-    /// Opens an existing file and checks that it is the one the control file means. Gives back what
-    /// only its header says.
+    /// Opens an existing file and checks that it is the one that the control file expects. Returns
+    /// the values that only its header has.
     ///
     /// # Errors
-    /// When it is missing, shorter than what is needed of it, in use, older than the log, or
-    /// another file's header is in it.
+    /// If it is missing, too short, in use, older than the log, or has another file's header.
     pub fn open(
         session: &Session,
         access: &Access,
@@ -119,7 +118,6 @@ impl DataFile {
         Ok((data_file, found))
     }
 
-    /// Opens the file and locks it.
     pub(crate) fn reach(
         session: &Session,
         access: &Access,
@@ -148,10 +146,10 @@ impl DataFile {
         })
     }
 
-    /// Makes it a file of zeros and a header, whatever it was.
+    /// Turns any file into zeros and a header.
     ///
     /// # Errors
-    /// When it cannot be written in full.
+    /// If it cannot be written in full.
     pub fn format(
         &self,
         session: &Session,
@@ -159,13 +157,13 @@ impl DataFile {
         cancel: &Cancel,
         header: &FileHeader,
     ) -> Result<(), EngineError> {
-        // What it was stays where there is no room for what it shall be.
+        // Without enough room for the new content the old one must stay.
         self.file.require_room_again(self.bytes)?;
         self.file.truncate(0)?;
         let outside = header.home.is_some();
         if outside {
-            // From now on the file says whose it is, so a creation that is killed can be cleaned
-            // up.
+            // From now on the file names its owner, so that a later opening can clean
+            // up after a killed creation.
             self.write_header(session, method, header)?;
         }
         let from = if outside { self.block_size.bytes() as u64 } else { 0 };
@@ -174,13 +172,14 @@ impl DataFile {
         if header.purpose == Purpose::Temp { Ok(()) } else { self.sync(session) }
     }
 
-    /// Makes what was written durable, and the length if it has changed.
+    /// Makes written blocks durable, and the length if it has changed.
     ///
-    /// After a failure all that follow fail: the kernel reports it once and may have dropped what it could not write, so a sync that succeeds
-    /// then proves nothing, least of all to a checkpoint that is about to give up the log of it.
+    /// After a failure all later syncs fail. The kernel reports a failure once and may have
+    /// dropped the pages, so a later success proves nothing. A checkpoint must not release
+    /// their log because of it.
     ///
     /// # Errors
-    /// When the device reports a failed write, or has done so before: what was written is lost.
+    /// If the device reports a failed write, or has done so before: written blocks are lost.
     pub fn sync(&self, session: &Session) -> Result<(), EngineError> {
         let sync = || {
             let mut failed = locked(&self.failed);
@@ -197,10 +196,10 @@ impl DataFile {
         session.wait(Event::DirectPathSync, sync)
     }
 
-    /// Writes the header block.
+    /// Writes the header block at offset 0.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write_header(
         &self,
         session: &Session,
@@ -216,10 +215,10 @@ impl DataFile {
         Ok(())
     }
 
-    /// Notes a checkpoint in the header, which is durable after the next sync.
+    /// Notes a checkpoint in the header; the next sync makes it durable.
     ///
     /// # Errors
-    /// When the header cannot be read or written, or is not whole.
+    /// If the header cannot be read or written, or is damaged.
     pub(crate) fn note_checkpoint(
         &self,
         session: &Session,
@@ -244,7 +243,7 @@ impl DataFile {
         Ok(())
     }
 
-    /// The address of one of its blocks.
+    /// Returns the address of one of its blocks.
     #[must_use]
     pub fn address(&self, block: BlockNumber) -> BlockAddress {
         BlockAddress { file: self.id, block }
@@ -253,8 +252,8 @@ impl DataFile {
     /// Writes zeros over a range of bytes, several requests at a time.
     ///
     /// # Errors
-    /// When the disk has no room for it, a write fails or the user asks to stop; the file is then
-    /// cut back to the start of the range.
+    /// If the disk has no room, a write fails or the user cancels; the file is then truncated to
+    /// the start of the range.
     pub fn fill(
         &self,
         session: &Session,
@@ -267,7 +266,7 @@ impl DataFile {
         self.grown.store(true, Relaxed);
         let result = self.fill_range(session, method, cancel, range);
         if result.is_err() {
-            // What could not be filled must not look like part of the file.
+            // A range that was not filled must not look like part of the file.
             let _ = self.file.truncate(from);
         }
         result
@@ -302,7 +301,7 @@ impl DataFile {
         Ok(())
     }
 
-    /// A request for all of a buffer.
+    /// Makes a request for all of a buffer.
     fn request(&self, operation: Operation, offset: u64, buffer: IoBuffer) -> Request {
         Request {
             operation,

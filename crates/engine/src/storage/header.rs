@@ -1,8 +1,8 @@
 //! The header of a data file: its block 0.
 //!
-//! It says whose file this is: every database has an id of its own, drawn at random, and every open compares it, so
-//! that a file of another database, or of a copy, is never taken for one's own. A file outside the database's home
-//! names the home too, because a copy of the home has the same id and would reach the same file.
+//! It names the file's owner. Every database has a random id, and every open compares it, so that a
+//! file of another database, or of a copy, is rejected. A file outside the database's home names
+//! the home too: a copy of the home has the same id and would reach the same file.
 //!
 //! ```text
 //! byte  24  magic                8 bytes
@@ -15,12 +15,12 @@
 //!       72  LSN of the last checkpoint  u64; 0: not noted; 2^64-1: none since the file was made
 //!      128  the home             an absolute path
 //! ```
-//! The file's number is that of the block's own address. The rest is zero.
+//! The file's number is that in the block's own address. The rest is zero.
 //!
 //! Each checkpoint notes its LSN in the header of every file before it is noted in the log's
 //! control block. So a file with a lower LSN than the control block's is an older copy, which lacks
-//! changes that no log has any more. The LSN and the checksum are in the first 512 bytes, so a
-//! write that the power cuts short leaves the old or the new header.
+//! changes that are in no log any more. The LSN and the checksum are in the first 512 bytes. So a
+//! write that is cut short by a power loss leaves the old or the new header.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
@@ -36,48 +36,48 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"plumbdbf";
-/// Where the home's path begins.
+/// Byte at which the home's path begins.
 const HOME: usize = 128;
 
-/// What a data file says of itself.
+/// Content of a data file's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileHeader {
-    /// The database it belongs to.
+    /// Database that it belongs to.
     pub database: DatabaseId,
-    /// Its number.
+    /// Number of the file in the database.
     pub file: FileId,
-    /// The size of its blocks.
+    /// Size of the file's blocks.
     pub block_size: BlockSize,
-    /// Blocks in an extent.
+    /// Number of blocks in an extent.
     pub extent_blocks: BlockCount,
-    /// The tablespace it is of.
+    /// Tablespace that it belongs to.
     pub purpose: Purpose,
-    /// The operation that made it.
+    /// Operation that made the file.
     pub created: Lsn,
-    /// The last checkpoint; [`NO_CHECKPOINT`] for a file that none has gone over since it was made.
+    /// LSN of the last checkpoint; [`NO_CHECKPOINT`] if there was none since the file was made.
     pub checkpoint: Lsn,
-    /// The database's home, for a file outside it; absolute.
+    /// Absolute path of the database's home, for a file outside it.
     pub home: Option<PathBuf>,
 }
 
-/// The checkpoint of a new file, which is newer than any copy.
+/// Checkpoint of a new file: newer than any copy's.
 pub const NO_CHECKPOINT: Lsn = Lsn(u64::MAX);
-/// Where the LSN of the last checkpoint is.
+/// Byte at which the LSN of the last checkpoint begins.
 const CHECKPOINT: usize = 72;
 
-/// What a header says that only it knows.
+/// Values that only the header has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The home that it names, for a file outside of one.
+    /// Home that it names, for a file outside of one.
     pub home: Option<PathBuf>,
-    /// The last checkpoint.
+    /// LSN of the last checkpoint.
     pub checkpoint: Lsn,
 }
 
-/// Notes a checkpoint in the header of a file.
+/// Notes a checkpoint in the header block of a file.
 ///
 /// # Errors
-/// When the block is not whole.
+/// If the block is damaged.
 pub(crate) fn note_checkpoint(
     block: &mut [u8],
     address: BlockAddress,
@@ -92,22 +92,22 @@ pub(crate) fn note_checkpoint(
     Ok(())
 }
 
-/// What a data file's header says of its blocks, read by itself: no instance is asked.
+/// Sizes in a data file's header, read without an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileShape {
-    /// The file.
+    /// Path of the data file.
     pub path: PathBuf,
-    /// Bytes in a block.
+    /// Size of a block in bytes.
     pub block_bytes: u64,
-    /// Bytes in an extent.
+    /// Size of an extent in bytes.
     pub extent_bytes: u64,
 }
 
 impl FileShape {
-    /// Reads it.
+    /// Reads the sizes from the file's first bytes.
     ///
     /// # Errors
-    /// When the file cannot be read, or does not begin as a data file does.
+    /// If the file cannot be read, or does not begin as a data file does.
     pub fn read(path: &Path) -> io::Result<FileShape> {
         let mut bytes = [0; HOME];
         open_regular(path)?.read_exact(&mut bytes)?;
@@ -121,11 +121,11 @@ impl FileShape {
     }
 }
 
-/// Returns the database that a file's header names; `None` when the file does not begin as a data
-/// file does.
+/// Returns the database that a file's header names; `None` if the file does not begin
+/// as a data file does.
 ///
 /// # Errors
-/// When it is no regular file, or cannot be read.
+/// If it is not a regular file, or cannot be read.
 pub(crate) fn database_of(path: &Path) -> io::Result<Option<DatabaseId>> {
     let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
     let held = Directory::open(directory).map_err(io::Error::other)?;
@@ -136,16 +136,16 @@ pub(crate) fn database_of(path: &Path) -> io::Result<Option<DatabaseId>> {
 }
 
 impl FileHeader {
-    /// Where it lies.
+    /// Returns the address of the header block.
     #[must_use]
     pub fn address(&self) -> BlockAddress {
         BlockAddress { file: self.file, block: BlockNumber(0) }
     }
 
-    /// Fills a block with it.
+    /// Writes the header into a block.
     ///
     /// # Errors
-    /// When the home's path is too long for the block.
+    /// If the home's path is too long for the block.
     pub fn write(&self, block: &mut [u8]) -> Result<(), EngineError> {
         let home = self.home.as_deref().map_or(&[][..], |home| home.as_os_str().as_bytes());
         let room = block.len() - HOME;
@@ -174,10 +174,10 @@ impl FileHeader {
         Ok(())
     }
 
-    /// Checks that a block is the header of the file meant.
+    /// Checks that a block is the header of the expected file.
     ///
     /// # Errors
-    /// When it is damaged, or another file's.
+    /// If it is damaged, or another file's.
     pub fn verify(&self, block: &[u8], path: &Path) -> Result<Found, EngineError> {
         let differs = |what: &str, found: String, expected: String| {
             if found == expected {
@@ -191,7 +191,7 @@ impl FileHeader {
         let number = |at: usize| u32::from_le_bytes(block[at..at + 4].try_into().expect("four bytes"));
         let size = number(48);
         if block[24..32] == MAGIC && BlockSize::new(u64::from(size)).is_some() {
-            // First, because the checksum is over a block of that size.
+            // Compared first, because the checksum covers a block of that size.
             differs("bytes in a block", size.to_string(), self.block_size.bytes().to_string())?;
         }
         let header = Expected { kind: BlockKind::FileHeader, lsns: LsnRange::ANY };
@@ -199,7 +199,8 @@ impl FileHeader {
         let whole =
             matches!(verified, Ok(_) | Err(EngineError::CorruptBlock { what: "its own address", .. }));
         let database = u128::from_le_bytes(block[32..48].try_into().expect("sixteen bytes"));
-        // A file of another database may well have another number: say the former.
+        // A file of another database may also have another number; the
+        // database is the better message.
         if whole && database != self.database.0 {
             let (found, expected) = (DatabaseId(database), self.database);
             let (what, path) = (DATA_FILE, path.to_path_buf());
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_that_of_its_file_and_of_no_other() {
+    fn a_header_belongs_to_its_file_and_no_other() {
         let mut block = vec![0xEE; 2048];
         header().write(&mut block).expect("fits");
         let path = Path::new("indx01.dbf");

@@ -1,36 +1,35 @@
 //! Bounds of a block's content: its bytes and its directory of slots.
 //!
-//! A checksum proves that a block is as it was written, and not that the program wrote it. A reader
-//! of rows or entries, and a change of them in place, compute with the numbers in the header and
-//! the slots. So these are checked once, when the block has been read ([`super::block::verify_header`])
-//! or made from the log (`redo/replay`), and not at each row: afterwards every slot leads to bytes
-//! of the block, and what lies between two slots is at least a whole entry.
+//! A checksum proves that a block is as it was written, but not that this program wrote it. Reading
+//! rows or entries, and changing them in place, computes with the numbers in the header and the
+//! slots. So these are checked once, when the block has been read ([`super::block::verify_header`])
+//! or made from the log (`redo/replay`), and not at each row. Afterwards every slot leads to bytes
+//! of the block, and the bytes between two slots are at least a whole entry.
 //!
 //! ```text
 //! kind            slot bytes  checked
-//! table           2           rows and slots fit; a slot is checked with its row ([`crate::table::heap`])
-//! leaf, branch    2           the same, and entries lie one behind the other, each of the least length or more
-//! rows            4           the same, and each row lies within the used bytes, all of them together too
-//! segment header              the number of blocks in use is there
+//! table           2           rows and slots fit ([`crate::table::heap`] checks each slot)
+//! leaf, branch    2           the same; entries lie one behind the other, each of the least length
+//! rows            4           the same; each row lies within the used bytes, and so does their sum
+//! segment header              there is room for the number of blocks in use
 //! ```
 //! Cost: a pass over the slots, which the reader needs next. Values, keys and lengths in entries
-//! are for those who read them ([`crate::index::block`], `plumb_types::row`), which trust no byte
-//! either.
+//! are checked by their readers ([`crate::index::block`], `plumb_types::row`).
 
 use super::block::{BlockKind, Content, HEADER_BYTES};
 
-/// Bytes of an entry of a leaf at least: the length of its key, and a row id.
+/// Least bytes of a leaf entry: the length of its key, and a row id.
 const LEAF_ENTRY_MIN: usize = 1 + 8;
-/// Bytes of an entry of a branch at least: those, and the address of a child.
+/// Least bytes of a branch entry: those of a leaf entry, and the address of a child.
 const BRANCH_ENTRY_MIN: usize = LEAF_ENTRY_MIN + 6;
 /// Bytes of a leaf before its first entry: the address of the next leaf.
 const LINK_BYTES: usize = 8;
-/// Bytes of a row at least: its version, and the flags of its image.
+/// Least bytes of a row: its version, and the flags of its image.
 const ROW_MIN: usize = 8 + 1;
 /// Bytes of a segment header's content.
 const SEGMENT_BYTES: usize = 4;
 
-/// Which part of a block's content cannot be so.
+/// A part of a block's content that is impossible.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Misfit {
     pub(super) what: &'static str,
@@ -38,7 +37,7 @@ pub(super) struct Misfit {
     pub(super) expected: String,
 }
 
-/// Returns what a block's header or slots say that cannot be so; `None` where all of it can.
+/// Returns the first impossible value in a block's header or slots; `None` if there is none.
 pub(super) fn misfit(block: &[u8], kind: BlockKind, content: Content) -> Option<Misfit> {
     match kind {
         BlockKind::Table => frame(block, content, (0, 2)),
@@ -48,13 +47,13 @@ pub(super) fn misfit(block: &[u8], kind: BlockKind, content: Content) -> Option<
         BlockKind::Branch => frame(block, content, (0, 2)).or_else(|| entries(block, content, 0)),
         BlockKind::Rows => frame(block, content, (0, 4)).or_else(|| rows(block, content)),
         BlockKind::Segment => frame(block, content, (SEGMENT_BYTES, 0)),
-        // A file header has checks of its own, and a temporary block is of this opening of the
-        // database.
+        // A file header has checks of its own, and a temporary block was written
+        // since the database was opened.
         BlockKind::FileHeader | BlockKind::Temp => frame(block, content, (0, 0)),
     }
 }
 
-/// Bytes and slots fit into the block; there are `least` bytes.
+/// Checks that bytes and slots fit into the block, and that there are at least `least` bytes.
 fn frame(block: &[u8], content: Content, (least, slot_bytes): (usize, usize)) -> Option<Misfit> {
     let (used, slots) = (usize::from(content.used), usize::from(content.entries));
     let room = block.len() - HEADER_BYTES;
@@ -72,7 +71,7 @@ fn frame(block: &[u8], content: Content, (least, slot_bytes): (usize, usize)) ->
     Some(Misfit { what, found, expected })
 }
 
-/// Entries of an index begin behind the link, each behind the one before it.
+/// Checks that index entries begin behind the link, each behind the one before it.
 fn entries(block: &[u8], content: Content, link: usize) -> Option<Misfit> {
     let least = if link > 0 { LEAF_ENTRY_MIN } else { BRANCH_ENTRY_MIN };
     let end = HEADER_BYTES + usize::from(content.used);
@@ -102,8 +101,8 @@ fn entries(block: &[u8], content: Content, link: usize) -> Option<Misfit> {
     })
 }
 
-/// Rows lie within the bytes in use, and take no more than these together: no two of them can be in
-/// one place.
+/// Checks that rows lie within the bytes in use and do not exceed them together, so that
+/// not all rows can overlap.
 fn rows(block: &[u8], content: Content) -> Option<Misfit> {
     let end = HEADER_BYTES + usize::from(content.used);
     let mut taken = 0;
@@ -135,7 +134,7 @@ fn rows(block: &[u8], content: Content) -> Option<Misfit> {
 mod tests {
     use super::*;
 
-    /// A branch of three entries of 20 bytes each.
+    /// Makes a branch of three entries of 20 bytes each.
     fn branch() -> (Vec<u8>, Content) {
         let mut block = vec![0; 2048];
         for (slot, at) in block.rchunks_exact_mut(2).zip([24_u16, 44, 64]) {

@@ -1,8 +1,8 @@
-//! Where the members of a database's log files lie.
+//! Directories of the members of a database's log files.
 //!
-//! The places are named when the log is made (`log_path`, `log_mirror_path`) and kept in the
-//! control file. A member outside of the database's directory has the database's id in its name, so
-//! that several databases may share a directory.
+//! The settings `log_path` and `log_mirror_path` name them when the log is made; the control file
+//! keeps them. A member outside the home has the database's id in its name, so that several
+//! databases may share a directory.
 
 use crate::EngineError;
 use crate::database_id::DatabaseId;
@@ -12,17 +12,17 @@ use plumb_units::path_text;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
-/// The directory of second members in a database's home; another disk may be mounted there.
+/// Directory of second members in a database's home; another disk may be mounted there.
 const MIRROR: &str = "mirror";
 
-/// The directories of the members of a database's log files, first and second: absolute, or
-/// relative to its own.
+/// Directories of the first and second members of a database's log files: absolute,
+/// or relative to its home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogPlaces {
-    /// Of the first members; empty for the database's directory.
+    /// Directory of the first members; empty for the home.
     #[serde(with = "super::path_text")]
     pub first: PathBuf,
-    /// Of the second members.
+    /// Directory of the second members.
     #[serde(with = "super::path_text")]
     pub second: PathBuf,
 }
@@ -34,11 +34,11 @@ impl Default for LogPlaces {
 }
 
 impl LogPlaces {
-    /// Returns the places of log files that are made from now on.
+    /// Returns the directories of log files that are made from now on.
     ///
     /// # Errors
-    /// When both members would lie in one directory, or one that is named outside of the database's
-    /// is not there.
+    /// If both members would lie in one directory, or a directory named outside
+    /// the home does not exist.
     pub(crate) fn of(settings: &Settings) -> Result<LogPlaces, EngineError> {
         let (first, second) = (settings.log.log_path.clone(), settings.log.log_mirror_path.clone());
         for (setting, path) in [(Setting::LogPath, &first), (Setting::LogMirrorPath, &second)] {
@@ -57,13 +57,13 @@ impl LogPlaces {
         Ok(places)
     }
 
-    /// True for the places that a database has unless others are named.
+    /// True for the directories of a database whose settings name none.
     #[must_use]
     pub fn are_usual(&self) -> bool {
         *self == LogPlaces::default()
     }
 
-    /// Refuses places that no setting could have named.
+    /// Rejects directories that no setting could have named.
     pub(crate) fn require_valid(&self) -> Result<(), String> {
         let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
         for place in [&self.first, &self.second] {
@@ -104,7 +104,7 @@ impl LogPlaces {
     }
 }
 
-/// A member of a log file; files and members are counted from 1.
+/// A member of a log file; files and members are numbered from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemberId {
     pub(crate) number: u32,
@@ -118,8 +118,7 @@ impl MemberId {
     }
 }
 
-/// Refuses a directory outside of the database's that is not there, and a relative path that has
-/// several names.
+/// Rejects a missing directory outside the home, and a relative path of several names.
 fn require_place(path: &Path) -> Result<(), String> {
     if path.is_absolute() {
         return match what_is(path).filter(|_| !path.is_dir()) {

@@ -1,16 +1,14 @@
-//! Where blocks live: tablespaces over data files, extents, the control file.
+//! Storage of blocks: tablespaces over data files, extents, the control file.
 //!
-//! A [`tablespace::Tablespace`] is a set of data files of one block size; a database has several ([`tablespaces::Tablespaces`]). Files
-//! are cut into equal extents; a segment (a table, an index, a sort's runs) is a
-//! list of extents that go over the files round robin, so that files placed on
-//! different disks share the load. Free space is not stored: it is what no
-//! segment of the control file owns, so that a load or build that dies midway
-//! owns nothing and leaves no trace.
+//! A [`tablespace::Tablespace`] is a set of data files of one block size; a database has several
+//! ([`tablespaces::Tablespaces`]). Files are cut into equal extents. A segment (a table, an index,
+//! a sort's runs) is a list of extents. They are allocated round robin over the files, so that
+//! files on different disks share the load. Free space is not stored: it is the extents that no
+//! segment of the control file owns. So a load or build that dies midway leaves no trace.
 //!
-//! Every block carries its own address, a kind, an LSN and a CRC-32C over all
-//! of it ([`block`]). A file is written with zeros when it is made, because a
-//! write that has to allocate or convert an extent waits for the file system's
-//! journal and takes its inode lock exclusively.
+//! Every block carries its own address, a kind, an LSN and a CRC-32C over all of it ([`block`]). A
+//! new file is filled with zeros. Otherwise a write would have to allocate or convert an extent: it
+//! would wait for the file system's journal and take the inode lock exclusively.
 
 pub mod block;
 mod bounds;

@@ -1,12 +1,12 @@
-//! Files of a database that no other directory reaches.
+//! Checks that no other directory reaches a database's file.
 
 use crate::EngineError;
 use plumb_io::{Directory, Disk, EntryKind, OpenMode};
 use std::path::Path;
 
-/// Refuses a file of the home that is a link, and one with a second name if it is to be written:
-/// another directory may reach it too, as `cp -a` copies links, and nothing else would tell the
-/// copy from the original.
+/// Rejects a file of the home that is a link, and one with a second name if it will be written.
+/// Another directory may reach it too, because `cp -a` copies links, and nothing else distinguishes
+/// the copy from the original.
 pub(crate) fn require_own(
     home: &Directory,
     name: impl AsRef<Path>,
@@ -20,12 +20,12 @@ pub(crate) fn require_own(
         (Some(EntryKind::File), Some(names)) if names > 1 && mode != OpenMode::Read => {
             linked(&format!("it has {names} names (hard links)"))
         }
-        // A file that is missing, a pipe or out of reach is reported by the call that opens it.
+        // A file that is missing, a pipe or inaccessible is reported by the call that opens it.
         _ => Ok(()),
     }
 }
 
-/// The same of a file in the home or in a directory outside of it.
+/// Checks a file in the home or in a directory outside it.
 pub(crate) fn require_own_at(disk: &Disk, path: &Path, mode: OpenMode) -> Result<(), EngineError> {
     if let Some((home, name)) = disk.held(path) {
         return require_own(home, name, mode);
@@ -33,6 +33,6 @@ pub(crate) fn require_own_at(disk: &Disk, path: &Path, mode: OpenMode) -> Result
     let (Some(around), Some(name)) = (path.parent().filter(|_| !disk.is_memory()), path.file_name()) else {
         return Ok(());
     };
-    // A directory out of reach is reported by the call that opens the file.
+    // An inaccessible directory is reported by the call that opens the file.
     Directory::open(around).map_or(Ok(()), |around| require_own(&around, name, mode))
 }

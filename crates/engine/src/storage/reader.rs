@@ -1,9 +1,8 @@
 //! Reads runs of blocks in order, several requests ahead, past the buffer cache.
 //!
-//! The owner says where the blocks are, piece by piece (an extent at a time);
-//! the reader cuts the pieces into requests and keeps as many in flight as it
-//! has buffers. Chunks come out in the order of the pieces, whatever the order
-//! of completion. The owner gives each buffer back when it is done with it.
+//! The owner names the blocks piece by piece (an extent at a time). The reader cuts the pieces into
+//! requests and keeps as many in flight as it has buffers. It returns chunks in the order of the
+//! pieces, in whatever order they complete. The owner returns each buffer when it is done with it.
 
 use crate::EngineError;
 use crate::access::Access;
@@ -16,16 +15,16 @@ use plumb_units::{BlockAddress, BlockNumber};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a reader reads, and with how much memory.
+/// Size, memory, and statistics of a segment reader.
 #[derive(Debug, Clone, Copy)]
 pub struct ReaderOptions {
-    /// Blocks of a request.
+    /// Number of blocks in a request.
     pub chunk_blocks: u32,
-    /// Buffers: one with the owner, the others in flight.
+    /// Number of buffers: one with the owner, the others in flight.
     pub buffer_count: usize,
-    /// What the session waits for.
+    /// Wait event of its reads.
     pub event: Event,
-    /// What the bytes are read for.
+    /// I/O stream that its bytes count for.
     pub stream: IoStream,
 }
 
@@ -36,10 +35,10 @@ pub struct SegmentReader<'a> {
     options: ReaderOptions,
     channel: Channel,
     free: Vec<IoBuffer>,
-    /// Chunks asked for and not yet handed out, in order.
+    /// Chunks requested and not yet returned, in order.
     awaited: VecDeque<Awaited>,
     next_tag: u64,
-    /// What is left of the piece being read.
+    /// Rest of the piece being read.
     piece: Option<(BlockAddress, u32)>,
 }
 
@@ -58,7 +57,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// The checked blocks: address, header, all bytes of each, and who wrote it.
+    /// Returns the blocks after checking of each the address, header, checksum and LSN.
     pub fn blocks<'c>(
         &'c self,
         tablespace: &'c Tablespace,
@@ -74,7 +73,7 @@ impl Chunk {
         })
     }
 
-    /// How many blocks.
+    /// Returns the number of blocks in the chunk.
     #[must_use]
     pub fn block_count(&self) -> u32 {
         self.blocks
@@ -82,10 +81,10 @@ impl Chunk {
 }
 
 impl<'a> SegmentReader<'a> {
-    /// A reader that has read nothing.
+    /// Makes a reader that has read nothing.
     ///
     /// # Errors
-    /// When buffers or a channel cannot be had.
+    /// If buffers or a channel cannot be allocated.
     pub fn new(
         session: &'a Session,
         access: &Access,
@@ -107,10 +106,10 @@ impl<'a> SegmentReader<'a> {
         })
     }
 
-    /// The next chunk, or `None` when `pieces` has no more and all was handed out.
+    /// Returns the next chunk; `None` after the last chunk of the last piece.
     ///
     /// # Errors
-    /// When a read failed.
+    /// If a read has failed.
     pub fn next(
         &mut self,
         pieces: &mut dyn FnMut() -> Option<SegmentExtent>,
@@ -130,7 +129,7 @@ impl<'a> SegmentReader<'a> {
         Ok(Some(Chunk { first, blocks, buffer: arrived.expect("seen above") }))
     }
 
-    /// Takes a chunk's buffer back, for further reads.
+    /// Takes a chunk's buffer back for further reads.
     pub fn recycle(&mut self, chunk: Chunk) {
         self.free.push(chunk.buffer);
     }

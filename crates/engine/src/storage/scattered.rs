@@ -1,7 +1,8 @@
-//! Reads pieces of files that lie anywhere, several at a time.
+//! Reads scattered pieces of files, several at a time.
 //!
-//! The owner says where the pieces are and is shown each as it arrives, in any order: samples of a table or a file, rows by
-//! their ids, blocks of runs. What is adjacent, and wanted in its order, goes by [`reader`](super::reader).
+//! The owner names the pieces and is shown each as it arrives, in any order: samples of
+//! a table or a file, rows by their ids, blocks of runs. [`reader`](super::reader)
+//! reads adjacent blocks in order.
 
 use crate::EngineError;
 use crate::access::Access;
@@ -11,34 +12,34 @@ use plumb_io::{Arena, Channel, File, IoBuffer, Operation, Request};
 use plumb_units::BlockAddress;
 use std::sync::Arc;
 
-/// What is read, and with how much memory.
+/// Size, memory, and statistics of a scattered reader.
 #[derive(Debug, Clone, Copy)]
 pub struct ScatteredOptions {
     /// Bytes of the longest piece.
     pub piece_bytes: usize,
-    /// Reads in flight, at most.
+    /// Most reads in flight at once.
     pub in_flight: usize,
-    /// What the session waits for.
+    /// Wait event of its reads.
     pub event: Event,
-    /// What the bytes are read for.
+    /// I/O stream that its bytes count for.
     pub stream: IoStream,
 }
 
-/// A stretch of a file.
+/// A range of bytes of a file.
 #[derive(Debug)]
 pub struct Piece {
     file: Arc<File>,
     offset: u64,
     bytes: usize,
-    /// Whether the file may end within it.
+    /// [`Operation::ReadAtMost`] if the file may end within it.
     operation: Operation,
 }
 
 impl Piece {
-    /// Adjacent blocks of a tablespace, which are counted as direct reads of the session.
+    /// Makes a piece of adjacent blocks, which are counted as direct reads of the session.
     ///
     /// # Errors
-    /// When the tablespace has no such file.
+    /// If the tablespace has no such file.
     pub fn of_blocks(
         session: &Session,
         tablespace: &Tablespace,
@@ -55,7 +56,7 @@ impl Piece {
         })
     }
 
-    /// So many bytes of a file, or what it has of them.
+    /// Makes a piece of up to `bytes` bytes; the file may end within it.
     #[must_use]
     pub fn of_file(file: &Arc<File>, offset: u64, bytes: usize) -> Piece {
         Piece { file: Arc::clone(file), offset, bytes, operation: Operation::ReadAtMost }
@@ -71,10 +72,10 @@ pub struct ScatteredReader<'a> {
 }
 
 impl<'a> ScatteredReader<'a> {
-    /// A reader that has read nothing.
+    /// Makes a reader that has read nothing.
     ///
     /// # Errors
-    /// When buffers or a channel cannot be had.
+    /// If buffers or a channel cannot be allocated.
     pub fn new(
         session: &'a Session,
         access: &Access,
@@ -85,10 +86,11 @@ impl<'a> ScatteredReader<'a> {
         Ok(ScatteredReader { session, options, channel, free })
     }
 
-    /// Reads `count` pieces. `piece` says where one lies, by its number; `show` gets its number and bytes.
+    /// Reads `count` pieces. `piece` returns the piece of a number; `show`
+    /// gets its number and bytes.
     ///
     /// # Errors
-    /// When a read failed, or what the owner does. The reader is of no further use then.
+    /// If a read, `piece` or `show` fails. The reader cannot be used again then.
     pub fn read(
         &mut self,
         count: usize,

@@ -1,15 +1,14 @@
-//! A tablespace: data files, and which of their extents are taken.
+//! A tablespace: data files, and their taken extents.
 //!
-//! Extents have one size and are handed out over the files round robin. Extent 0
-//! of a file is one block shorter, because block 0 is the file's header. When
-//! every extent is taken the next file in turn grows, filled with zeros by the
-//! session that needs the space: it waits on `Data file init write` and the
-//! bytes are counted, so a run whose files grew while it was measured shows it.
+//! Extents have one size and are allocated round robin over the files. Extent 0 of a file is one
+//! block shorter, because block 0 is the file's header. If every extent is taken the next file
+//! grows, filled with zeros by the session that needs the space. The session waits on `Data file
+//! init write` and the bytes are counted, so a run whose files grew while it was measured shows it.
 //!
-//! A file that is missing or damaged does not keep the others from being used: its error is kept, and given to who
-//! needs a block of it. No extent is taken from it.
+//! A missing or damaged file does not keep the others from being used: its error is kept, and
+//! reported to sessions that need a block of it. No extent is allocated in it.
 //!
-//! Block numbers have 32 bits: a file ends to grow before they are used up.
+//! Block numbers have 32 bits: a file stops growing before they are used up.
 
 use crate::EngineError;
 use crate::access::Access;
@@ -25,19 +24,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// A run of adjacent blocks in one data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    /// The data file.
+    /// Number of the data file.
     #[serde(rename = "f")]
     pub file: u16,
-    /// The first block.
+    /// Number of the first block.
     #[serde(rename = "b")]
     pub block: u32,
-    /// How many blocks.
+    /// Number of blocks in the extent.
     #[serde(rename = "n")]
     pub blocks: u32,
 }
 
 impl Extent {
-    /// The address of its block number `index`.
+    /// Returns the address of block number `index` of the extent.
     #[must_use]
     pub fn address(&self, index: u32) -> BlockAddress {
         debug_assert!(index < self.blocks);
@@ -45,17 +44,18 @@ impl Extent {
     }
 }
 
-/// What a tablespace is for; one of each in a database at most. The first three are in every database and have blocks of
-/// `db_block_size`; the others are made when they are needed ([`crate::Instance::tablespace_of`]), for tables of another block size.
+/// Content of a tablespace; a database has at most one of each. Every database has the first three,
+/// with blocks of `db_block_size`. The others are made when needed
+/// ([`crate::Instance::tablespace_of`]), for tables of another block size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
-    /// Tables.
+    /// Tables in blocks of `db_block_size`.
     #[default]
     Users,
     /// Sort runs; empty when the instance starts.
     Temp,
-    /// Indexes.
+    /// Indexes in blocks of `db_block_size`.
     Indx,
     /// Tables in blocks of 2K.
     Users2K,
@@ -69,12 +69,12 @@ pub enum Purpose {
     Users32K,
 }
 
-/// The tablespaces of other block sizes, in the order of [`BlockSize::ALL`].
+/// Tablespaces of other block sizes, in the order of [`BlockSize::ALL`].
 const SIZED: [Purpose; BlockSize::ALL.len()] =
     [Purpose::Users2K, Purpose::Users4K, Purpose::Users8K, Purpose::Users16K, Purpose::Users32K];
 
 impl Purpose {
-    /// Every purpose, each at the place of its number.
+    /// Every purpose, each at the index of its number.
     pub const ALL: [Purpose; 8] = [
         Purpose::Users,
         Purpose::Temp,
@@ -85,10 +85,10 @@ impl Purpose {
         Purpose::Users16K,
         Purpose::Users32K,
     ];
-    /// Those that a database is made with.
+    /// Purposes of the tablespaces that every database has.
     pub const FIRST: [Purpose; 3] = [Purpose::Users, Purpose::Temp, Purpose::Indx];
 
-    /// The tablespace's name.
+    /// Returns the name of the tablespace.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -103,38 +103,39 @@ impl Purpose {
         }
     }
 
-    /// The tablespace for tables in blocks of this size, of a database whose own block size is another one.
+    /// Returns the tablespace for tables in blocks of this size, if it is not
+    /// the database's own block size.
     #[must_use]
     pub fn of_size(block_size: BlockSize) -> Purpose {
         let place = BlockSize::ALL.iter().position(|size| *size == block_size);
         SIZED[place.expect("every size is in the list of sizes")]
     }
 
-    /// The block size that is in its name; none for those that have the database's.
+    /// Returns the block size in its name; `None` for tablespaces of the database's block size.
     #[must_use]
     pub fn own_size(self) -> Option<BlockSize> {
         SIZED.iter().position(|purpose| *purpose == self).map(|place| BlockSize::ALL[place])
     }
 
-    /// Whether it is for tables.
+    /// True if it is for tables.
     #[must_use]
     pub const fn is_tables(self) -> bool {
         !matches!(self, Purpose::Temp | Purpose::Indx)
     }
 }
 
-/// An open tablespace.
+/// An open tablespace of a database.
 #[derive(Debug)]
 pub struct Tablespace {
-    /// What it is for.
+    /// Content that it is for.
     pub purpose: Purpose,
-    /// The size of its blocks.
+    /// Size of the tablespace's blocks.
     pub block_size: BlockSize,
-    /// Blocks in an extent.
+    /// Number of blocks in an extent.
     pub extent_blocks: BlockCount,
-    /// Its data files that can be used.
+    /// Data files that can be used.
     pub files: Vec<DataFile>,
-    /// Those that cannot.
+    /// Data files that cannot be used.
     pub unusable: Vec<UnusableFile>,
     space: Mutex<Space>,
 }
@@ -142,30 +143,30 @@ pub struct Tablespace {
 /// A data file that could not be opened.
 #[derive(Debug, Clone)]
 pub struct UnusableFile {
-    /// Its number.
+    /// Number of the file in the database.
     pub id: FileId,
-    /// Where it is, or should be.
+    /// Path at which it is expected.
     pub path: PathBuf,
-    /// Why.
+    /// Reason for which it cannot be used.
     pub error: Arc<EngineError>,
 }
 
 #[derive(Debug)]
 struct Space {
-    /// Per file: which extents are taken, as long as the file is.
+    /// Per file, a flag for each extent.
     taken: Vec<Vec<bool>>,
-    /// The lowest extent that may be free, per file.
+    /// Per file, the lowest extent that may be free.
     search_from: Vec<usize>,
     next_file: usize,
-    /// What is taken stays so.
+    /// True if released extents stay taken.
     keeps_all: bool,
 }
 
 impl Tablespace {
-    /// A tablespace over open files, in which nothing is taken yet.
+    /// Makes a tablespace over open files, with no extent taken.
     ///
     /// # Errors
-    /// When a file's length cannot be read.
+    /// If a file's length cannot be read.
     pub fn new(
         purpose: Purpose,
         block_size: BlockSize,
@@ -181,11 +182,10 @@ impl Tablespace {
         Ok(Tablespace { purpose, block_size, extent_blocks, files, unusable, space: Mutex::new(space) })
     }
 
-    /// The file of that number.
+    /// Returns the file of that number.
     ///
     /// # Errors
-    /// When it could not be opened, or is none of this tablespace: addresses come out of blocks
-    /// too.
+    /// If it could not be opened, or is not in this tablespace: damaged blocks may name any file.
     #[inline]
     pub fn file(&self, id: FileId) -> Result<&DataFile, EngineError> {
         if let Some(file) = self.files.iter().find(|file| file.id == id) {
@@ -212,13 +212,13 @@ impl Tablespace {
         }
     }
 
-    /// Whether the file of that number is one of this tablespace.
+    /// True if the file of that number is in this tablespace.
     #[must_use]
     pub fn has_file(&self, id: FileId) -> bool {
         self.files.iter().any(|file| file.id == id) || self.unusable.iter().any(|file| file.id == id)
     }
 
-    /// The path of a block's file, for messages.
+    /// Returns the path of a block's file, for messages.
     #[must_use]
     pub fn path(&self, address: BlockAddress) -> &Path {
         let unusable =
@@ -227,7 +227,7 @@ impl Tablespace {
         file.or_else(unusable).expect("an extent's file belongs to its tablespace")
     }
 
-    /// The size of all files.
+    /// Returns the size of all usable files.
     #[must_use]
     pub fn size(&self) -> Bytes {
         let space = self.space();
@@ -238,7 +238,7 @@ impl Tablespace {
     /// Marks an extent of the control file as taken.
     ///
     /// # Errors
-    /// The reason, when the extent is outside its file or taken twice.
+    /// The reason, if the extent is outside its file or taken twice.
     pub fn claim(&self, extent: Extent) -> Result<(), String> {
         if self.unusable.iter().any(|file| file.id.0 == extent.file) {
             return Ok(());
@@ -261,12 +261,12 @@ impl Tablespace {
         }
     }
 
-    /// A free extent from the next file in turn; the file grows if none is free.
+    /// Allocates a free extent from the next file in turn; the file grows if none is free.
     ///
     /// # Errors
-    /// When a file has to grow and cannot, or there is none.
+    /// If a file cannot grow, or there is none.
     pub fn allocate(&self, session: &Session, access: &Access) -> Result<Extent, EngineError> {
-        // It is held for long only while a file grows.
+        // The latch is held for long only while a file grows.
         let mut space = session.latch(&self.space, Event::EnqHwContention);
         let file_count = self.files.len();
         for turn in 0..file_count {
@@ -283,19 +283,20 @@ impl Tablespace {
         let index = space.taken[file].len();
         let extent_bytes = self.extent_blocks.bytes(self.block_size);
         let from = index as u64 * extent_bytes;
-        // One extent takes a millisecond or so: the operation looks at its flag often enough.
+        // An extent takes about a millisecond, so the operation checks its own flag often enough.
         self.files[file].fill(session, &access.method, &Cancel::default(), from..from + extent_bytes)?;
         space.taken[file].push(true);
         space.next_file = (file + 1) % file_count;
         Ok(self.extent(file, index))
     }
 
-    /// From now on what is given back stays taken: the control file that an opening finds may have it.
+    /// Keeps released extents taken from now on, because the control file that a later
+    /// opening finds may have them.
     pub(crate) fn keep_all(&self) {
         self.space().keeps_all = true;
     }
 
-    /// Gives extents back.
+    /// Frees the extents for other segments.
     pub fn release(&self, extents: impl IntoIterator<Item = Extent>) {
         let mut space = self.space();
         if space.keeps_all {
@@ -313,11 +314,11 @@ impl Tablespace {
         }
     }
 
-    /// Extent number `index` of the file at that position. Extent 0 gives up its first block to the file's header,
-    /// so extents stay aligned to their size.
+    /// Returns extent number `index` of the file at that position. Extent 0 lacks its first block,
+    /// the file's header, so that extents stay aligned to their size.
     ///
     /// # Panics
-    /// When its blocks cannot be numbered.
+    /// If its blocks cannot be numbered in 32 bits.
     #[must_use]
     pub fn extent(&self, file: usize, index: usize) -> Extent {
         assert!((index as u64) < extents_max(self.extent_blocks), "B: block numbers have 32 bits");
@@ -334,17 +335,17 @@ impl Tablespace {
         }
     }
 
-    /// How many extents each file has, for [`Tablespace::cut_back`].
+    /// Returns the number of extents of each file, for [`Tablespace::cut_back`].
     #[must_use]
     pub fn extent_counts(&self) -> Vec<usize> {
         self.space().taken.iter().map(Vec::len).collect()
     }
 
-    /// Shortens files that have grown since to what they were, as far as the
-    /// extents at their end are free: a failed operation keeps no disk space.
+    /// Shortens files to these numbers of extents, as far as the extents at their end are free. So
+    /// a failed operation keeps no disk space.
     ///
     /// # Errors
-    /// When a file cannot be shortened.
+    /// If a file cannot be shortened.
     pub fn cut_back(&self, extent_counts: &[usize]) -> Result<(), EngineError> {
         let mut space = self.space();
         for (file, count) in extent_counts.iter().enumerate() {
@@ -360,17 +361,17 @@ impl Tablespace {
         Ok(())
     }
 
-    /// Shortens files to what they were made with, as far as the extents at their end are free.
+    /// Shortens files to their first length, as far as the extents at their end are free.
     ///
     /// # Errors
-    /// When a file cannot be shortened.
+    /// If a file cannot be shortened.
     pub fn give_back(&self) -> Result<(), EngineError> {
         let extent_bytes = self.extent_blocks.bytes(self.block_size);
         let first: Vec<usize> = self.files.iter().map(|file| (file.bytes / extent_bytes) as usize).collect();
         self.cut_back(&first)
     }
 
-    /// The extents that lie in files that cannot be used, with their number and why.
+    /// Returns the extents that lie in unusable files, with their number and the file.
     pub(crate) fn unusable_among<'a>(
         &'a self,
         extents: &'a [SegmentExtent],
@@ -386,7 +387,8 @@ impl Tablespace {
     }
 }
 
-/// Extents that a file may have: the number of every block, and the one behind the last, have 32 bits.
+/// Returns the most extents of a file: the number of every block, and the one behind
+/// the last, have 32 bits.
 fn extents_max(extent_blocks: BlockCount) -> u64 {
     u64::from(u32::MAX / extent_blocks.0)
 }
@@ -411,9 +413,10 @@ mod tests {
     use plumb_events::{Recorder, Role};
     use plumb_units::Lsn;
 
-    /// Block numbers wrapped: the extents behind the last one were those at the front of the file.
+    /// Fails if block numbers wrap: extents behind the last one would then be those at
+    /// the front of the file.
     #[test]
-    fn a_file_ends_to_grow_before_its_blocks_cannot_be_numbered() {
+    fn a_file_stops_growing_before_block_numbers_wrap() {
         let session = Recorder::new().session(Role::User);
         let mut settings = crate::Settings::default();
         settings.set("io_method", "null", "test").expect("a setting");
@@ -438,7 +441,7 @@ mod tests {
             let of = (&header, 2048);
             let made = DataFile::create(&session, &access, &Cancel::default(), Path::new(&path), of);
             let made = made.expect("made");
-            // As long as a file may be and longer; in memory only what is written takes space.
+            // Longer than a file may be; in memory only written blocks take space.
             made.file.allocate((1 << 32) * 2048 + (64 << 20)).expect("it is only said to be so long");
             made
         };

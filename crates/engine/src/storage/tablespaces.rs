@@ -1,7 +1,8 @@
-//! The tablespaces of an open database: those that it was made with, and those of other block sizes that have been made since.
+//! The tablespaces of an open database: those of its creation, and those of
+//! other block sizes made since.
 //!
-//! A tablespace that is there stays as long as the database is open, so a reference to one is kept by whoever needs it: one can be added while
-//! others are read.
+//! A tablespace stays as long as the database is open, so sessions keep references to it, and one
+//! can be added while others are read.
 
 use crate::EngineError;
 use crate::storage::tablespace::{Purpose, Tablespace};
@@ -9,18 +10,18 @@ use plumb_io::{File, Method, MethodKind};
 use plumb_units::{BlockSize, Lsn};
 use std::sync::{Arc, OnceLock};
 
-/// Files that a ring is to know at most.
+/// Most files that a ring registers.
 const REGISTERED_FILES: usize = 16;
 
-/// The tablespaces, by purpose.
+/// The tablespaces of a database, indexed by purpose.
 #[derive(Debug, Default)]
 pub struct Tablespaces([OnceLock<Tablespace>; Purpose::ALL.len()]);
 
 impl Tablespaces {
-    /// These, each of another purpose.
+    /// Collects tablespaces, each of another purpose.
     ///
     /// # Errors
-    /// The name of one that is there twice, or of one of the first three that is not there.
+    /// The name of a tablespace that is there twice, or of one of the first three that is missing.
     pub(crate) fn of(found: Vec<Tablespace>) -> Result<Tablespaces, String> {
         let all = Tablespaces::default();
         for tablespace in found {
@@ -33,39 +34,39 @@ impl Tablespaces {
         }
     }
 
-    /// Adds one.
+    /// Adds a tablespace made since the opening.
     ///
     /// # Errors
-    /// Itself, when there is one of its purpose.
+    /// Returns the tablespace if there is one of its purpose already.
     #[expect(clippy::result_large_err, reason = "two sessions have to make one at once for it")]
     pub(crate) fn add(&self, tablespace: Tablespace) -> Result<(), Tablespace> {
         self.0[tablespace.purpose as usize].set(tablespace)
     }
 
-    /// The tablespace of a purpose, if there is one.
+    /// Returns the tablespace of a purpose, if there is one.
     #[inline]
     #[must_use]
     pub fn find(&self, purpose: Purpose) -> Option<&Tablespace> {
         self.0[purpose as usize].get()
     }
 
-    /// The tablespace of a purpose that something is in.
+    /// Returns the tablespace of a purpose that some segment is in.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no such tablespace.
     #[inline]
     #[must_use]
     pub fn get(&self, purpose: Purpose) -> &Tablespace {
         self.find(purpose).expect("what lies in a tablespace is entered after it")
     }
 
-    /// All there are, in the order of their numbers.
+    /// Returns all tablespaces, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &Tablespace> {
         self.0.iter().filter_map(OnceLock::get)
     }
 
-    /// The files of those with blocks of this size, for a ring to know: so many at most that to find one among them is cheaper than
-    /// to look up its descriptor.
+    /// Returns the files with blocks of this size for a ring to register. They are few enough that
+    /// finding one among them costs less than looking up its descriptor.
     pub(crate) fn files_to_register(&self, block_size: BlockSize) -> Vec<&Arc<File>> {
         let of_size = self.iter().filter(|tablespace| tablespace.block_size == block_size);
         of_size
@@ -75,34 +76,34 @@ impl Tablespaces {
             .collect()
     }
 
-    /// Those whose files outlive the instance.
+    /// Returns the tablespaces whose files outlive the instance.
     pub fn kept(&self) -> impl Iterator<Item = &Tablespace> {
         self.iter().filter(|tablespace| tablespace.purpose != Purpose::Temp)
     }
 
-    /// The size of a block of those that the database was made with.
+    /// Returns the block size of the tablespaces that every database has.
     #[must_use]
     pub fn block_size(&self) -> BlockSize {
         self.get(Purpose::Users).block_size
     }
 
-    /// The tablespace for tables with blocks of this size, whether it has been made or not.
+    /// Returns the tablespace for tables with blocks of this size; it need not exist yet.
     #[must_use]
     pub fn tables_of(&self, block_size: BlockSize) -> Purpose {
         if block_size == self.block_size() { Purpose::Users } else { Purpose::of_size(block_size) }
     }
 
-    /// The size of the largest block.
+    /// Returns the size of the largest block.
     #[must_use]
     pub fn largest_block(&self) -> BlockSize {
         self.iter().map(|tablespace| tablespace.block_size).max().unwrap_or(self.block_size())
     }
 
-    /// Notes a checkpoint in the headers of all but the temporary ones: durable after the next
-    /// sync.
+    /// Notes a checkpoint in the headers of all files but temporary ones; the
+    /// next sync makes it durable.
     ///
     /// # Errors
-    /// When a header cannot be read or written.
+    /// If a header cannot be read or written.
     pub(crate) fn note_checkpoint(
         &self,
         session: &plumb_events::Session,
@@ -113,10 +114,10 @@ impl Tablespaces {
         files.try_for_each(|file| file.note_checkpoint(session, &mut channel, at))
     }
 
-    /// Makes the files of all but the temporary one durable.
+    /// Makes all files but temporary ones durable.
     ///
     /// # Errors
-    /// When a device reports a failed write.
+    /// If a device reports a failed write.
     pub(crate) fn sync(&self, session: &plumb_events::Session) -> Result<(), EngineError> {
         self.kept().flat_map(|tablespace| &tablespace.files).try_for_each(|file| file.sync(session))
     }

@@ -1,9 +1,8 @@
 //! Writes a segment block by block, in order, past the buffer cache.
 //!
-//! A few buffers, each of many blocks: while one fills the others are on their
-//! way to the disk. A buffer goes out when it is full or its extent ends. Used
-//! for table loads, sort runs and index leaves; the owner formats each block,
-//! the writer gives it its address, seals and sends it.
+//! It has a few buffers of many blocks: while one fills, the others are being written. A buffer is
+//! sent when it is full or its extent ends. Table loads, sort runs and index leaves use it: the
+//! owner formats each block; the writer gives it its address, seals it and sends it.
 
 use crate::EngineError;
 use crate::access::Access;
@@ -15,50 +14,48 @@ use plumb_io::{Arena, Channel, IoBuffer, Operation, Request};
 use plumb_units::{BlockAddress, Lsn};
 use std::sync::Arc;
 
-/// What a writer writes, and with how much memory.
+/// Content, memory, and statistics of a segment writer.
 #[derive(Debug, Clone, Copy)]
 pub struct WriterOptions {
-    /// What its blocks hold.
+    /// Kind of content of its blocks.
     pub kind: BlockKind,
-    /// The operation that writes them.
+    /// LSN of the operation that writes them.
     pub lsn: Lsn,
     /// Bytes of a buffer, a multiple of the block size.
     pub buffer_bytes: usize,
-    /// How many buffers.
+    /// Number of buffers that it fills in turn.
     pub buffer_count: usize,
-    /// What the session waits for when all of them are on their way.
+    /// Wait event while all buffers are in flight.
     pub event: Event,
-    /// What the bytes are written for.
+    /// I/O stream that its bytes count for.
     pub stream: IoStream,
 }
 
 /// Writes the blocks of one segment.
 #[derive(Debug)]
 pub struct SegmentWriter<'a> {
-    // What it works for.
     session: &'a Session,
     access: &'a Access,
     tablespace: &'a Tablespace,
     options: WriterOptions,
-    // Memory: each buffer is free, current, or with the channel.
+    // Each buffer is free, current, or with the channel.
     channel: Channel,
     free: Vec<IoBuffer>,
     current: Option<IoBuffer>,
-    /// Blocks of `current` that are sealed.
+    /// Number of sealed blocks in `current`.
     sealed: u32,
-    // Where the next block goes.
     extents: Vec<SegmentExtent>,
     /// Blocks of the last extent that have been sent or are sealed in `current`.
     used: u32,
-    /// Whether the next block goes to another extent, though this one has room.
+    /// True if the next block goes to another extent, although this one has room.
     left: bool,
 }
 
 impl<'a> SegmentWriter<'a> {
-    /// A writer that has written nothing and owns no extent yet.
+    /// Makes a writer that has written nothing and owns no extent yet.
     ///
     /// # Errors
-    /// When buffers or a channel cannot be had.
+    /// If buffers or a channel cannot be allocated.
     pub fn new(
         session: &'a Session,
         access: &'a Access,
@@ -83,13 +80,13 @@ impl<'a> SegmentWriter<'a> {
         })
     }
 
-    /// The block to format next: all of it, header included. Its old content is
-    /// undefined. Stays the same until `seal`.
+    /// Returns the block to format next, all of it, header included. Its content is undefined at
+    /// first. It stays the same until `seal`.
     ///
     /// # Errors
-    /// When an earlier write failed or no extent can be had.
+    /// If an earlier write failed or no extent can be allocated.
     pub fn block(&mut self) -> Result<&mut [u8], EngineError> {
-        // A current buffer lies within the last extent: `seal` sends it when that is full.
+        // A current buffer lies within the last extent, because `seal` sends it when that is full.
         if self.current.is_none() {
             self.address()?;
             self.current = Some(self.take_buffer()?);
@@ -100,13 +97,13 @@ impl<'a> SegmentWriter<'a> {
         Ok(&mut buffer[at..at + bytes])
     }
 
-    /// The address the next block will have.
+    /// Returns the address that the next block will have.
     ///
     /// # Errors
-    /// When no extent can be had.
+    /// If no extent can be allocated.
     pub fn address(&mut self) -> Result<BlockAddress, EngineError> {
         if self.left || self.extents.last().is_none_or(|last| self.used == last.extent.blocks) {
-            // The buffer belongs to the old extent: `seal` has sent it.
+            // The buffer belonged to the old extent, and `seal` has sent it.
             debug_assert!(self.current.is_none());
             let extent = self.tablespace.allocate(self.session, self.access)?;
             self.extents.push(SegmentExtent { extent, used: 0 });
@@ -115,10 +112,10 @@ impl<'a> SegmentWriter<'a> {
         Ok(self.last_extent().address(self.used))
     }
 
-    /// The address of the block after the one being formatted.
+    /// Returns the address of the block after the one being formatted.
     ///
     /// # Errors
-    /// When no extent can be had.
+    /// If no extent can be allocated.
     pub fn following_address(&mut self) -> Result<BlockAddress, EngineError> {
         self.address()?;
         let next = self.used + 1;
@@ -127,26 +124,27 @@ impl<'a> SegmentWriter<'a> {
             return Ok(last.address(next));
         }
         let extent = self.tablespace.allocate(self.session, self.access)?;
-        // Entered when the current one is full; until then it is remembered here.
+        // Kept in front of the current extent, which must stay last, until that is full.
         self.extents.push(SegmentExtent { extent, used: 0 });
         let count = self.extents.len();
         self.extents.swap(count - 1, count - 2);
         Ok(extent.address(0))
     }
 
-    /// Blocks of the extent from the one that is formatted next on.
+    /// Returns the blocks of the extent from the next one to format on.
     ///
     /// # Errors
-    /// When no extent can be had.
+    /// If no extent can be allocated.
     pub fn blocks_left(&mut self) -> Result<u32, EngineError> {
         self.address()?;
         Ok(self.last_extent().blocks - self.used)
     }
 
-    /// Goes on in another extent, whatever is left of this one stays unused. What was formatted must be sealed.
+    /// Continues in another extent; the rest of this one stays unused.
+    /// Formatted blocks must be sealed.
     ///
     /// # Errors
-    /// When an earlier write failed.
+    /// If an earlier write failed.
     pub fn leave_extent(&mut self) -> Result<(), EngineError> {
         self.flush()?;
         if let Some(buffer) = self.current.take() {
@@ -159,25 +157,25 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    /// Gives the block its header and checksum; it goes out with its buffer.
+    /// Gives the block its header and checksum; it is sent with its buffer.
     ///
     /// # Errors
-    /// When an earlier write failed.
+    /// If an earlier write failed.
     ///
     /// # Panics
-    /// When no block has been formatted.
+    /// If no block has been formatted.
     pub fn seal(&mut self, content: Content) -> Result<BlockAddress, EngineError> {
         self.seal_formatted(content);
         self.advance()
     }
 
-    /// The same with the LSN that `log` gives for the block, whose bytes it is shown.
+    /// Seals the block with the LSN that `log` returns for its address and bytes.
     ///
     /// # Errors
-    /// As [`SegmentWriter::seal`], or when `log` fails.
+    /// The same errors as [`SegmentWriter::seal`], and those of `log`.
     ///
     /// # Panics
-    /// When no block has been formatted.
+    /// If no block has been formatted.
     pub fn seal_logged(
         &mut self,
         content: Content,
@@ -201,7 +199,7 @@ impl<'a> SegmentWriter<'a> {
         (address, block)
     }
 
-    /// Goes on behind the block that was sealed.
+    /// Advances behind the block that was sealed.
     fn advance(&mut self) -> Result<BlockAddress, EngineError> {
         let address = self.last_extent().address(self.used);
         let bytes = self.tablespace.block_size.bytes();
@@ -217,18 +215,18 @@ impl<'a> SegmentWriter<'a> {
         Ok(address)
     }
 
-    /// Sends what is sealed, so that no byte of it waits for more blocks.
+    /// Sends sealed blocks, so that none waits for the buffer to fill.
     ///
     /// # Errors
-    /// When an earlier write failed.
+    /// If an earlier write failed.
     pub fn flush(&mut self) -> Result<(), EngineError> {
         if self.sealed > 0 { self.send() } else { Ok(()) }
     }
 
-    /// Waits until everything is written and gives back the segment.
+    /// Waits until all blocks are written and returns the segment.
     ///
     /// # Errors
-    /// When a write failed.
+    /// If a write of the segment failed.
     pub fn finish(mut self) -> Result<Vec<SegmentExtent>, EngineError> {
         self.drain()?;
         if let Some(last) = self.extents.last_mut() {
@@ -243,10 +241,10 @@ impl<'a> SegmentWriter<'a> {
         Ok(std::mem::take(&mut self.extents))
     }
 
-    /// Sends what is sealed and waits until all of it is written; the writer can go on.
+    /// Sends sealed blocks and waits until all are written; the writer can go on.
     ///
     /// # Errors
-    /// When a write failed.
+    /// If a write of the segment failed.
     pub fn drain(&mut self) -> Result<(), EngineError> {
         self.flush()?;
         while self.channel.outstanding() > 0 {
@@ -260,7 +258,8 @@ impl<'a> SegmentWriter<'a> {
         self.extents.last().expect("an extent was taken").extent
     }
 
-    /// The last extent is full: the next is the one `following_address` took, if it did.
+    /// Closes the full last extent; the next is the one that
+    /// `following_address` allocated, if it did.
     fn close_extent(&mut self) {
         let count = self.extents.len();
         self.extents[count - 1].used = self.used;
@@ -309,8 +308,8 @@ impl<'a> SegmentWriter<'a> {
 }
 
 impl Drop for SegmentWriter<'_> {
-    /// What was not finished is given back: nothing refers to it. Writes in flight
-    /// end first, because the extents' next owner writes there too.
+    /// Releases the extents of an unfinished segment, because nothing refers to it. Writes in
+    /// flight end first, because the extents' next owner writes there too.
     fn drop(&mut self) {
         self.channel.abandon(self.session, self.options.event);
         let extents = std::mem::take(&mut self.extents);

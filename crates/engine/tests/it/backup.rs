@@ -1,4 +1,4 @@
-//! Backups: made while sessions commit, damaged, restored where they may be and where they may not.
+//! Backups: made while sessions commit, damaged, and restored to allowed and rejected places.
 
 use crate::support::{Rows, assert_green, create_in, load, open_in, scan_rows};
 use plumb_engine::backup::{self, MANIFEST, Verification};
@@ -34,7 +34,7 @@ fn create(home: &Path) -> Instance {
         .expect("a database")
 }
 
-/// The ids of the rows of T, and whether each has its text.
+/// Returns the ids of the rows of T, after checking the text of each.
 fn ids(transactions: &Transactions<'_>, instance: &Instance) -> Vec<i64> {
     let session = instance.recorder.session(Role::User);
     let mut connection = transactions.connect(&session);
@@ -67,7 +67,7 @@ fn insert(
 }
 
 #[test]
-fn a_copy_made_while_a_session_commits_is_recovered_to_a_commit() {
+fn a_copy_made_during_commits_recovers_to_a_commit() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, copy) = (directory.path().join("db"), directory.path().join("copy"));
     let (done, over) = (AtomicI64::new(0), AtomicBool::new(false));
@@ -112,7 +112,7 @@ fn a_copy_made_while_a_session_commits_is_recovered_to_a_commit() {
     let found = ids(&transactions, &instance);
     let count = found.len() as i64;
     assert_eq!(found, (0..count).collect::<Vec<_>>(), "every row up to the last");
-    // What was under way when the log was copied may be in it.
+    // A commit that was in progress when the log was copied may be in it.
     assert!(
         (before..=after + 1).contains(&count),
         "{count} rows, {before} committed before and {after} after"
@@ -121,7 +121,7 @@ fn a_copy_made_while_a_session_commits_is_recovered_to_a_commit() {
     assert_eq!(ids(&transactions, &instance).len() as i64, count + 50, "it goes on");
 }
 
-/// A database with a loaded table, and its backup.
+/// Makes a database with a loaded table, and its backup.
 fn loaded(directory: &Path) -> Instance {
     let instance = create_in(&directory.join("db"), &[]);
     load(&instance, "t", &Rows::uniform(5000, 1)).expect("loaded");
@@ -156,7 +156,7 @@ fn a_database_without_a_log_is_copied_and_stands_again() {
 }
 
 #[test]
-fn one_changed_byte_is_found_in_any_file_and_nothing_is_restored() {
+fn one_changed_byte_in_any_file_prevents_a_restore() {
     let directory = tempfile::tempdir().expect("a directory");
     drop(loaded(directory.path()));
     let copy = directory.path().join("copy");
@@ -276,7 +276,7 @@ fn a_link_in_a_backup_is_not_followed() {
 }
 
 #[test]
-fn a_damaged_block_is_found_by_the_backup_and_one_of_nobody_is_not() {
+fn a_backup_finds_damage_only_in_used_blocks() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, copy) = (directory.path().join("db"), directory.path().join("copy"));
     {
@@ -319,7 +319,7 @@ fn a_damaged_block_is_found_by_the_backup_and_one_of_nobody_is_not() {
 }
 
 #[test]
-fn a_killed_backup_is_begun_again_and_one_under_way_is_not_touched() {
+fn a_killed_backup_restarts_and_a_running_one_is_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = loaded(directory.path());
     let session = instance.recorder.session(Role::User);
@@ -344,9 +344,9 @@ fn a_killed_backup_is_begun_again_and_one_under_way_is_not_touched() {
     drop(owner);
 }
 
-/// It was made, and gone with the database.
+/// Regression: the backup was made, and removed together with the database.
 #[test]
-fn a_backup_within_the_database_is_refused_before_anything_is_made() {
+fn a_backup_within_the_database_is_refused_beforehand() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = loaded(directory.path());
     let home = instance.home().to_path_buf();

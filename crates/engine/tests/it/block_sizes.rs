@@ -1,4 +1,4 @@
-//! Tablespaces of several block sizes in one database and one log: their tables, their caches, their recovery.
+//! Tablespaces of several block sizes in one database and one log: tables, caches, recovery.
 
 use crate::support::{
     Rows, assert_green, assert_no_space_leaks, build_on, images, keyed_schema, number, scan_rows,
@@ -67,7 +67,7 @@ fn tablespace(instance: &Instance, session: &Session, bytes: u64) -> Purpose {
     instance.tablespace_of(session, size(bytes), Bytes(0)).expect("a tablespace")
 }
 
-/// A row of the key, with so many letters behind it.
+/// Makes a row of the key, followed by a text of `letters` letters.
 fn row(key: i64, letters: usize) -> Vec<Value> {
     vec![number(key), Value::Text("x".repeat(letters))]
 }
@@ -76,7 +76,8 @@ fn index(table: &str) -> IndexDefinition {
     IndexDefinition { name: format!("{table}_K"), columns: vec![("K".into(), false)], unique: true }
 }
 
-/// Tables of each block size, with rows that fill several blocks of it, some updated and some deleted.
+/// Makes tables of each block size, with rows that fill several blocks,
+/// some updated and some deleted.
 fn fill(transactions: &Transactions<'_>, session: &Session, tables: &[(&str, Purpose)]) {
     for (name, tablespace) in tables {
         let indexes = [index(name)];
@@ -97,7 +98,7 @@ fn fill(transactions: &Transactions<'_>, session: &Session, tables: &[(&str, Pur
     }
 }
 
-/// Those rows are there, and the index has them.
+/// Asserts that these rows exist and that the index has them.
 fn require_filled(instance: &Instance, tables: &[&str]) {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(instance, &session).expect("opened");
@@ -116,7 +117,7 @@ fn one_log_recovers_tables_of_three_block_sizes() {
     assert_eq!((small, large), (Purpose::Users2K, Purpose::Users16K));
     let transactions = Transactions::open(&instance, &session).expect("a log");
     fill(&transactions, &session, &[("SMALL", small), ("OWN", Purpose::Users), ("LARGE", large)]);
-    // One that has not ended when the power goes.
+    // A transaction that has not ended at the loss of power.
     let mut connection = transactions.connect(&session);
     let mut open = connection.begin();
     for name in ["SMALL", "OWN", "LARGE"] {
@@ -131,9 +132,10 @@ fn one_log_recovers_tables_of_three_block_sizes() {
     }
 }
 
-/// Sessions carry the writes of a checkpoint for all caches; the one of 2K has never been used and has no memory.
+/// Sessions carry the writes of a checkpoint for all caches; the cache of 2K has never been
+/// used and has no memory.
 #[test]
-fn a_checkpoint_asks_a_cache_for_nothing_that_has_never_been_used() {
+fn a_checkpoint_skips_a_cache_never_used() {
     let instance = create_on(&MemoryDisk::with_power(3));
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("a log");
@@ -168,7 +170,7 @@ fn a_loaded_table_has_the_blocks_of_its_tablespace() {
         }
     }
     drop((session, instance));
-    // The same are there when it is opened again.
+    // The same tables are there after opening again.
     let instance = open(&home, &CACHES).expect("opened");
     for name in ["SMALL", "OWN", "LARGE"] {
         assert_green(&instance, name);
@@ -187,7 +189,7 @@ fn a_loaded_table_has_the_blocks_of_its_tablespace() {
 }
 
 #[test]
-fn a_table_as_select_has_the_rows_of_its_source_whichever_way_they_are_read() {
+fn a_table_as_select_has_the_rows_of_its_source() {
     let rows: Vec<Vec<Value>> =
         (0..3000).map(|key| row(key, if key % 60 == 0 { 5000 } else { 90 })).collect();
     for (degree, direct) in [("1", "false"), ("1", "true"), ("3", "true")] {
@@ -227,7 +229,7 @@ fn a_table_as_select_has_the_rows_of_its_source_whichever_way_they_are_read() {
 }
 
 #[test]
-fn blocks_without_a_cache_are_refused_with_the_setting_that_makes_one() {
+fn blocks_without_a_cache_are_refused_with_its_setting() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let instance = create(&home, &CACHES[..1]).expect("a database");
@@ -243,7 +245,7 @@ fn blocks_without_a_cache_are_refused_with_the_setting_that_makes_one() {
     fill(&transactions, &session, &[("SMALL", small)]);
     drop(transactions);
     drop((session, instance));
-    // A database that has such a table is opened, and its transactions are not.
+    // A database with such a table opens, but its transactions do not.
     let instance = open(&home, &[]).expect("opened");
     let session = instance.recorder.session(Role::User);
     let refused = Transactions::open(&instance, &session).expect_err("no cache").to_string();
@@ -253,7 +255,7 @@ fn blocks_without_a_cache_are_refused_with_the_setting_that_makes_one() {
 }
 
 #[test]
-fn a_second_cache_for_the_blocks_of_the_database_is_refused() {
+fn a_second_cache_for_the_own_block_size_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let both = [("db_8k_cache_size", "4M")];
@@ -273,7 +275,8 @@ fn a_tablespace_whose_maker_was_killed_is_made_anew() {
     let session = instance.recorder.session(Role::User);
     tablespace(&instance, &session, 2048);
     drop((session, instance));
-    // Killed when the control file had it, and its second file was not there yet.
+    // The state after a kill when the control file has the tablespace and its
+    // second file is not made.
     fs::remove_file(home.join("users_2k02.dbf")).expect("there");
     {
         let reader = Instance::open_to_read(&home, settings(&CACHES), Cancel::default()).expect("read");
@@ -295,7 +298,7 @@ fn a_tablespace_whose_maker_was_killed_is_made_anew() {
 }
 
 #[test]
-fn a_file_in_the_way_of_a_tablespace_is_named_and_kept() {
+fn a_file_where_a_tablespace_goes_is_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let instance = create(&home, &CACHES).expect("a database");
@@ -314,7 +317,7 @@ fn a_file_in_the_way_of_a_tablespace_is_named_and_kept() {
 }
 
 #[test]
-fn larger_blocks_than_the_log_was_opened_for_are_refused_until_it_is_closed() {
+fn blocks_larger_than_the_open_log_allows_are_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let instance = create(&home, &CACHES).expect("a database");
@@ -326,9 +329,10 @@ fn larger_blocks_than_the_log_was_opened_for_are_refused_until_it_is_closed() {
     fill(&transactions, &session, &[("SMALL", small)]);
 }
 
-/// The copy that a backup makes while a load with redo goes on: data files of before, the catalog and the log of behind it.
+/// Simulates the copy of a backup during a load with redo: older data files with
+/// a newer catalog and log.
 #[test]
-fn a_load_with_redo_is_made_again_from_the_log_alone() {
+fn a_load_with_redo_is_redone_from_the_log() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, copy) = (directory.path().join("db"), directory.path().join("copy"));
     let changes = [CACHES[0], CACHES[1], ("force_logging", "on")];
@@ -382,7 +386,7 @@ fn a_load_with_redo_is_made_again_from_the_log_alone() {
 }
 
 #[test]
-fn which_loads_are_logged_follows_from_the_database_and_from_what_they_ask_for() {
+fn archiving_forcing_and_the_load_decide_its_logging() {
     for (archive, force, asked, logged) in [
         ("off", "off", Logging::Logging, false),
         ("off", "off", Logging::NoLogging, false),

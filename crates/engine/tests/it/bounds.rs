@@ -1,6 +1,6 @@
-//! Files whose checksums are right and whose content no database has: refused in one line that
-//! names the part, and never a panic or a hang. `cargo xtask bench fuzz` draws such files by the
-//! seed; these are the kinds that it and others found.
+//! Files with correct checksums and impossible content: rejected in one line that names the
+//! part, without a panic or a hang. `cargo xtask bench fuzz` draws such files by seed; these are
+//! the kinds that were found.
 
 use crate::support::{Rows, create_in, load, open_in};
 use plumb_crash::{Base, HOME, LogKind};
@@ -37,7 +37,7 @@ fn rewrite(disk: &Arc<MemoryDisk>, name: &str, change: impl FnOnce(&mut Vec<u8>)
     on.replace(&path(name), &bytes).expect("written");
 }
 
-/// Opens the database and uses all that is in it.
+/// Opens the database and uses every object in it.
 fn used(disk: &Arc<MemoryDisk>) -> Result<(), EngineError> {
     let instance = LogKind::Plain.open(disk)?;
     let (tables, live) = {
@@ -64,7 +64,7 @@ fn refused(disk: &Arc<MemoryDisk>, expected: &str, what: &str) {
     assert!(error.lines().count() == 1 && error.len() < 1500, "{what}: {error}");
 }
 
-/// A database with rows, some in pieces, and indexes; all of its blocks are on disk.
+/// Makes a database with rows, some in pieces, and indexes; all of its blocks are on disk.
 fn written() -> Arc<MemoryDisk> {
     let base = Base::filled(LogKind::Plain);
     let disk = base.copy();
@@ -76,7 +76,7 @@ fn written() -> Arc<MemoryDisk> {
     disk.restart(Survivors::All)
 }
 
-/// Changes the control file.
+/// Changes the control file and renews its checksum.
 fn control(disk: &Arc<MemoryDisk>, change: impl FnOnce(&mut Value)) {
     rewrite(disk, "control.json", |bytes| {
         let text = String::from_utf8(bytes.clone()).expect("text");
@@ -130,7 +130,7 @@ fn every_field_of_the_control_file_has_a_range() {
         let disk = original.restart(Survivors::All);
         control(&disk, |document| match document.pointer_mut(pointer) {
             Some(place) => *place = value,
-            // What is usual is left out.
+            // A default value is left out of the document.
             None => {
                 let (parent, field) = pointer.rsplit_once('/').expect("a field");
                 document.pointer_mut(parent).expect(parent)[field] = value;
@@ -147,7 +147,7 @@ fn every_field_of_the_control_file_has_a_range() {
     refused(&disk, "found in two places, expected in one", "an extent twice");
 }
 
-/// Two megabytes of zeros were quoted.
+/// Regression: the message quoted two megabytes of zeros.
 #[test]
 fn a_message_about_the_control_file_does_not_repeat_it() {
     let home = tempfile::tempdir().expect("a directory");
@@ -206,7 +206,7 @@ fn block(disk: &Arc<MemoryDisk>, kind: u8, change: impl Fn(&mut [u8])) {
 }
 
 #[test]
-fn what_a_block_says_of_its_content_is_checked_before_it_is_used() {
+fn the_stated_content_of_a_block_is_checked_first() {
     let original = written();
     let put = |at: usize, value: u16| {
         move |block: &mut [u8]| block[at..at + 2].copy_from_slice(&value.to_le_bytes())
@@ -232,10 +232,10 @@ fn what_a_block_says_of_its_content_is_checked_before_it_is_used() {
     }
 }
 
-/// A statement took a row of fewer columns for one of its table, and its caller counted on all of
-/// them.
+/// Regression: a statement accepted a row with fewer columns than its table, and its
+/// caller relied on all columns.
 #[test]
-fn a_row_of_other_columns_than_its_table_is_none_of_it() {
+fn a_row_with_too_few_columns_is_rejected() {
     let disk = written();
     block(&disk, ROWS, |block| {
         let row = usize::from(u16::from_le_bytes([block[BLOCK - 4], block[BLOCK - 3]]));
@@ -259,7 +259,7 @@ fn a_name_has_a_length() {
     assert!(error.starts_with("the name of a column has 129 bytes"), "{error}");
 }
 
-/// Names had no limit before: what has one can be listed and read.
+/// Names had no limit once, so an existing long name can be listed and read.
 #[test]
 fn a_longer_name_that_is_there_is_read() {
     let home = tempfile::tempdir().expect("a directory");

@@ -1,10 +1,14 @@
-//! The buffer cache's latches under a model checker (loom): sessions and database writers in every order of their steps, up to some preemptions.
+//! The latches of the buffer cache under a model checker (loom): sessions and database writers in
+//! every order of their steps, up to a number of preemptions.
 //!
-//! The files are the engine's own. The checker's are the mutex, the conditions, the atomics, and what notes each use of a block's bytes: a
-//! use that the latches do not order after a change of them, or before it, is a fault even where the bytes happen to be right. No wait ends by
-//! time, so a signal that is missing is a deadlock; but waits for an unpin, which signals nobody, give up the mutex and look again.
+//! The files are the engine's own. The checker replaces the mutex, the conditions, the
+//! atomics, and the record of each use of a block's bytes. A use that the latches do not order
+//! before or after a change is a fault, even if the bytes happen to be right. No wait ends by
+//! time, so a missing signal is a deadlock. Waits for an unpin, which sends no signal, release
+//! the mutex and check again.
 //!
-//! Disk and log are the model's own, and take no steps of the checker's: what is written is checked there to be whole and to be in the log.
+//! Disk and log belong to the model and take no steps of the checker. They check that each written
+//! block is whole and that its log is durable.
 
 use plumb_engine::EngineError;
 use plumb_engine::cache::{BlockCheck, CacheOptions};
@@ -39,20 +43,20 @@ mod handles;
 #[path = "../../src/cache/latches.rs"]
 mod latches;
 
-/// The checker's, but for waits that end by time.
+/// The checker's synchronisation, except for waits that end by time.
 mod sync {
     use super::thread;
     use std::ops::{Deref, DerefMut};
     use std::sync::{LockResult, TryLockError, TryLockResult};
     use std::time::Duration;
 
-    /// No wait for a signal is shorter, and no wait for an unpin as long.
+    /// A shorter wait is one for an unpin; all waits for a signal are at least this long.
     const SIGNALLED: Duration = Duration::from_millis(100);
 
     #[derive(Debug, Default)]
     pub struct Mutex<T>(loom::sync::Mutex<T>);
 
-    /// Knows its mutex, to give it up for a moment.
+    /// Refers to its mutex, in order to release it for a moment.
     pub struct MutexGuard<'a, T> {
         mutex: &'a Mutex<T>,
         guard: loom::sync::MutexGuard<'a, T>,
@@ -122,18 +126,18 @@ mod thread {
 
     pub use loom::thread::{JoinHandle, spawn, yield_now};
 
-    /// Each session is a thread.
+    /// False, because each session is a thread.
     pub fn is_shared() -> bool {
         false
     }
 
-    /// Others go on meanwhile.
+    /// Lets other threads run instead of sleeping.
     pub fn sleep(_: Duration) {
         yield_now();
     }
 }
 
-/// Buffers whose uses are noted, in a pool that counts pins as the engine's does.
+/// Buffers whose uses are recorded, in a pool that counts pins as the engine's does.
 mod buffers {
     use super::pins::Pins;
     use loom::cell::UnsafeCell;
@@ -142,7 +146,7 @@ mod buffers {
     use std::ops::{Deref, DerefMut};
     use std::rc::Rc;
 
-    /// Three words: a [`super::Content`].
+    /// Three words, as in [`super::Content`].
     #[derive(Debug, Default)]
     struct Memory {
         bytes: Cell<[u8; 24]>,
@@ -192,11 +196,11 @@ mod buffers {
             self.pins.is_taken(index)
         }
 
-        /// Nothing is read by it.
+        /// Does nothing: a prefetch reads no byte.
         pub fn prefetch(&self, _: u32) {}
     }
 
-    /// What its owner sees, and the others when it is given back.
+    /// The owner's copy of the bytes; others see them after it is returned.
     #[derive(Debug)]
     pub struct IoBuffer {
         memory: Rc<Memory>,
@@ -250,12 +254,12 @@ fn address(block: u32) -> BlockAddress {
     BlockAddress { file: FileId(1), block: BlockNumber(block) }
 }
 
-/// What a block says of itself.
+/// Content of a block in the model.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Content {
-    /// How often it was changed; at both ends of the block.
+    /// Number of changes, at both ends of the block.
     changes: u64,
-    /// The LSN of the last of them.
+    /// LSN of the last change.
     lsn: u64,
 }
 
@@ -273,14 +277,14 @@ impl Content {
     }
 }
 
-/// The checker's threads are all one of the system's: so they can have one session.
+/// One session suffices, because the checker runs its threads in one thread of the system.
 fn session() -> &'static Session {
     thread_local!(static SESSION: &'static Session = Box::leak(Box::new(Recorder::new().session(Role::User))));
     SESSION.with(|session| *session)
 }
 
 fn check(preemptions: usize, work: impl Fn() + Sync + Send + 'static) {
-    // Made here: the checker's threads have small stacks.
+    // Made here, because the checker's threads have small stacks.
     session();
     model::check(preemptions, work);
 }
@@ -318,21 +322,22 @@ impl WriteAhead for Log {
     fn note_definitions(&self, _: &Session, _: u64) {}
 }
 
-/// A block on disk, and how often it was read.
+/// A block on disk, with its number of reads.
 #[derive(Debug, Default, Clone, Copy)]
 struct OnDisk {
     content: Content,
     reads: u64,
 }
 
-/// What becomes of writes.
+/// Outcome of writes to the disk.
 #[derive(Debug, Clone, Copy)]
 enum Device {
     Works,
     Fails,
 }
 
-/// A cache over a disk of a few blocks. In an `Rc`: the checker runs its threads in one of the system's.
+/// A cache over a disk of a few blocks. An `Rc` suffices, because the checker runs its threads
+/// in one of the system's.
 struct Cache {
     latches: Latches,
     log: Arc<Log>,
@@ -364,7 +369,7 @@ impl Cache {
         with(&mut self.disk.lock().unwrap_or_else(PoisonError::into_inner)[block as usize])
     }
 
-    /// Looks at a block, which is read where it is not in the cache.
+    /// Returns a block's content, reading it from disk if it is not cached.
     fn look(&self, block: u32) -> Result<Content, EngineError> {
         match self.latches.claim(session(), PURPOSE, address(block), Patience::Wait)? {
             Claim::Hit(pinned) => Ok(Content::of(&pinned)),
@@ -380,7 +385,7 @@ impl Cache {
         }
     }
 
-    /// Changes a block; the LSN of the change.
+    /// Changes a block; returns the LSN of the change.
     fn change(&self, block: u32) -> Result<Lsn, EngineError> {
         loop {
             self.look(block)?;
@@ -398,7 +403,7 @@ impl Cache {
         Lsn(lsn)
     }
 
-    /// Formats a block that was not there, and waits until it is on disk.
+    /// Formats a new block, and waits until it is on disk.
     fn format(&self, block: u32) -> Result<(), EngineError> {
         let writer = self.latches.open_writer(session())?;
         let mut frame = self.latches.own(session())?.expect("a database writer writes");
@@ -411,7 +416,7 @@ impl Cache {
         Ok(())
     }
 
-    /// The life of a database writer.
+    /// Runs a database writer on this device.
     fn write(&self, disk: Device) {
         while let Some(mut batch) = self.latches.next_batch(session()) {
             for block in &mut batch {
@@ -445,7 +450,8 @@ impl Cache {
         })
     }
 
-    /// The sessions end, and then the database writers. Nothing has gone wrong, and nobody waits.
+    /// Joins the sessions, then the database writers. Asserts that nothing failed
+    /// and that no session waits.
     fn end(
         &self,
         sessions: impl IntoIterator<Item = thread::JoinHandle<()>>,
@@ -461,16 +467,17 @@ impl Cache {
     }
 }
 
-/// Changes a block, and waits until that is on disk.
+/// Waits until the change of this LSN is on disk.
 fn checkpoint(cache: &Cache, lsn: Lsn) -> Result<(), EngineError> {
     cache.latches.write_changed(session(), Lsn(lsn.0 + 1))
 }
 
 const WORKS: &str = "nothing fails";
 
-/// Without the latches, whose mutex orders all but the end of a pin: the counts alone keep an owner and those who look apart.
+/// Tests the pin counts without the latches, whose mutex orders all but the end of a pin: the
+/// counts alone separate an owner from readers.
 #[test]
-fn who_pins_a_buffer_sees_what_its_owner_wrote_and_who_takes_it_comes_after() {
+fn pins_see_the_last_owner_and_precede_the_next() {
     check(3, || {
         let pool = Rc::new(BufferPool::new(24, 1).expect("memory"));
         let write = |pool: &BufferPool, changes: u64| {
@@ -507,9 +514,9 @@ fn a_block_that_two_sessions_miss_is_read_once() {
     });
 }
 
-/// Whose read fails gives the frame back; who waited for it reads.
+/// A session whose read fails returns the frame; the session waiting for it reads.
 #[test]
-fn a_read_that_is_given_up_is_done_by_who_waited() {
+fn a_read_that_fails_is_done_by_the_waiter() {
     check(3, || {
         let cache = Cache::new(1);
         let failing = cache.start(|cache| {
@@ -523,7 +530,7 @@ fn a_read_that_is_given_up_is_done_by_who_waited() {
 }
 
 #[test]
-fn a_reader_sees_no_half_of_a_change_and_the_changer_gets_its_turn() {
+fn a_reader_sees_whole_changes_and_does_not_starve_them() {
     check(3, || {
         let cache = Cache::new(2);
         let reader = cache.start(|cache| {
@@ -547,7 +554,7 @@ fn changes_of_two_sessions_are_both_there() {
     });
 }
 
-/// Eight frames: nothing is written but for the checkpoint.
+/// With eight frames only the checkpoint causes writes.
 #[test]
 fn a_checkpoint_has_changes_on_disk_while_others_go_on() {
     check(3, || {
@@ -564,9 +571,9 @@ fn a_checkpoint_has_changes_on_disk_while_others_go_on() {
     });
 }
 
-/// Two frames: each change is written at once, and the second perhaps while the first is being written.
+/// With two frames each change is written at once, and the second perhaps during the first write.
 #[test]
-fn a_block_that_changes_while_it_is_written_is_written_again() {
+fn a_block_changed_while_it_is_written_is_written_again() {
     check(3, || {
         let cache = Cache::new(2);
         let writer = cache.start_writer(Device::Works);
@@ -579,7 +586,7 @@ fn a_block_that_changes_while_it_is_written_is_written_again() {
     });
 }
 
-/// B8: what one database writer has in flight the other leaves alone, changed again or not.
+/// B8: a block in flight of one database writer is skipped by the other, changed again or not.
 #[test]
 fn two_database_writers_do_not_write_a_block_at_once() {
     check(2, || {
@@ -593,7 +600,8 @@ fn two_database_writers_do_not_write_a_block_at_once() {
     });
 }
 
-/// A change that is given up makes the block dirty again, as it was: a database writer that found nothing to write is told.
+/// A change that is given up makes the block dirty again: a database writer that found
+/// nothing to write is signalled.
 #[test]
 fn a_checkpoint_ends_although_a_change_is_given_up() {
     check(3, || {
@@ -619,7 +627,7 @@ fn sessions_share_a_frame_by_unpinning() {
 }
 
 #[test]
-fn sessions_that_wait_for_a_frame_get_it_when_it_is_written() {
+fn sessions_get_the_frame_that_they_wait_for() {
     check(3, || {
         let cache = Cache::new(1);
         let writer = cache.start_writer(Device::Works);
@@ -635,7 +643,7 @@ fn sessions_that_wait_for_a_frame_get_it_when_it_is_written() {
     });
 }
 
-/// Three of four frames are pinned, and one dirty block is no reason to write but for who waits.
+/// Three of four frames are pinned; the one dirty block is written only because a session waits.
 #[test]
 fn a_dirty_block_is_written_when_its_frame_is_wanted() {
     check(3, || {
@@ -654,7 +662,7 @@ fn a_dirty_block_is_written_when_its_frame_is_wanted() {
 }
 
 #[test]
-fn two_sessions_that_wait_for_a_frame_for_one_block_read_it_once() {
+fn two_sessions_waiting_for_one_block_read_it_once() {
     check(3, || {
         let cache = Cache::new(1);
         cache.change(1).expect(WORKS);
@@ -677,7 +685,7 @@ fn sessions_that_format_blocks_share_a_frame() {
     });
 }
 
-/// Eight frames: one dirty block is no reason to write but for who drains.
+/// With eight frames one dirty block is written only because a session drains.
 #[test]
 fn a_session_that_drains_has_its_blocks_written() {
     check(3, || {
@@ -688,7 +696,7 @@ fn a_session_that_drains_has_its_blocks_written() {
     });
 }
 
-/// B6: one waits for a frame, one for its changes on disk.
+/// B6: one session waits for a frame, one for its changes on disk.
 #[test]
 fn a_failed_write_wakes_everybody() {
     check(3, || {
@@ -702,7 +710,7 @@ fn a_failed_write_wakes_everybody() {
     });
 }
 
-/// The same where the log fails, before anything is written.
+/// The same if the log fails, before any block is written.
 #[test]
 fn a_failed_log_wakes_everybody() {
     check(3, || {
@@ -735,7 +743,7 @@ fn a_block_is_forgotten_before_a_change_or_after_it() {
     });
 }
 
-/// Who waits for a frame gets the one whose block is forgotten.
+/// A session waiting for a frame gets the frame of a discarded block.
 #[test]
 fn a_frame_whose_block_is_forgotten_is_free() {
     check(3, || {
@@ -748,7 +756,8 @@ fn a_frame_whose_block_is_forgotten_is_free() {
     });
 }
 
-/// A new block has the place of an old one, which is forgotten: its frame is free for who waits for one, at once.
+/// A new block replaces an old one at its address, whose frame is free at
+/// once for a waiting session.
 #[test]
 fn a_frame_whose_block_a_new_one_replaces_is_free() {
     check(3, || {
@@ -765,7 +774,7 @@ fn a_frame_whose_block_a_new_one_replaces_is_free() {
     });
 }
 
-/// What is forgotten needs not be written: who waits for that goes on.
+/// A discarded block need not be written, so a session waiting for its write goes on.
 #[test]
 fn a_checkpoint_ends_although_a_block_is_forgotten() {
     check(3, || {

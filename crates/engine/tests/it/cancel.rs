@@ -1,4 +1,4 @@
-//! A request to stop, from another thread, at several stages of the work.
+//! A cancel request from another thread, at several stages of the work.
 
 use crate::support::{
     Rows, assert_green, assert_no_space_leaks, build, in_memory, keyed_schema, load, within,
@@ -12,8 +12,8 @@ use plumb_types::{RowBatch, RowSource, Schema, SourceError};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-/// Runs `work` and asks it to stop once the statistic has grown so far; gives
-/// back what came of it. It must end within a second from then.
+/// Runs `work` and cancels it once the statistic has grown by `amount`; returns its result. It must
+/// end within a second of the request.
 fn check<T>(
     instance: &mut Instance,
     (statistic, amount): (Statistic, u64),
@@ -45,7 +45,7 @@ fn check<T>(
     result
 }
 
-/// Rows without an end.
+/// A source of rows without an end.
 struct Endless(Schema);
 
 impl RowSource for Endless {
@@ -118,7 +118,7 @@ fn a_build_that_is_interrupted_at_any_stage_leaves_nothing() {
             let mut instance = in_memory(&settings);
             load(&instance, "t", &Rows::uniform(300_000, 3)).expect("loaded");
             for stage in stages {
-                // It may be done before the request comes; then it is tried again.
+                // The build may end before the request comes; then it is tried again.
                 let mut attempts = (0..50).map(|_| {
                     let result = check(&mut instance, stage, build);
                     if result.is_ok() {

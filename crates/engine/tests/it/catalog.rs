@@ -1,4 +1,4 @@
-//! What a database holds, across its closing; what it refuses; what it leaves.
+//! The catalog of a database: kept across closing, its rejections, and the files it leaves.
 
 use crate::support::{
     Rows, SMALLEST, assert_green, assert_no_space_leaks, build, build_on, create_in, in_memory, index_rows,
@@ -23,7 +23,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn tables_and_indexes_are_there_again_when_the_database_is_opened() {
+fn tables_and_indexes_survive_a_reopening() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = create_in(directory.path(), &[]);
     load(&instance, "t", &Rows::uniform(20_000, 1)).expect("loaded");
@@ -49,7 +49,7 @@ fn tables_and_indexes_are_there_again_when_the_database_is_opened() {
 }
 
 #[test]
-fn what_is_loaded_after_a_reopening_does_not_hurt_what_was_there() {
+fn a_load_after_a_reopening_spares_older_tables() {
     let directory = tempfile::tempdir().expect("a directory");
     drop(create_in(directory.path(), &[]));
     for round in 0..4 {
@@ -62,7 +62,7 @@ fn what_is_loaded_after_a_reopening_does_not_hurt_what_was_there() {
 }
 
 #[test]
-fn a_database_in_use_is_not_opened_again_in_this_process() {
+fn a_database_in_use_is_not_opened_twice() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = create_in(directory.path(), &[]);
     let error = open_in(directory.path()).expect_err("it is in use");
@@ -102,7 +102,7 @@ fn a_database_in_use_is_not_opened_by_another_process() {
     assert!(text.contains("the other process opened it"), "{text}");
 }
 
-/// Not a test but the other process of the one above.
+/// Runs as the other process of the test above; does nothing on its own.
 #[test]
 fn the_other_process_opens_what_it_is_told_to() {
     let Some(home) = std::env::var_os(HELD) else { return };
@@ -113,7 +113,7 @@ fn the_other_process_opens_what_it_is_told_to() {
 }
 
 #[test]
-fn a_table_or_index_that_exists_is_refused_and_left_as_it_is() {
+fn an_existing_table_or_index_is_refused_and_kept() {
     let instance = in_memory(&[]);
     load(&instance, "t", &Rows::uniform(3000, 1)).expect("loaded");
     build(&instance).expect("built");
@@ -165,7 +165,7 @@ fn a_drop_gives_back_the_space() {
 }
 
 #[test]
-fn a_drop_is_still_one_when_the_database_is_opened_again() {
+fn a_drop_survives_a_reopening() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = create_in(directory.path(), &[]);
     load(&instance, "t", &Rows::uniform(3000, 1)).expect("loaded");
@@ -180,7 +180,7 @@ fn a_drop_is_still_one_when_the_database_is_opened_again() {
     assert_no_space_leaks(&instance);
 }
 
-/// Creates with a second directory that is in the way; nothing may be left.
+/// Creates with an unusable second directory; no file may be left.
 fn check_failed_create(second: &Path, parent: &Path, layout: impl FnOnce(PathBuf) -> Layout) {
     let before = names(parent);
     let result = Instance::create(&layout(second.to_path_buf()), settings(&[]), SMALLEST, Cancel::default());
@@ -204,7 +204,7 @@ fn a_create_that_fails_midway_leaves_nothing_behind() {
         with_second(vec![first.clone(), second], vec![home.clone()])
     });
     fs::remove_file(&second).expect("removed");
-    // A data file that is there already, after other data files were made.
+    // A data file that exists already, found after other data files were made.
     fs::create_dir(&second).expect("made");
     fs::write(second.join("temp02.dbf"), "somebody's").expect("written");
     check_failed_create(&second, directory.path(), |second| {
@@ -224,10 +224,10 @@ fn a_create_that_is_interrupted_leaves_nothing_behind() {
     assert!(names(directory.path()).is_empty());
 }
 
-/// Found by reading: a create of files in memory that failed removed files of the
-/// same names on disk, because it noted its paths for removal whatever the disk.
+/// Regression: a failed create in memory removed files of the same names on disk, because it noted
+/// its paths for removal on any disk.
 #[test]
-fn a_failed_create_in_memory_does_not_touch_files_on_disk() {
+fn a_failed_create_in_memory_spares_files_on_disk() {
     let directory = tempfile::tempdir().expect("a directory");
     let instance = create_in(directory.path(), &[]);
     load(&instance, "t", &Rows::uniform(100, 1)).expect("loaded");
@@ -237,7 +237,7 @@ fn a_failed_create_in_memory_does_not_touch_files_on_disk() {
     for spins in 0..40 {
         let cancel = Cancel::default();
         let request = cancel.clone();
-        // Sooner or later it comes between two files.
+        // In some round the request comes between two files.
         let other = std::thread::spawn(move || {
             (0..spins * 2000).for_each(|_| std::hint::spin_loop());
             request.request();
@@ -250,10 +250,10 @@ fn a_failed_create_in_memory_does_not_touch_files_on_disk() {
     assert_green(&open_in(directory.path()).expect("opened"), "t");
 }
 
-/// Found by reading: the second of two creates at the same time removed the lock
-/// file of the first, after which a third could lock a new one.
+/// Regression: the second of two concurrent creates removed the lock file of the first, so that a
+/// third could lock a new one.
 #[test]
-fn a_create_that_finds_the_directory_locked_leaves_the_lock_alone() {
+fn a_create_leaves_the_lock_of_another_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let lock = directory.path().join("lock");
     fs::write(&lock, "4711").expect("written");

@@ -13,7 +13,7 @@ use plumb_types::{Column, ColumnType, Schema, Value};
 use plumb_units::{BlockSize, RowId, SplitMix};
 use std::path::Path;
 
-/// Text columns of 4000 bytes each, of which a row may have all.
+/// Number of text columns of 4000 bytes each.
 const TEXTS: usize = 8;
 
 fn schema() -> Schema {
@@ -22,7 +22,7 @@ fn schema() -> Schema {
     Schema::new([id].into_iter().chain((0..TEXTS).map(text)).collect()).expect("columns with names")
 }
 
-/// A row with about so many bytes of text.
+/// Makes a row with about `bytes` bytes of text.
 fn row(id: i64, bytes: usize) -> Vec<Value> {
     let part = |at: usize| {
         let length = bytes.saturating_sub(at * 4000).min(4000);
@@ -31,7 +31,7 @@ fn row(id: i64, bytes: usize) -> Vec<Value> {
     [number(id)].into_iter().chain((0..TEXTS).map(part)).collect()
 }
 
-/// Short rows and long ones, as lengths of text are in sources: a long tail.
+/// Makes short rows and a long tail of long ones, as real texts have.
 fn mixed(count: i64, longest: u64, seed: u64) -> Vec<Vec<Value>> {
     let mut random = SplitMix(seed);
     let mut length = move |id: i64| match random.below(10) {
@@ -47,7 +47,7 @@ fn chained(instance: &Instance) -> u64 {
     instance.catalog().table("t").expect("it was loaded").chained_row_count
 }
 
-/// Loads the rows and holds scans, index and check against them.
+/// Loads the rows and compares scans, index and check with them.
 fn check(instance: &Instance, rows: &[Vec<Value>]) {
     let loaded = load(instance, "t", &Rows::of_values(schema(), rows)).expect("loaded");
     assert_eq!(loaded.row_count, rows.len() as u64);
@@ -68,7 +68,7 @@ fn check(instance: &Instance, rows: &[Vec<Value>]) {
 }
 
 #[test]
-fn rows_of_any_length_come_back_whatever_the_block_size_and_the_degree() {
+fn rows_of_any_length_come_back_from_any_block_size() {
     for (block, degree, direct, seed) in [
         ("2K", "1", "true", 1),
         ("2K", "1", "false", 2),
@@ -92,8 +92,8 @@ fn a_row_of_each_length_around_the_ends_of_blocks() {
 }
 
 #[test]
-fn a_row_lies_within_an_extent_and_one_that_cannot_is_refused() {
-    // Extents of 8 blocks: a row in 7 pieces fits hardly anywhere else than at the beginning of one.
+fn a_row_larger_than_an_extent_is_refused() {
+    // In extents of 8 blocks a row of 7 pieces fits only near the start of an extent.
     let changes = [("db_block_size", "2K"), ("debug_extent_blocks", "8"), ("parallel_degree", "2")];
     let instance = in_memory(&changes);
     check(&instance, &mixed(400, 11_000, 6));
@@ -111,7 +111,7 @@ fn a_row_lies_within_an_extent_and_one_that_cannot_is_refused() {
 }
 
 #[test]
-fn rows_in_pieces_are_fetched_by_their_ids_in_any_order() {
+fn rows_in_pieces_are_fetched_by_id_in_any_order() {
     for (block, degree) in [("2K", "1"), ("2K", "4"), ("4K", "2")] {
         let instance = in_memory(&[("db_block_size", block), ("parallel_degree", degree)]);
         load(&instance, "t", &Rows::of_values(schema(), &mixed(600, 30_000, 8))).expect("loaded");
@@ -122,7 +122,7 @@ fn rows_in_pieces_are_fetched_by_their_ids_in_any_order() {
         let session = instance.recorder.session(Role::User);
         let table = instance.catalog().table("t").expect("it was loaded").clone();
         let mut fetcher = RowFetcher::new(&instance, &session, &table).expect("a fetcher");
-        // Batches of one row, of some, and of so many that blocks have several of them.
+        // Batches of one row, of several, and large enough that blocks have several of the rows.
         for batch in [&rows[..1], &rows[1..40], &rows[40..]] {
             let ids: Vec<RowId> = batch.iter().map(|(row, _)| *row).collect();
             let fetched = fetcher.fetch(&ids).expect("the rows are there");

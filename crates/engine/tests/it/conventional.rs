@@ -1,4 +1,4 @@
-//! Sorts and scans through the buffer cache, as the records of events tell.
+//! Sorts and scans through the buffer cache, observed by their wait events.
 
 use crate::support::{Rows, assert_green, assert_no_space_leaks, build, in_memory, load};
 use plumb_engine::cache::{CacheReader, PinnedBlock};
@@ -8,7 +8,7 @@ use plumb_events::{Event, IoStream, Period, Role, SessionKind, Statistic};
 const ROWS: u64 = 100_000;
 const SEED: u64 = 7;
 
-/// What happened during a build, while somebody else holds so many blocks of
+/// Returns the events of a build while another session pins `pinned` blocks of
 /// the table in the cache.
 fn check(settings: &[(&str, &str)], pinned: u32) -> Period {
     let instance = in_memory(settings);
@@ -42,8 +42,8 @@ fn without_direct_writes_the_database_writer_writes_the_runs() {
         ("db_block_size", "32K"),
         ("parallel_degree", "2"),
     ];
-    // 4 of the 32 buffers are left, a run fills 8: files in memory are written so
-    // fast that more would do.
+    // 4 of the 32 buffers are left and a run fills 8; with more, files in memory are written
+    // too fast for a wait.
     let period = check(&settings, 28);
     assert!(waits(&period, Event::FreeBufferWaits) > 0);
     assert!(period.statistic(Statistic::PhysicalWritesFromCache) > 0);
@@ -70,7 +70,7 @@ fn a_serial_scan_without_direct_reads_goes_through_the_cache() {
     let period = check(&settings, 0);
     assert!(waits(&period, Event::DbFileScatteredRead) > 0);
     assert!(period.stream(IoStream::CacheReads).bytes > 4 << 20, "100,000 rows of 40 bytes and more");
-    // What is read directly is the sample: single blocks, 256 at most.
+    // Only the sample is read directly: single blocks, 256 at most.
     let sampled = period.statistic(Statistic::PhysicalReadsDirect);
     assert_eq!(sampled, 256);
     assert_eq!(waits(&period, Event::DirectPathRead), sampled);
@@ -79,7 +79,7 @@ fn a_serial_scan_without_direct_reads_goes_through_the_cache() {
 }
 
 #[test]
-fn a_serial_scan_with_direct_reads_and_a_parallel_one_do_not() {
+fn serial_direct_and_parallel_scans_bypass_the_cache() {
     for (direct, degree) in [("true", "1"), ("true", "2"), ("false", "2")] {
         let settings =
             [("serial_direct_read", direct), ("parallel_degree", degree), ("sort_area_size", "64M")];

@@ -1,4 +1,4 @@
-//! Databases that were copied or moved, files of other databases, and several who read at once.
+//! Copied or moved databases, files of other databases, and several readers at once.
 
 use crate::support::{Rows, SMALLEST, assert_green, create_in, load, number, open_in, settings};
 use plumb_engine::check::check_table;
@@ -19,7 +19,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// All bytes below a directory, but for the lock file.
+/// Returns all bytes below a directory, except the lock file.
 fn bytes(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let paths = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
     let mut all: Vec<_> = paths.filter(|path| !path.ends_with("lock")).collect();
@@ -31,9 +31,9 @@ fn to_read(home: &Path) -> Result<Instance, EngineError> {
     Instance::open_to_read(home, settings(&[]), Cancel::default())
 }
 
-/// The control file held absolute paths: a copy wrote into its original.
+/// Regression: the control file had absolute paths, so a copy wrote into its original.
 #[test]
-fn what_is_done_in_a_copy_does_not_touch_the_original() {
+fn changes_in_a_copy_do_not_touch_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let [original, copied] = ["d", "e"].map(|name| directory.path().join(name));
     {
@@ -57,9 +57,9 @@ fn what_is_done_in_a_copy_does_not_touch_the_original() {
     assert_green(&both[1], "u");
 }
 
-/// Links to data files are copied with the directory, and both would write through them.
+/// Links to data files are copied with the directory, so both would write through them.
 #[test]
-fn a_data_file_that_a_copy_would_reach_too_is_not_written_to() {
+fn a_linked_data_file_is_not_written_to() {
     let directory = tempfile::tempdir().expect("a directory");
     let [original, copied, elsewhere] = ["d", "e", "users01.dbf"].map(|name| directory.path().join(name));
     load(&create_in(&original, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
@@ -68,14 +68,14 @@ fn a_data_file_that_a_copy_would_reach_too_is_not_written_to() {
         let error = open_in(home).expect_err("not to be written to").to_string();
         assert!(error.contains("users01.dbf: ") && error.contains(why), "{error}");
     };
-    // As cp -al leaves it.
+    // The state after `cp -al`.
     copy(&original, &copied);
     fs::remove_file(copied.join("users01.dbf")).expect("removed");
     fs::hard_link(&file, copied.join("users01.dbf")).expect("a second name");
     refused(&original, "it has 2 names");
     refused(&copied, "it has 2 names");
     fs::remove_dir_all(&copied).expect("removed");
-    // Moved to another disk, and linked.
+    // The file is moved to another disk and linked.
     fs::rename(&file, &elsewhere).expect("moved");
     std::os::unix::fs::symlink(&elsewhere, &file).expect("a link");
     refused(&original, "it is a link");
@@ -86,9 +86,9 @@ fn a_data_file_that_a_copy_would_reach_too_is_not_written_to() {
     assert_green(&open_in(&original).expect("its own again"), "t");
 }
 
-/// Copies share their id and all numbers of operations up to the copy.
+/// Copies share their id and all operation numbers up to the copy.
 #[test]
-fn a_block_that_a_copy_wrote_later_is_found_out_in_the_original() {
+fn a_block_of_a_copy_is_rejected_in_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let [original, copied] = ["d", "e"].map(|name| directory.path().join(name));
     load(&create_in(&original, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
@@ -107,7 +107,7 @@ fn a_block_that_a_copy_wrote_later_is_found_out_in_the_original() {
 }
 
 #[test]
-fn a_moved_database_works_and_its_control_file_is_its_owners() {
+fn a_moved_database_works_with_a_private_control_file() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().expect("a directory");
     let [old, new] = ["old", "new"].map(|name| directory.path().join(name));
@@ -121,7 +121,7 @@ fn a_moved_database_works_and_its_control_file_is_its_owners() {
     assert_eq!(mode & 0o777, 0o600, "it has least and largest values of columns");
 }
 
-/// A database with its tables outside the home.
+/// Makes a database with its tables outside the home.
 fn with_files_outside(directory: &Path) -> (PathBuf, PathBuf) {
     let [home, data] = ["home", "data"].map(|name| directory.join(name));
     let layout = Layout { users: vec![data.clone()], ..Layout::in_one(home.clone()) };
@@ -132,7 +132,7 @@ fn with_files_outside(directory: &Path) -> (PathBuf, PathBuf) {
 }
 
 #[test]
-fn a_copy_does_not_get_the_originals_files_outside_the_home_and_a_moved_one_does() {
+fn a_copy_lacks_the_files_outside_that_a_move_keeps() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, data) = with_files_outside(directory.path());
     let other = directory.path().join("copy");
@@ -149,7 +149,7 @@ fn a_copy_does_not_get_the_originals_files_outside_the_home_and_a_moved_one_does
     assert_eq!(bytes(&data), before);
     assert_green(&open_in(&home).expect("the original"), "t");
     fs::remove_dir_all(&home).expect("removed");
-    // To read it nothing is written; to change it the files get their new home.
+    // Opening to read writes nothing; opening to change gives the files their new home.
     check_table(&to_read(&other).expect("moved"), "t").expect("green");
     assert_eq!(bytes(&data), before);
     assert_green(&open_in(&other).expect("moved"), "t");
@@ -180,7 +180,7 @@ fn a_file_of_another_database_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_data_file_that_is_in_use_is_not_opened_by_another_name() {
+fn a_data_file_in_use_is_not_opened_twice() {
     let directory = tempfile::tempdir().expect("a directory");
     let [one, two] = ["one", "two"].map(|name| directory.path().join(name));
     let instance = create_in(&one, &[]);
@@ -202,7 +202,7 @@ fn a_data_file_that_is_in_use_is_not_opened_by_another_name() {
 }
 
 #[test]
-fn who_reads_does_so_beside_others_writes_nothing_and_changes_nothing() {
+fn several_readers_share_a_database_and_change_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     load(&create_in(&home, &[]), "t", &Rows::uniform(3000, 1)).expect("loaded");
@@ -224,10 +224,10 @@ fn who_reads_does_so_beside_others_writes_nothing_and_changes_nothing() {
 }
 
 #[test]
-fn a_database_of_the_first_format_is_refused_in_one_line() {
+fn a_database_of_the_first_format_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("control.json");
-    // The checksum of the document, as the first version wrote it.
+    // Checksum of the document, as the first version wrote it.
     let old = "d3569625\n{\"version\":1,\"next_lsn\":1,\"tablespaces\":[],\"tables\":[],\"indexes\":[]}";
     fs::write(&path, old).expect("written");
     let expected = format!(
@@ -239,7 +239,7 @@ fn a_database_of_the_first_format_is_refused_in_one_line() {
     assert_eq!(to_read(directory.path()).expect_err("old").to_string(), expected);
 }
 
-/// A name was stored in capitals of all scripts, and looked up in those of ASCII.
+/// Regression: names were stored in capitals of all scripts, and looked up in those of ASCII.
 #[test]
 fn names_outside_ascii_are_found_as_they_were_given() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -257,7 +257,7 @@ fn names_outside_ascii_are_found_as_they_were_given() {
     }
 }
 
-/// Commits rows with these ids, ends with a checkpoint, and gives all ids that are there.
+/// Commits rows with these ids, takes a checkpoint, and returns the number of ids.
 fn commit(home: &Path, ids: std::ops::Range<i64>) -> Result<usize, EngineError> {
     let instance = open_in(home)?;
     let session = instance.recorder.session(Role::User);
@@ -282,16 +282,16 @@ fn commit(home: &Path, ids: std::ops::Range<i64>) -> Result<usize, EngineError> 
     Ok(rows)
 }
 
-/// "Restore it from a copy" lost what was committed since the copy, without a word.
+/// Regression: the cure "restore it from a copy" silently lost the commits since the copy.
 #[test]
-fn a_data_file_from_before_the_last_checkpoint_is_refused_by_name() {
+fn a_data_file_older_than_the_checkpoint_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, old) = (directory.path().join("db"), directory.path().join("users01.dbf"));
     drop(create_in(&home, &[]));
     commit(&home, 0..5).expect("committed");
     let files = ["users01.dbf", "users02.dbf"];
     let used = files.into_iter().find(|name| {
-        // The one that the table lies in.
+        // The file that the table lies in.
         let instance = open_in(&home).expect("opened");
         let catalog = instance.catalog();
         let file = catalog.live_tables[0].extents[0].extent.file;
@@ -309,10 +309,10 @@ fn a_data_file_from_before_the_last_checkpoint_is_refused_by_name() {
     assert_eq!(commit(&home, 9..10).expect("as it was"), 10);
 }
 
-/// A control file from before a table was dropped and another one made: blocks of the new table
-/// were read as rows of the old one, and a check found nothing.
+/// Regression: the control file was from before a table was dropped and another made. Blocks of the
+/// new table were read as rows of the old one, and a check found nothing.
 #[test]
-fn a_control_file_that_is_older_than_the_log_is_refused() {
+fn a_control_file_older_than_the_log_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("d");
     let text = Column::nullable("B", ColumnType::Text { max_bytes: 30 });

@@ -1,5 +1,5 @@
-//! Closed databases whose bytes were changed: found, named, and green again
-//! once the bytes are back.
+//! Closed databases whose bytes were changed: detected, named, and intact again
+//! once the bytes are restored.
 
 use crate::support::{Rows, assert_green, assert_no_space_leaks, build, build_on, create_in, load, open_in};
 use plumb_engine::EngineError;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 const BLOCK: usize = 2048;
 
-/// A closed database of one table and one index, two levels high at least.
+/// A closed database of one table and one index of at least two levels.
 struct Closed {
     directory: tempfile::TempDir,
     table: Place,
@@ -76,7 +76,7 @@ impl Closed {
         text
     }
 
-    /// Changes a file, asserts that the complaint has all of `parts`, restores it.
+    /// Changes a file, asserts that the error has all of `parts`, and restores it.
     fn check(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>), parts: &[&str]) {
         let good = fs::read(path).expect("the file is there");
         let mut bad = good.clone();
@@ -102,8 +102,8 @@ impl Closed {
     }
 }
 
-/// Where in a block a byte is flipped: checksum, kind, version, address, entries,
-/// used, LSN, the first content, the middle, the slots.
+/// Bytes of a block that are flipped: checksum, kind, version, address, entries, used, LSN, the
+/// first content, the middle, the slots.
 const REGIONS: [usize; 12] = [0, 3, 4, 5, 6, 8, 12, 14, 16, 24, BLOCK / 2, BLOCK - 1];
 
 #[test]
@@ -134,7 +134,7 @@ fn one_flipped_bit_in_an_index_branch_is_found() {
 }
 
 #[test]
-fn one_flipped_bit_in_a_file_header_is_found_when_the_file_is_needed() {
+fn one_flipped_bit_in_a_needed_file_header_is_found() {
     let closed = Closed::new();
     for name in ["users01.dbf", "users02.dbf", "indx01.dbf", "indx02.dbf"] {
         for at in [0, 4, 6, 8, BLOCK / 2, BLOCK - 1] {
@@ -186,10 +186,10 @@ fn a_block_that_was_never_written_is_found() {
     closed.assert_green();
 }
 
-/// The files have grown since they were made: what the control file notes of
-/// their first size does not find the cut, the extents in use do.
+/// The files have grown since they were made, so only the extents in use reveal the cut, not the
+/// first length in the control file.
 #[test]
-fn a_file_cut_short_is_named_with_found_and_expected_length() {
+fn a_file_cut_short_is_named_with_lengths() {
     let closed = Closed::new();
     for place in [&closed.table, &closed.leaf] {
         let length = fs::metadata(&place.path).expect("a data file").len() as usize;
@@ -227,7 +227,8 @@ fn a_missing_file_and_files_that_changed_places_are_named() {
     closed.assert_green();
 }
 
-/// A file truncated, lost or damaged refused every command, with a cure that was refused too.
+/// Regression: a temporary file truncated, lost or damaged made every command fail, and
+/// the named cure failed too.
 #[test]
 fn a_temporary_file_is_made_anew_whatever_became_of_it() {
     let closed = Closed::new();
@@ -252,9 +253,9 @@ fn a_temporary_file_is_made_anew_whatever_became_of_it() {
     }
 }
 
-/// Every way to lose or damage a file; the cure that the message names is then taken.
+/// Tries every way to lose or damage a file, and then the cure that the message names.
 #[test]
-fn a_damaged_index_file_does_not_block_drop_and_other_tables_and_its_cure_works() {
+fn a_damaged_index_file_does_not_block_its_cure() {
     let changes: [fn(&Path); 4] = [
         |path| fs::remove_file(path).expect("removed"),
         |path| fs::write(path, "").expect("written"),
@@ -292,7 +293,7 @@ fn a_damaged_index_file_does_not_block_drop_and_other_tables_and_its_cure_works(
     }
 }
 
-/// A load does not take space from a file that cannot be used.
+/// A load allocates no space in an unusable file.
 #[test]
 fn a_load_goes_past_a_damaged_file() {
     let closed = Closed::new();

@@ -1,4 +1,4 @@
-//! The power goes: every acknowledged commit is there, nothing else is, and the indexes agree.
+//! Power losses: every acknowledged commit survives, no other change does, and the indexes agree.
 
 use plumb_crash::faults::{FAULTS, Fault, FaultTally, faulty};
 use plumb_crash::operation::{OPERATIONS, Operation, steps};
@@ -6,14 +6,15 @@ use plumb_crash::{Base, LOG_KINDS, LogKind, Tally, chain, every_request, kill, p
 use std::path::Path;
 use std::process::Command;
 
-/// Chains of cycles that every run of the tests goes through; `cargo xtask bench crash` goes on from there.
+/// Chains of cycles in every run of the tests; `cargo xtask bench crash` continues from there.
 const SEEDS: u64 = 100;
 
 #[test]
 fn what_was_acknowledged_is_there_wherever_the_power_goes() {
     let bases = Base::of_each_kind();
     let mut tally = Tally::default();
-    // The last two were found among ten thousand: a file begun and left by an opening, and a block that a recovery did for the segment before.
+    // Two further seeds have failed before: a file begun and left by an opening, and a block that
+    // recovery redid for the segment before.
     for seed in (0..SEEDS).chain([1_001_620, 1_003_428]) {
         chain(&bases[seed as usize % bases.len()], seed, 8, &mut tally);
     }
@@ -42,7 +43,8 @@ fn short_runs_survive_a_crash_at_each_of_their_requests() {
     assert!(crashes > 1000, "{crashes}");
 }
 
-/// Each definition behind the one that has to come before it, and a log switch; `cargo xtask bench crash --pairs` goes through all pairs.
+/// Tests each definition after the one that must precede it, and a log switch; `cargo xtask bench
+/// crash --pairs` tests all pairs.
 #[test]
 fn definitions_survive_a_crash_at_each_of_their_requests() {
     let (empty, filled) = (Base::new(LogKind::Plain), Base::filled(LogKind::Plain));
@@ -70,9 +72,10 @@ fn definitions_survive_a_crash_at_each_of_their_requests() {
     assert!(pairs().all(|(first, second)| OPERATIONS.contains(first) && OPERATIONS.contains(second)));
 }
 
-/// A row in pieces comes and grows, shrinks, goes, or is taken back; in blocks of 2K and of 4K.
+/// A row in pieces is inserted and grows, shrinks, is deleted, or rolled back; in blocks
+/// of 2K and of 4K.
 #[test]
-fn rows_in_pieces_survive_a_crash_at_each_of_their_requests() {
+fn rows_in_pieces_survive_a_crash_at_each_request() {
     for log in [LogKind::Plain, LogKind::Sizes] {
         let base = Base::new(log);
         for second in [Operation::Resize, Operation::Update, Operation::Delete, Operation::RollBack] {
@@ -84,7 +87,8 @@ fn rows_in_pieces_survive_a_crash_at_each_of_their_requests() {
     }
 }
 
-/// Seeds of each fault that every run of the tests goes through; `cargo xtask bench crash --faults` goes on from there.
+/// Seeds of each fault in every run of the tests; `cargo xtask bench
+/// crash --faults` continues from there.
 const FAULT_SEEDS: u64 = 40;
 
 #[test]
@@ -103,27 +107,30 @@ fn a_disk_that_fails_is_named_or_does_no_harm() {
     }
 }
 
-/// Seeds that were wrong once.
+/// Tests seeds that have failed before.
 #[test]
 fn disks_that_failed_and_were_not_survived() {
     let archived = Base::new(LogKind::Archived);
     for (seed, fault) in [
-        // The control file without an index stood and was not durable, and the index's space was used again.
+        // The control file without an index was in place and not durable, and the
+        // index's space was used again.
         (3_000_193, Fault::Sync),
-        // A recovery read back a block that it had written, and the write had been lost.
+        // Recovery read back a block that it had written, and the write had been lost.
         (4_018_297, Fault::Lose),
-        // The end of the log was damaged, and a table that was loaded behind it was there.
+        // The end of the log was damaged, and a table loaded after it existed.
         (4_005_981, Fault::Flip),
-        // A leaf whose last write was lost led back to one before it.
+        // A leaf whose last write was lost pointed back to a leaf before it.
         (5_007_769, Fault::Lose),
     ] {
         faulty(&archived, seed, fault, &mut FaultTally::default());
     }
-    // What was rolled back had its undo in a batch that was lost: other records were found there.
+    // The undo of a rolled-back change was in a lost batch, and other records
+    // were found in its place.
     faulty(&Base::new(LogKind::Plain), 4_000_420, Fault::Lose, &mut FaultTally::default());
-    // The record of the last checkpoint was lost, and with it the list of transactions under way: what one had changed was there as if it had committed.
+    // The record of the last checkpoint was lost, and with it the list of active transactions. So
+    // the change of one looked committed.
     faulty(&Base::new(LogKind::Sizes), 10_000_079, Fault::Lose, &mut FaultTally::default());
-    // A table was made, could not be read, and was there although that was an error.
+    // Creating a table failed because of a read error, but the table existed.
     faulty(&Base::new(LogKind::Mirrored), 4_002_894, Fault::Read, &mut FaultTally::default());
 }
 
@@ -131,7 +138,7 @@ fn disks_that_failed_and_were_not_survived() {
 const CHILD: &str = "PLUMB_TEST_KILLED_CHILD";
 
 #[test]
-fn a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed() {
+fn a_killed_process_has_lost_no_reported_commit() {
     if let Some(home) = std::env::var_os(CHILD) {
         kill::child(Path::new(&home), kill::settings(&[]), &kill::to_stdout).expect("killed before it ends");
         return;
@@ -143,7 +150,7 @@ fn a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed() {
         kill::create(&home, kill::settings(&[("log_file_members", members)])).expect("a database");
         let make = || {
             let mut child = Command::new(std::env::current_exe().expect("this program"));
-            let name = "crash::a_process_that_is_killed_has_lost_nothing_that_it_said_was_committed";
+            let name = "crash::a_killed_process_has_lost_no_reported_commit";
             child.args(["--exact", name, "--nocapture"]).env(CHILD, &home);
             child
         };

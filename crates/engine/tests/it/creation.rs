@@ -1,4 +1,4 @@
-//! What is durable before it counts, and creations that are killed.
+//! Order of durable writes of a creation, and creations that are killed.
 
 use crate::support::{Rows, assert_green, build, create_in, load, open_in, settings, try_create_in};
 use plumb_engine::instance::stands;
@@ -20,7 +20,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Calls in words, with paths below a directory.
+/// Returns calls in words, with paths below a directory.
 fn shown(calls: &[DurableCall], directory: &Path) -> Vec<String> {
     let name = |path: &Path| path.strip_prefix(directory).expect("below it").display().to_string();
     let word = |call: &DurableCall| match call {
@@ -31,9 +31,9 @@ fn shown(calls: &[DurableCall], directory: &Path) -> Vec<String> {
     calls.iter().map(word).collect()
 }
 
-/// Neither data files nor their directories were synced, and a load relied on them.
+/// Regression: neither data files nor their directories were synced, and a load relied on them.
 #[test]
-fn files_and_directories_are_durable_before_a_database_stands_and_data_before_a_table_does() {
+fn files_are_durable_before_a_database_or_table_exists() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("new/db");
     let (instance, calls) = record_durable_calls(|| create_in(&home, &[]));
@@ -76,7 +76,7 @@ fn what_is_made_anew_is_durable_too() {
 
 const MAKES: &str = "PLUMB_TEST_MAKES_DATABASE";
 
-/// A process that makes a database, each request of which takes long.
+/// Starts a process that makes a database with slow requests.
 fn maker(home: &Path) -> Child {
     Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "creation::the_other_process_makes_a_database_slowly", "--nocapture"])
@@ -86,7 +86,7 @@ fn maker(home: &Path) -> Child {
         .expect("this program can be started")
 }
 
-/// Not a test but the other process of those below.
+/// Runs as the other process of the tests below; does nothing on its own.
 #[test]
 fn the_other_process_makes_a_database_slowly() {
     let Some(home) = std::env::var_os(MAKES) else { return };
@@ -97,7 +97,8 @@ fn the_other_process_makes_a_database_slowly() {
     Instance::create(&layout, slow, sizes, Cancel::default()).expect("made");
 }
 
-/// Killed when so many names are there: 6 of 50 left a directory that no command could use or mend.
+/// Kills the process once the directory has this number of names. Regression: 6 of 50 kills left a
+/// directory that no command could use or repair.
 fn kill_at(home: &Path, names_there: usize) {
     let mut child = maker(home);
     for _ in 0..3000 {
@@ -111,12 +112,12 @@ fn kill_at(home: &Path, names_there: usize) {
 }
 
 #[test]
-fn a_creation_that_was_killed_is_removed_at_the_next_start_and_made_again() {
+fn a_killed_creation_is_removed_and_made_again() {
     for names_there in [1, 2, 3, 5, 7, 8] {
         let directory = tempfile::tempdir().expect("a directory");
         let home = directory.path().join("db");
         kill_at(&home, names_there);
-        // To read it nothing may be removed.
+        // Opening to read must not remove anything.
         let error = Instance::open_to_read(&home, settings(&[]), Cancel::default()).expect_err("none stands");
         assert!(matches!(error, EngineError::NoDatabase { .. }), "{error}");
         let left = names(&home);
@@ -178,9 +179,10 @@ fn data_files_without_a_control_file_are_not_removed() {
     assert_green(&open_in(&home).expect("whole again"), "t");
 }
 
-/// A file that was made since the creation was planned, or by somebody else, is not the creation's to remove.
+/// A file made after the creation was planned, or by another program, is
+/// not the creation's to remove.
 #[test]
-fn a_half_made_copy_does_not_remove_files_outside_its_home() {
+fn a_half_made_copy_spares_files_outside_its_home() {
     let directory = tempfile::tempdir().expect("a directory");
     let [home, data, copy] = ["home", "data", "copy"].map(|name| directory.path().join(name));
     let layout = Layout { users: vec![data.clone()], ..Layout::in_one(home.clone()) };
@@ -201,7 +203,7 @@ fn a_half_made_copy_does_not_remove_files_outside_its_home() {
 
 const RELATIVE: &str = "PLUMB_TEST_RELATIVE_HOME";
 
-/// Not a test but the other process of the one below, whose directory is its own.
+/// Runs as the other process of the test below, which gives it its directory.
 #[test]
 fn the_other_process_makes_databases_at_relative_paths() {
     if std::env::var_os(RELATIVE).is_none() {
@@ -216,7 +218,7 @@ fn the_other_process_makes_databases_at_relative_paths() {
 }
 
 #[test]
-fn a_database_is_made_at_a_relative_path_of_one_part_or_of_several_that_are_missing() {
+fn a_database_is_made_at_any_relative_path() {
     let directory = tempfile::tempdir().expect("a directory");
     let ended = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "creation::the_other_process_makes_databases_at_relative_paths", "--nocapture"])

@@ -1,4 +1,4 @@
-//! The exact words of errors that users meet; paths and rows in place of `{}`.
+//! The exact words of errors that users meet; `{}` stands for paths and rows.
 
 use crate::support::{
     Rows, SMALLEST, assert_no_space_leaks, build_on, create_in, in_memory, keyed_schema, load, number,
@@ -207,7 +207,7 @@ fn a_database_that_is_there_already_or_not_at_all() {
     );
 }
 
-/// A source that breaks off after some rows.
+/// A source that fails after some rows.
 struct Broken(Schema, std::sync::atomic::AtomicU64);
 
 impl RowSource for Broken {

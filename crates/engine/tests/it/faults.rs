@@ -1,10 +1,9 @@
 //! Files that fail on purpose, at one place after the other.
 //!
-//! Must survive: a read or write that fails, a disk that is full, transfers
-//! that come up short or are interrupted. Survive means: one line that names
-//! file and offset, nothing half-made, no extent lost, and the same operation
-//! succeeds once the cause is gone. After a failed write of the database writer
-//! the cache stays closed: then every use of it must say so.
+//! Faults that must be survived: a failed read or write, a full disk, short and interrupted
+//! transfers. Surviving means: one line that names file and offset, nothing half-made, no extent
+//! lost, and the same operation succeeds once the cause is gone. After a failed write of the
+//! database writer the cache stays closed; then every use of it must report that.
 
 use crate::support::{
     Rows, assert_green, assert_no_space_leaks, build, build_on, in_memory, index_rows, load, memory_disk,
@@ -18,7 +17,7 @@ use plumb_types::Value;
 
 const SEED: u64 = 11;
 const ROWS: u64 = 30_000;
-/// Places tried of each kind; all of them when there are no more.
+/// Most places tried of each kind.
 const PLACES: u64 = 45;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,13 +81,13 @@ fn check(work: Work, failing: Failing, settings: &'static [(&'static str, &'stat
             let failed = check_place((work, failing, place), settings);
             failures += u64::from(failed);
         }
-        // Requests vary a little from run to run where threads share the work.
+        // The number of requests varies a little from run to run, because threads share the work.
         assert!(failures * 10 >= places * 8, "{failures} of {places} places failed");
     });
 }
 
 fn check_place((work, failing, place): (Work, Failing, u64), settings: &[(&str, &str)]) -> bool {
-    // A new one each time: its files are short, so that they grow at some places.
+    // A new database each time: its files are short, so that they grow at some places.
     let instance = &instance_for(work, settings);
     let what = format!("{work:?} with {failing:?} number {place} failing, {settings:?}");
     let disk = memory_disk(instance);
@@ -131,11 +130,11 @@ fn assert_names_the_place(error: &EngineError, failing: Failing, what: &str) {
     }
 }
 
-/// A write that the disk loses without a word: a block of zeros, or what was there before.
+/// The disk silently loses a write: the block is zeros, or has its earlier content.
 #[test]
-fn a_lost_write_of_a_build_is_found_by_the_merge_or_by_the_check() {
+fn a_lost_write_of_a_build_is_found() {
     within(120, || {
-        // One file, so that a second build writes where the first one did.
+        // One file, so that a second build writes to the same place as the first one.
         let settings = [("parallel_degree", "1"), ("sort_direct_writes", "true"), ("data_files", "1")];
         let counted = instance_for(Work::Build, &settings);
         memory_disk(&counted).plan_faults(Faults::default());
@@ -145,7 +144,7 @@ fn a_lost_write_of_a_build_is_found_by_the_merge_or_by_the_check() {
         for place in 1..=writes {
             let instance = instance_for(Work::Build, &settings);
             if place % 2 == 0 {
-                // What was there before is then the block of an earlier build, sound in itself.
+                // The earlier content is then a block of an earlier build, which is intact.
                 run(Work::Build, &instance).expect("nothing fails yet");
                 drop_named(&instance, "i").expect("dropped");
             }
@@ -158,8 +157,8 @@ fn a_lost_write_of_a_build_is_found_by_the_merge_or_by_the_check() {
                     earlier += u64::from(error.to_string().contains("an earlier one"));
                     assert!(matches!(error, EngineError::CorruptBlock { .. }), "write {place}: {error}");
                 }
-                // Zeros that a new file has anyway may be lost, and so may a block that the
-                // earlier build wrote alike.
+                // Losing zeros of a new file does no harm, nor losing a block that the earlier
+                // build wrote with the same content.
                 Ok(()) => checks += u64::from(check_table(&instance, "t").is_err()),
             }
         }
@@ -197,10 +196,10 @@ fn a_serial_build_survives_a_failing_write_at_any_place() {
     check(Work::Build, Failing::Write, &[("parallel_degree", "1"), ("sort_direct_writes", "false")]);
 }
 
-/// Long keys make a tree of many levels: a failure while one level is written
-/// must give back the levels below it.
+/// Long keys make a tree of many levels: a failure while one level is written must
+/// release the levels below it.
 #[test]
-fn a_build_with_many_branch_levels_gives_back_all_of_them_when_a_write_fails() {
+fn a_failed_build_releases_all_branch_levels() {
     let key = |row: u64| format!("{:0>900}", row * 7919 % 1000);
     let rows: Vec<Vec<Value>> = (0..300).map(|row| vec![Value::Null, Value::Text(key(row))]).collect();
     let rows = Rows::of_values(crate::support::keyed_schema(), &rows);

@@ -1,9 +1,9 @@
-//! Files of records, sorted: against a plain sorted Vec, in little memory and in
-//! much, and with files that fail.
+//! Files of records, sorted: compared with a plain sorted Vec, in little memory and in much,
+//! and with files that fail.
 //!
-//! Must survive: what `faults` says, and a process that is asked to stop. Survive
-//! means here: no file of the output's name or of its unfinished one, and no
-//! extent of the temporary tablespace that is still taken.
+//! Faults that must be survived: those of `faults`, and a cancel request. Surviving
+//! means here: no file of the output's name or of its unfinished one, and no extent
+//! taken in the temporary tablespace.
 
 use crate::support::{
     assert_no_space_leaks, content, create_in, in_memory, memory_disk, settings, try_create_in, within,
@@ -22,14 +22,14 @@ use plumb_workload::gensort::{GensortRecords, KEY_BYTES, RECORD_BYTES, RecordFor
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Small records, whose chunks are small, too.
+/// Small records, so that chunks are small too.
 const SMALL: usize = 16;
 const SMALL_KEY: usize = 3;
 
 #[derive(Debug, Clone, Copy)]
 enum Keys {
     Random,
-    /// So few that each is in every run.
+    /// Each key is in every run.
     Few,
     Same,
     Ascending,
@@ -38,7 +38,7 @@ enum Keys {
 
 const ALL_KEYS: [Keys; 5] = [Keys::Random, Keys::Few, Keys::Same, Keys::Ascending, Keys::Descending];
 
-/// Records with a key, and behind it their number.
+/// Records with a key, followed by their number.
 struct Numbered {
     count: u64,
     keys: Keys,
@@ -74,8 +74,7 @@ fn spec(home: &Path) -> FileSortSpec {
     FileSortSpec { input: home.join("in.dat"), output: home.join("out.dat") }
 }
 
-/// Sorts records in a database in memory with these settings and compares with a
-/// sorted Vec.
+/// Sorts records in a database in memory with these settings and compares with a sorted Vec.
 fn check(source: &Numbered, changes: &[(&str, &str)]) -> FileSortOutcome {
     let instance = in_memory(changes);
     let spec = memory_spec();
@@ -111,7 +110,7 @@ fn check(source: &Numbered, changes: &[(&str, &str)]) -> FileSortOutcome {
 }
 
 #[test]
-fn a_sorted_file_has_the_records_of_its_input_in_order() {
+fn a_sorted_file_has_its_inputs_records_in_order() {
     for keys in ALL_KEYS {
         for (count, area) in [(50_000, "64K"), (200_000, "256K"), (120_000, "1M"), (120_000, "64M")] {
             for degree in ["1", "2", "3"] {
@@ -167,12 +166,12 @@ fn shares_are_equal_whatever_the_keys() {
         let outcome = check(&Numbered { count: 400_000, keys }, &changes);
         let (least, most) = (outcome.share_counts.iter().min(), outcome.share_counts.iter().max());
         assert_eq!(outcome.share_counts.len(), 4);
-        // Each run divides within one sample interval of where it should.
+        // The division of a run is exact to within one sample interval.
         assert!(most.expect("four") - least.expect("four") < 40_000, "{keys:?}: {:?}", outcome.share_counts);
     }
 }
 
-/// Direct I/O, with the records of the benchmarks, in the method that the machine offers.
+/// Direct I/O, with the records of the benchmarks, by the method that the machine offers.
 #[test]
 fn benchmark_records_past_the_page_cache() {
     let home = tempfile::tempdir().expect("a temporary directory");
@@ -258,7 +257,7 @@ fn a_transfer_that_fails_anywhere_leaves_nothing() {
                 assert_only_the_input(&instance);
             }
         }
-        // Requests vary a little from run to run where servers share the work.
+        // The number of requests varies a little from run to run, because servers share the work.
         assert!(failures >= 60, "{failures} of 80 places failed");
         sort_file::<SMALL, SMALL_KEY>(&instance, &spec).expect("the cause is gone");
         assert_no_space_leaks(&instance);
@@ -278,9 +277,9 @@ fn short_and_interrupted_transfers_change_nothing() {
     assert_eq!((found.unordered, found.record_count), (0, 40_000));
 }
 
-/// ext2, NFSv3 and many FUSE file systems reserve no space for a file.
+/// ext2, NFSv3 and many FUSE file systems cannot reserve space for a file.
 #[test]
-fn where_no_space_can_be_reserved_the_output_is_lengthened_and_that_is_counted() {
+fn an_output_without_reserved_space_is_lengthened_and_counted() {
     let instance = with_input(40_000);
     let count = || instance.recorder.snapshot().statistic(Statistic::SpaceNotReserved);
     sort_file::<SMALL, SMALL_KEY>(&instance, &memory_spec()).expect("sorted");
@@ -294,7 +293,7 @@ fn where_no_space_can_be_reserved_the_output_is_lengthened_and_that_is_counted()
 }
 
 #[test]
-fn a_full_disk_leaves_nothing_whether_runs_or_output_fill_it() {
+fn a_disk_filled_by_runs_or_output_keeps_nothing() {
     let instance = with_input(40_000);
     let bytes = 40_000 * SMALL as u64;
     for capacity in [bytes - 1, bytes + bytes / 4, bytes + bytes / 2] {

@@ -1,5 +1,5 @@
-//! A database on a file system of its own that is filled up. Where none may be mounted the tests
-//! say so and end.
+//! A database on a file system of its own that is filled up. If mounting is not permitted the
+//! tests print that and end.
 
 use crate::support::{Rows, assert_green, create_in, load, open_in};
 use plumb_engine::drop::drop_named;

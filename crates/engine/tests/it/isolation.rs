@@ -1,7 +1,8 @@
-//! Isolation, anomaly by anomaly: the names are Adya's and those of the Hermitage tests. Each test says whether its anomaly is prevented or can
-//! occur; where it can occur, it shows that it does. `docs/reliability.md` has the table.
+//! Isolation, anomaly by anomaly, under the names of Adya and of the Hermitage tests. Each test
+//! shows that its anomaly is prevented, or that it can occur. `docs/reliability.md` has the table.
 //!
-//! All of them step two or three transactions of one thread; a change that would have to wait is refused (`LockWait::Never`).
+//! Each test steps two or three transactions in one thread; a change that would have
+//! to wait is refused (`LockWait::Never`).
 
 use crate::transactions::{add, number, with_table};
 use plumb_engine::EngineError;
@@ -10,7 +11,7 @@ use plumb_events::Session;
 use plumb_types::Value;
 use plumb_units::RowId;
 
-/// Rows 1 and 2, of the keys 10 and 20, and three sessions.
+/// Runs `work` with the rows 1 and 2, of the keys 10 and 20, and three sessions.
 fn check(work: impl FnOnce([RowId; 2], [Transaction<'_, '_>; 3])) {
     with_table(&[], |transactions, session| {
         let mut connection = connect(transactions, session);
@@ -52,7 +53,7 @@ fn is_locked(result: Result<(), EngineError>) -> bool {
     matches!(result, Err(EngineError::RowLocked { .. }))
 }
 
-/// Prevented: two transactions' writes of the same rows are not mixed.
+/// Prevented: writes of two transactions to the same rows are not mixed.
 #[test]
 fn g0_dirty_writes() {
     check(|[one, two], [mut first, mut second, mut reader]| {
@@ -68,7 +69,7 @@ fn g0_dirty_writes() {
     });
 }
 
-/// Prevented: what is rolled back is never read.
+/// Prevented: a change that is rolled back is never read.
 #[test]
 fn g1a_aborted_reads() {
     check(|[one, _], [mut writer, mut reader, _]| {
@@ -105,7 +106,8 @@ fn g1c_circular_information_flow() {
     });
 }
 
-/// Prevented: of a transaction that was observed nothing vanishes behind a later one: a statement sees one moment.
+/// Prevented: changes of an observed transaction do not vanish behind a later one, because
+/// a statement sees one moment.
 #[test]
 fn otv_observed_transaction_vanishes() {
     check(|[one, two], [mut first, mut second, mut reader]| {
@@ -122,7 +124,8 @@ fn otv_observed_transaction_vanishes() {
     });
 }
 
-/// Prevented within a statement; between two statements it can occur: the second finds a row that came in between.
+/// Prevented within a statement. Between two statements it can occur: the second
+/// finds a row inserted meanwhile.
 #[test]
 fn pmp_predicate_many_preceders() {
     check(|_, [mut reader, mut writer, _]| {
@@ -142,7 +145,8 @@ fn pmp_predicate_many_preceders() {
     });
 }
 
-/// Can occur where a value is carried from one statement to the next; within `update` it is prevented: the closure gets the row as it is.
+/// Can occur if a value is carried from one statement to the next. Within `update` it is prevented,
+/// because the closure gets the current row.
 #[test]
 fn p4_lost_update() {
     check(|[one, two], [mut first, mut second, mut reader]| {
@@ -166,7 +170,8 @@ fn p4_lost_update() {
     });
 }
 
-/// Can occur (read skew): two statements of a transaction see two moments. Within a statement it is prevented.
+/// Can occur (read skew): two statements of a transaction see two moments. Within
+/// a statement it is prevented.
 #[test]
 fn g_single_read_skew() {
     check(|[one, two], [mut reader, mut writer, _]| {
@@ -191,13 +196,13 @@ fn g_single_read_skew() {
     });
 }
 
-/// Can occur (write skew): each of two transactions reads what the other one changes.
+/// Can occur (write skew): each of two transactions reads rows that the other one changes.
 #[test]
 fn g2_write_skew() {
     check(|[one, two], [mut first, mut second, mut reader]| {
         let sum = |transaction: &mut Transaction<'_, '_>| keys(transaction).iter().sum::<i64>();
         assert_eq!((sum(&mut first), sum(&mut second)), (30, 30));
-        // Each takes 30, as long as the sum stays at 0 or above.
+        // Each subtracts 30 if the sum stays at 0 or above.
         put(&mut first, one, 10 - 30).expect("written");
         put(&mut second, two, 20 - 30).expect("written");
         first.commit().expect("committed");

@@ -1,8 +1,10 @@
-//! Files of lines, and of records of any length, sorted: against a plain sorted Vec whose comparison is written from
-//! the manual of sort(1), in little memory and in much, and with files that fail.
+//! Files of lines, and of records of any length, sorted. They are compared with a plain
+//! sorted Vec whose comparison is written from the manual of sort(1). Memory is little
+//! or much, and files fail.
 //!
-//! Must survive: what `faults` says, and a process that is asked to stop. Survive means here: no file of the output's name
-//! or of its unfinished one, and no extent of the temporary tablespace that is still taken.
+//! Faults that must be survived: those of `faults`, and a cancel request. Surviving
+//! means here: no file of the output's name or of its unfinished one, and no extent
+//! taken in the temporary tablespace.
 
 use crate::support::{assert_no_space_leaks, content, create_in, in_memory, memory_disk, within};
 use plumb_engine::file_sort::create::create;
@@ -30,7 +32,7 @@ fn by_field(first: usize, compared: Compared, ties: Ties) -> SortOrder {
     SortOrder { keys: vec![SortKey { part, compared }], ties }
 }
 
-/// Lines of three fields: text, a number, and something that may be long.
+/// Makes lines of three fields: text, a number, and a field that may be long.
 fn lines(count: u64, seed: u64) -> Vec<u8> {
     let mut random = SplitMix(seed);
     let mut text = Vec::new();
@@ -63,13 +65,13 @@ impl RecordSource for Text<'_> {
     }
 }
 
-/// Makes a file in memory anew.
+/// Makes a file in memory again.
 fn write(instance: &Instance, path: &Path, bytes: &[u8]) {
     let _ = instance.access.disk.remove(path);
     create(instance, path, &Text(bytes)).expect("written");
 }
 
-/// The field that a line of the tests is compared by.
+/// Returns the field by which a line of the tests is compared.
 fn field(line: &[u8], first: usize) -> &[u8] {
     line.split(|byte| *byte == b',').nth(first - 1).unwrap_or(b"")
 }
@@ -78,7 +80,7 @@ fn number(field: &[u8]) -> f64 {
     std::str::from_utf8(field).expect("ASCII").parse().expect("a number of the tests")
 }
 
-/// What the manual says of two lines.
+/// Compares two lines as the manual states it.
 fn compare(order: &SortOrder, one: &[u8], two: &[u8]) -> Ordering {
     let mut found = Ordering::Equal;
     for SortKey { part, compared } in &order.keys {
@@ -168,11 +170,11 @@ fn odd_files_are_sorted_too() {
         check(text.as_bytes(), &WHOLE, &[]);
         check(text.as_bytes(), &WHOLE, &[("parallel_degree", "1")]);
     }
-    // All equal: they are divided among servers all the same.
+    // Equal lines are divided among servers too.
     let equal = check(&b"one and the same line\n".repeat(30_000), &WHOLE, &SPILLING);
     let rows: Vec<u64> = equal.sort.servers.iter().map(|server| server.row_count).collect();
     assert!(rows.iter().all(|rows| *rows > 12_000), "{rows:?}");
-    // In order, and in reverse.
+    // Lines in order, and in reverse.
     let ordered = sorted(&lines(15_000, 6), &WHOLE);
     check(&ordered, &WHOLE, &SPILLING);
     let mut reversed: Vec<&[u8]> = ordered.split_inclusive(|byte| *byte == b'\n').collect();
@@ -235,7 +237,7 @@ fn long_lines_are_sorted_as_far_as_a_block_reaches() {
 }
 
 #[test]
-fn records_of_any_length_are_sorted_by_any_of_their_bytes() {
+fn records_of_any_length_sort_by_any_bytes() {
     let mut random = SplitMix(8);
     for (bytes, key) in [(1, 0..1), (7, 2..4), (16, 0..3), (100, 90..100), (5_000, 4_990..5_000)] {
         let count = 150_000 / bytes;
@@ -260,7 +262,7 @@ fn records_of_any_length_are_sorted_by_any_of_their_bytes() {
 }
 
 #[test]
-fn a_judge_finds_what_is_out_of_order_wherever_it_is() {
+fn a_judge_finds_an_unordered_line_anywhere() {
     let text = sorted(&lines(60_000, 9), &WHOLE);
     let all: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
     let instance = in_memory(&[]);
@@ -289,7 +291,7 @@ fn assert_nothing_of_the_output(instance: &Instance) {
 #[test]
 fn a_transfer_that_fails_anywhere_leaves_nothing() {
     within(240, || {
-        // Past the cache: a database writer that failed stays closed.
+        // Past the cache, because a failed database writer keeps it closed.
         let direct = [("sort_direct_writes", "true"), ("sort_write_buffer_size", "32K")];
         let instance = in_memory(&[&SPILLING[..], &direct].concat());
         let spec = spec(Shape::Lines, WHOLE);
@@ -321,7 +323,7 @@ fn a_transfer_that_fails_anywhere_leaves_nothing() {
                 assert_nothing_of_the_output(&instance);
             }
         }
-        // Requests vary a little from run to run where servers share the work.
+        // The number of requests varies a little from run to run, because servers share the work.
         assert!(failures >= 30, "{failures} of 40 places failed");
         sort_lines(&instance, &spec).expect("the cause is gone");
     });

@@ -1,4 +1,5 @@
-//! Logs whose bytes were changed, or whose files are gone: refused in one line, or recovered where the rest suffices.
+//! Logs whose bytes were changed, or whose files are missing: rejected in one line, or
+//! recovered if the rest suffices.
 
 use plumb_crash::world::read;
 use plumb_crash::{Base, LogKind, schema};
@@ -18,12 +19,12 @@ fn path(name: &str) -> PathBuf {
     Path::new("/in/memory/db").join(name)
 }
 
-/// A database that was not closed after five commits, of one batch each.
+/// Returns a database that was not closed after five commits, of one batch each.
 fn left_open() -> Arc<MemoryDisk> {
     left_open_after(|_, _| ())
 }
 
-/// The same after something else.
+/// The same after some further work.
 fn left_open_after(more: impl FnOnce(&Transactions<'_>, &Session)) -> Arc<MemoryDisk> {
     let disk = Base::new(LogKind::Plain).copy();
     let instance = LogKind::Plain.open(&disk).expect("open");
@@ -40,7 +41,7 @@ fn left_open_after(more: impl FnOnce(&Transactions<'_>, &Session)) -> Arc<Memory
     disk.restart(Survivors::All)
 }
 
-/// Where batches are, by LSN: file and offset.
+/// Returns the batches by LSN, with file and offset.
 fn batches(disk: &Arc<MemoryDisk>) -> Vec<(u64, PathBuf, u64)> {
     let mut found = Vec::new();
     for name in ["redo01.log", "redo02.log", "redo03.log"] {
@@ -69,7 +70,7 @@ fn rows(disk: &Arc<MemoryDisk>) -> i64 {
 }
 
 #[test]
-fn a_batch_that_a_whole_one_follows_is_damage_and_no_end() {
+fn a_bad_batch_before_a_whole_one_is_damage() {
     let disk = left_open();
     let found = batches(&disk);
     let (_, file, offset) = &found[found.len() - 3];
@@ -87,7 +88,7 @@ fn a_batch_that_a_whole_one_follows_is_damage_and_no_end() {
 }
 
 #[test]
-fn the_last_batch_is_an_end_when_it_is_not_whole() {
+fn a_last_batch_that_is_not_whole_ends_the_log() {
     let disk = left_open();
     let found = batches(&disk);
     let (_, file, offset) = found.last().expect("a batch");
@@ -95,9 +96,9 @@ fn the_last_batch_is_an_end_when_it_is_not_whole() {
     assert_eq!(rows(&disk), COMMITS - 1);
 }
 
-/// The control file says how far the log went when it was written.
+/// The control file has the LSN up to which the log went when it was written.
 #[test]
-fn the_last_batch_is_no_end_when_the_control_file_was_written_after_it() {
+fn a_bad_last_batch_behind_the_control_file_is_damage() {
     let disk = left_open_after(|transactions, session| {
         transactions.create_table(session, "LATER", &schema(), &[]).expect("created");
     });
@@ -112,7 +113,7 @@ fn the_last_batch_is_no_end_when_the_control_file_was_written_after_it() {
 }
 
 #[test]
-fn one_copy_of_the_control_block_is_enough_and_none_is_not() {
+fn one_copy_of_the_control_block_is_enough() {
     for copy in 0..2 {
         let disk = left_open();
         disk.flip_bit(&path("redo.ctl"), (copy * 4096 + 40) * 8);
@@ -127,14 +128,15 @@ fn one_copy_of_the_control_block_is_enough_and_none_is_not() {
 }
 
 #[test]
-fn a_log_file_that_is_missing_or_another_databases_is_refused() {
+fn a_missing_or_foreign_log_file_is_refused() {
     let disk = left_open();
     Disk::Memory(Arc::clone(&disk)).remove(&path("redo02.log")).expect("removed");
     assert_eq!(
         refused(&disk),
         "redo log /in/memory/db/redo02.log: it is missing; restore it from a copy of the database made when it was closed"
     );
-    // A file that has lost its end has lost batches, which zeros in their place could not be told from.
+    // A file that has lost its end has lost batches; zeros in their place would
+    // look like an unused end.
     let disk = left_open();
     let cut = Disk::Memory(Arc::clone(&disk)).open(&path("redo01.log"), OpenMode::Write, DirectIo::Off);
     cut.and_then(|file| file.truncate(8192)).expect("cut");
@@ -149,9 +151,9 @@ fn a_log_file_that_is_missing_or_another_databases_is_refused() {
     assert!(error.contains("no log file has the sequence "), "{error}");
 }
 
-/// Nothing is made anew in the place of a log that the control file knows of.
+/// A log that the control file names is never made again.
 #[test]
-fn a_log_without_its_control_block_is_refused_and_left_as_it_is() {
+fn a_log_without_a_control_block_is_refused_and_kept() {
     let disk = left_open();
     let memory = Disk::Memory(Arc::clone(&disk));
     let control = memory.read_small(&path("redo.ctl")).expect("readable").expect("there");
@@ -164,7 +166,8 @@ fn a_log_without_its_control_block_is_refused_and_left_as_it_is() {
     assert_eq!(rows(&disk), COMMITS);
 }
 
-/// Commits until the third log file has some; no checkpoint is completed that begins behind the first.
+/// Commits until the third log file has some batches; no checkpoint completes
+/// that begins behind the first.
 fn in_three_files() -> (Arc<MemoryDisk>, Vec<PathBuf>) {
     let disk = Base::new(LogKind::Plain).copy();
     let mut settings = LogKind::Plain.settings();
@@ -192,9 +195,10 @@ fn in_three_files() -> (Arc<MemoryDisk>, Vec<PathBuf>) {
     (disk.restart(Survivors::All), files)
 }
 
-/// A header is durable before its file has a batch, and before another file is begun: without it the log does not end there.
+/// A header is durable before its file has a batch, and before another file is begun. So a missing
+/// header does not end the log.
 #[test]
-fn a_log_file_with_batches_and_without_a_header_is_damage_and_no_end() {
+fn a_log_file_with_batches_but_no_header_is_damage() {
     assert!(rows(&in_three_files().0) > 10, "all of the log is read");
     for (file, says) in [(1, "it has the sequence "), (2, "its first batch has the sequence ")] {
         let (disk, files) = in_three_files();
@@ -205,11 +209,11 @@ fn a_log_file_with_batches_and_without_a_header_is_damage_and_no_end() {
     }
 }
 
-/// The process is killed at each request of a commit, so also between the write of its batch and
-/// the sync. The next one finds the batch in the page cache, makes its own commit durable by
-/// O_DSYNC, and then the power goes: what was acknowledged must not lie behind a hole.
+/// Kills the process at each request of a commit, so also between the write of its batch and the
+/// sync. The next process finds the batch in the page cache and makes its own commit durable by
+/// O_DSYNC. Then the power goes: the acknowledged commit must not lie behind a hole.
 #[test]
-fn a_commit_behind_a_batch_that_a_killed_process_left_unsynced_survives_a_loss_of_power() {
+fn a_commit_behind_an_unsynced_batch_survives_a_power_loss() {
     let open = |disk: &Arc<MemoryDisk>, method: &str| {
         let mut settings = LogKind::Plain.settings();
         settings.set("log_sync_method", method, "the test").expect("in range");

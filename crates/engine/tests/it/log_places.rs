@@ -1,5 +1,4 @@
-//! Log files on other disks: where they lie, whose they are, and what copies of a database may do
-//! with them.
+//! Log files on other disks: their directories, their owner, and their use by copies of a database.
 
 use crate::support::{Rows, assert_green, create_in, load, open_in, settings};
 use plumb_crash::operation::steps;
@@ -51,7 +50,7 @@ impl Places {
 
 const SMALL: [(&str, &str); 2] = [("log_file_size", "1M"), ("log_buffer", "256K")];
 
-/// Opens the transactions and commits rows with these ids; gives all ids that are there.
+/// Opens the transactions and commits rows with these ids; returns all ids in the table.
 fn commit(instance: &Instance, ids: std::ops::Range<i64>) -> Result<Vec<i64>, EngineError> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(instance, &session)?;
@@ -84,7 +83,7 @@ fn copy_directory(from: &Path, to: &Path) {
 }
 
 #[test]
-fn log_files_lie_where_the_settings_say_and_go_with_the_database() {
+fn log_files_follow_the_settings_and_the_database() {
     let places = Places::new();
     let instance = places.create();
     assert_eq!(commit(&instance, 0..10).expect("committed"), (0..10).collect::<Vec<_>>());
@@ -116,9 +115,10 @@ fn two_databases_keep_their_logs_in_one_directory() {
     }
 }
 
-/// `cp -a` of a directory whose log files are elsewhere: both would recover and continue one log.
+/// After `cp -a` of a directory whose log files are elsewhere, both databases would
+/// recover and continue one log.
 #[test]
-fn a_copy_does_not_get_the_originals_log_and_a_moved_database_does() {
+fn a_moved_database_keeps_its_log_but_copies_do_not() {
     let places = Places::new();
     drop(commit(&places.create(), 0..10).expect("committed"));
     copy_directory(&places.at("db"), &places.at("copy"));
@@ -131,18 +131,18 @@ fn a_copy_does_not_get_the_originals_log_and_a_moved_database_does() {
     assert_eq!(commit(&places.open("db").expect("opened"), 10..20).expect("as it was").len(), 20);
     fs::rename(places.at("db"), places.at("moved")).expect("moved");
     assert_eq!(commit(&places.open("moved").expect("opened"), 20..30).expect("it is its own").len(), 30);
-    // The copy is still none of the database that has moved.
+    // The copy still does not belong to the moved database.
     let error = all(&places, "copy", 0..1).expect_err("refused").to_string();
     assert!(error.contains(&places.at("moved").display().to_string()), "{error}");
 }
 
 #[test]
-fn a_log_that_is_open_is_not_opened_by_another_name() {
+fn an_open_log_is_not_opened_by_another_name() {
     let places = Places::new();
     let instance = places.create();
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session).expect("a log");
-    // As a copy that was made while the database was open: it has a lock file of its own.
+    // The state of a copy made while the database was open: it has a lock file of its own.
     copy_directory(&places.at("db"), &places.at("copy"));
     fs::rename(places.at("db"), places.at("moved")).expect("moved");
     let copy = places.open("copy").expect("its log is that of the copy as well");
@@ -152,7 +152,7 @@ fn a_log_that_is_open_is_not_opened_by_another_name() {
 }
 
 #[test]
-fn a_log_file_within_the_home_that_a_copy_would_reach_too_is_refused() {
+fn a_linked_log_file_within_the_home_is_refused() {
     for name in ["redo01.log", "redo.ctl"] {
         let directory = tempfile::tempdir().expect("a directory");
         let home = directory.path().join("db");
@@ -172,7 +172,7 @@ fn a_log_file_within_the_home_that_a_copy_would_reach_too_is_refused() {
 }
 
 #[test]
-fn what_lies_in_the_place_of_a_log_file_is_not_removed() {
+fn a_foreign_file_where_a_log_goes_is_kept() {
     let places = Places::new();
     let instance = places.create();
     let name = format!("redo02_{:08x}.log", instance.catalog().database.0 >> 96);
@@ -182,7 +182,7 @@ fn what_lies_in_the_place_of_a_log_file_is_not_removed() {
     assert_eq!(fs::read_to_string(places.at("first").join(&name)).expect("there"), "a letter");
     fs::remove_file(places.at("first").join(&name)).expect("removed");
     drop(instance);
-    // What the failed attempt had made says whose it is, and is made anew.
+    // The file of the failed attempt names its owner, and is made again.
     assert_eq!(commit(&places.open("db").expect("opened"), 0..1).expect("made").len(), 1);
 }
 
@@ -236,7 +236,7 @@ fn a_backup_has_the_log_in_its_usual_place() {
     assert_eq!(commit(&places.open("db").expect("opened"), 0..0).expect("as it was").len(), 10);
 }
 
-/// Opens a database and commits rows with these ids; gives all ids that are there.
+/// Opens a database and commits rows with these ids; returns all ids in the table.
 fn all(places: &Places, name: &str, ids: std::ops::Range<i64>) -> Result<Vec<i64>, EngineError> {
     places.open(name).and_then(|instance| commit(&instance, ids))
 }
@@ -247,10 +247,10 @@ fn ids(end: i64) -> Vec<i64> {
 
 const CONTINUED: &str = "the log was continued by another copy of the database, which was then in ";
 
-/// The copy had taken over the log by its place, and the original put back had lost what it had
-/// committed.
+/// Regression: the copy took over the log because of its path, and the original, put
+/// back, had lost its commits.
 #[test]
-fn an_older_copy_in_the_place_of_the_original_does_not_get_its_log() {
+fn an_older_copy_in_the_originals_place_lacks_its_log() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     copy_directory(&places.at("db"), &places.at("old"));
@@ -260,7 +260,7 @@ fn an_older_copy_in_the_place_of_the_original_does_not_get_its_log() {
     swap("old", "db");
     let error = all(&places, "db", 40..50).expect_err("its log was gone on with").to_string();
     assert!(error.contains(CONTINUED) && error.lines().count() == 1, "{error}");
-    // Its place does not make the copy the original: that goes on where it is.
+    // The path does not make the copy the original: the original continues in its new place.
     assert_eq!(all(&places, "aside", 40..41).expect("the original"), ids(41));
     swap("db", "old");
     swap("aside", "db");
@@ -268,7 +268,7 @@ fn an_older_copy_in_the_place_of_the_original_does_not_get_its_log() {
 }
 
 #[test]
-fn of_two_copies_whose_original_is_gone_the_first_one_opened_goes_on() {
+fn the_first_opened_copy_of_a_lost_original_continues() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     copy_directory(&places.at("db"), &places.at("copy"));
@@ -279,9 +279,9 @@ fn of_two_copies_whose_original_is_gone_the_first_one_opened_goes_on() {
     assert_eq!(all(&places, "copy", 0..0).expect("the copy"), ids(20));
 }
 
-/// A load by direct path writes no log: the copy had taken it all the same.
+/// Regression: a load by direct path writes no log, and yet the copy took the log over.
 #[test]
-fn a_copy_without_its_log_is_refused_to_every_writer_and_can_be_read() {
+fn a_copy_without_its_log_is_read_only() {
     let places = Places::new();
     let instance = places.create();
     load(&instance, "u", &Rows::uniform(100, 1)).expect("loaded");
@@ -302,9 +302,10 @@ fn a_copy_without_its_log_is_refused_to_every_writer_and_can_be_read() {
     assert_eq!(all(&places, "moved", 0..0).expect("a reader takes nothing"), ids(20));
 }
 
-/// It has no control block, and had removed the log files of the original to make its own.
+/// Regression: the copy has no control block, and removed the log files of the
+/// original to make its own.
 #[test]
-fn a_copy_from_before_the_log_was_made_does_not_make_it_again() {
+fn a_copy_older_than_the_log_makes_none() {
     let places = Places::new();
     drop(places.create());
     copy_directory(&places.at("db"), &places.at("early"));
@@ -318,9 +319,9 @@ fn a_copy_from_before_the_log_was_made_does_not_make_it_again() {
     assert_eq!(all(&places, "aside", 0..0).expect("the original"), ids(10));
 }
 
-/// As an opening leaves it that is killed when some of the members have its epoch.
+/// The state of an opening that is killed when some of the members have its epoch.
 #[test]
-fn an_opening_that_was_cut_short_leaves_members_that_the_next_one_takes() {
+fn the_next_opening_takes_members_of_an_interrupted_one() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     let heads = || {
@@ -338,7 +339,7 @@ fn an_opening_that_was_cut_short_leaves_members_that_the_next_one_takes() {
 }
 
 #[test]
-fn a_member_that_missed_openings_is_made_again_like_the_other() {
+fn a_member_that_missed_openings_is_copied_again() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     fs::rename(places.at("second"), places.at("away")).expect("its disk is away");
@@ -351,7 +352,7 @@ fn a_member_that_missed_openings_is_made_again_like_the_other() {
     fs::rename(places.at("first"), places.at("away")).expect("the other disk is away");
     fs::create_dir(places.at("first")).expect("made");
     assert_eq!(all(&places, "db", 0..0).expect("opened"), ids(31));
-    // Where all members are older no log has what was committed since.
+    // If all members are older, no log has the commits since.
     all(&places, "db", 31..32).expect("opened");
     let swap = |from: &str, to: &str| fs::rename(places.at(from), places.at(to)).expect("moved");
     for (from, to) in [("first", "newest"), ("away", "first"), ("second", "other")] {
@@ -368,7 +369,7 @@ fn a_member_that_missed_openings_is_made_again_like_the_other() {
 }
 
 #[test]
-fn a_link_is_refused_as_a_log_file_in_each_place() {
+fn a_link_is_refused_as_any_log_file() {
     let places = Places::new();
     commit(&places.create(), 0..10).expect("committed");
     for place in ["first", "second"] {
@@ -390,7 +391,7 @@ fn a_link_is_refused_as_a_log_file_in_each_place() {
 /// The power goes at each request of an opening, and again at the same one of the next: between the
 /// control block and the first member, between two members, within a header (O1, O2, O4).
 #[test]
-fn openings_that_are_cut_short_one_after_the_other_leave_a_log_that_opens() {
+fn openings_interrupted_twice_leave_a_log_that_opens() {
     let base = Base::new(LogKind::Outside);
     for at in 0.. {
         let disk = base.copy();
@@ -415,7 +416,7 @@ fn openings_that_are_cut_short_one_after_the_other_leave_a_log_that_opens() {
 
 /// O3: a batch is behind the epoch of its opening.
 #[test]
-fn what_was_acknowledged_is_in_log_files_outside_wherever_the_power_goes() {
+fn outside_log_files_keep_acknowledged_commits_at_any_power_loss() {
     let base = Base::new(LogKind::Outside);
     let mut tally = Tally::default();
     (0..20).for_each(|seed| chain(&base, seed, 8, &mut tally));

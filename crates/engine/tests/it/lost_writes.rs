@@ -1,4 +1,4 @@
-//! Writes that never reached the disk: what lies there instead is a whole block, in its place, of an earlier operation.
+//! Writes that never reached the disk: in their place is a whole block of an earlier operation.
 
 use crate::support::{
     Rows, assert_green, build, create_in, in_memory, index_rows, load, memory_disk, open_in, scan_rows,
@@ -15,8 +15,8 @@ use std::path::Path;
 
 const BLOCK: usize = 2048;
 
-/// The same table twice, the first one dropped: the blocks of the second lie over those of the first, and differ from
-/// them in nothing but their LSN. `what` is done at the end of each, and some blocks of `file` are then the first's.
+/// Makes the same table twice and drops the first, so that blocks of the two differ only in their
+/// LSN. Runs `what` at the end of each, with some blocks of `file` replaced by those of the first.
 fn check(file: &str, what: impl Fn(&plumb_engine::Instance)) {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
@@ -48,9 +48,10 @@ fn check(file: &str, what: impl Fn(&plumb_engine::Instance)) {
     what(&instance);
 }
 
-/// A write lost over a block of a dropped table of the same shape was green, and an index built on it too.
+/// Regression: the check passed a block of a dropped table of the same shape, left by a lost write,
+/// and so did an index build.
 #[test]
-fn a_block_of_a_dropped_table_is_no_block_of_the_next_one() {
+fn a_block_of_a_dropped_table_is_rejected() {
     check("users01.dbf", |instance| {
         drop_named(instance, "i").expect("dropped");
         let error = build(instance).expect_err("a build believes no such block").to_string();
@@ -59,16 +60,16 @@ fn a_block_of_a_dropped_table_is_no_block_of_the_next_one() {
 }
 
 #[test]
-fn a_leaf_of_a_dropped_index_is_no_leaf_of_the_next_one() {
+fn a_leaf_of_a_dropped_index_is_rejected() {
     check("indx01.dbf", |instance| {
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| index_rows(instance, "i")));
         assert!(read.is_err(), "a look-up believes no such leaf");
     });
 }
 
-/// In the cache a block is held to its segment as well as on its way there.
+/// A cached block is checked against its segment, as a block read from disk is.
 #[test]
-fn a_cached_block_of_a_dropped_table_is_not_taken_for_one_of_the_next() {
+fn a_cached_block_of_a_dropped_table_is_rejected() {
     let instance = in_memory(&[("parallel_degree", "1")]);
     load(&instance, "t", &Rows::uniform(300, 1)).expect("loaded");
     let session = instance.recorder.session(Role::User);
@@ -85,9 +86,9 @@ fn a_cached_block_of_a_dropped_table_is_not_taken_for_one_of_the_next() {
     );
 }
 
-/// Each write of a load in turn: what it says when the device kept it to itself.
+/// Loses each write of a load in turn, and checks the error.
 #[test]
-fn every_lost_write_of_a_load_is_found_as_a_block_never_written_or_an_earlier_one() {
+fn every_lost_write_of_a_load_is_found() {
     let make = || in_memory(&[("db_block_size", "2K"), ("parallel_degree", "1"), ("data_files", "1")]);
     let rows = Rows::uniform(20_000, 5);
     let instance = make();
@@ -106,7 +107,7 @@ fn every_lost_write_of_a_load_is_found_as_a_block_never_written_or_an_earlier_on
             load(&instance, "t", &rows).expect("nobody is told");
             memory_disk(&instance).plan_faults(Faults::default());
             match check_table(&instance, "t") {
-                // It was one of zeros, which lay there already or were written over.
+                // The lost write was of zeros, which were there already or were written over.
                 Ok(_) => assert_eq!(scan_rows(&instance, "t").len(), 20_000),
                 Err(EngineError::CorruptBlock { what, .. }) => drop(found.insert(what)),
                 Err(error) => panic!("write {number}: {error}"),
@@ -116,7 +117,7 @@ fn every_lost_write_of_a_load_is_found_as_a_block_never_written_or_an_earlier_on
     assert!(found.contains("content"), "zeros: {found:?}");
 }
 
-/// The number of a killed build was given to the next one.
+/// Regression: the number of a killed build was given to the next one.
 #[test]
 fn numbers_of_operations_never_repeat() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -131,7 +132,7 @@ fn numbers_of_operations_never_repeat() {
         }
     };
     take(&create_in(&home, &[]), 3000);
-    // Whoever is killed does no more than this: nothing is written at the end.
+    // A killed process does no more than this: nothing is written at the end.
     for count in [0, 1, 1, 1500, 2] {
         take(&open_in(&home).expect("opened"), count);
     }

@@ -1,41 +1,41 @@
-//! What the engine does as a whole, from loads to look-ups.
+//! Tests of the engine as a whole, from loads to lookups.
 //!
 //! Each module tests one behaviour, most of its tests through one `check`:
-//! - `sort_model`: an index has the order of a plain sorted Vec, whatever the
-//!   data, the memory, the degree, the block size and the way to the files.
-//! - `sort_spills`: how much memory makes how many passes; balance; temp space.
+//! - `sort_model`: an index has the order of a plain sorted Vec, for any data, memory, degree,
+//!   block size and access to the files.
+//! - `sort_spills`: memory against passes; balance of servers; temp space.
 //! - `conventional`: sorts and scans that go through the buffer cache.
 //! - `faults`: files in memory that fail on purpose, at every place in turn.
 //! - `block_sizes`: tablespaces of several block sizes, their caches, and loads with redo.
-//! - `backup`: copies made while sessions commit, restored and recovered; damaged ones.
+//! - `backup`: copies made while sessions commit, restored and recovered; damaged copies.
 //! - `chained`: rows longer than a block, in pieces.
-//! - `row_pieces`: the same in tables that transactions change.
-//! - `file_sort`: files of records, their sorts and their judgement.
-//! - `line_sort`: files of lines, their sorts and their judgement.
+//! - `row_pieces`: rows in pieces in tables that transactions change.
+//! - `file_sort`: files of records, their sorts and their validation.
+//! - `line_sort`: files of lines, their sorts and their validation.
 //! - `corruption`: closed databases whose bytes were changed on disk.
-//! - `copies`: copied and moved databases, files of others, several who read.
-//! - `outside`: directories from elsewhere, moved ones, and links: nothing around them changes.
+//! - `copies`: copied and moved databases, files of other databases, several readers.
+//! - `outside`: foreign directories, moved ones, and links: nothing around them changes.
 //! - `lost_writes`: whole blocks of earlier operations where later ones belong.
 //! - `redo`: how the log is written, mirrored, archived and kept short.
-//! - `crash`: power losses at any request, recovered and held against a model.
-//! - `log_damage`: logs whose bytes were changed, or whose files are gone.
+//! - `crash`: power losses at any request, recovered and compared with a model.
+//! - `log_damage`: logs whose bytes were changed, or whose files are missing.
 //! - `log_places`: log files on other disks, and copies of databases that have them.
-//! - `creation`: what is durable when, and creations that are killed.
-//! - `catalog`: what is there, what is refused, what is left behind.
+//! - `creation`: the order in which a creation becomes durable, and creations that are killed.
+//! - `catalog`: objects that exist, names that are rejected, files that are left behind.
 //! - `errors_text`: the exact words of errors that users meet.
-//! - `transactions`: several sessions: what each sees, locks, limits, failures; tables and indexes that come and go.
-//! - `isolation`: which anomalies are prevented, and which can occur, each by its name.
+//! - `transactions`: visibility between sessions, locks, limits, failures; tables and
+//!   indexes made and dropped meanwhile.
+//! - `isolation`: one test for each anomaly, prevented or possible.
 //! - `model`: the log buffer and group commit under a model checker.
-//! - `cache_model`: the latches of the buffer cache under it.
-//! - `slob`: ranges of an index that are read and updated, through crashes and where something runs out.
-//! - `shared_servers`: sessions that share threads, and what they wait for.
-//! - `full_disk`: what can still be done on a file system without room.
-//! - `cancel`: stopping what is under way.
+//! - `cache_model`: the latches of the buffer cache under the model checker.
+//! - `slob`: ranges of an index that are read and updated, through crashes and shortages.
+//! - `shared_servers`: sessions that share threads, and their waits.
+//! - `full_disk`: operations that still work on a full file system.
+//! - `cancel`: stopping operations in progress.
 //!
-//! `support` has the databases, row sources and readers that they share. What
-//! looks at one function belongs beside that function instead. All data comes
-//! from a seed, which a failing test prints; a found case is kept as a test
-//! with its seed.
+//! `support` has the databases, row sources and readers that they share. A test of a single
+//! function belongs next to that function instead. All data comes from a seed, which a failing test
+//! prints; a case that has failed is kept as a test with its seed. with its seed.
 
 mod backup;
 mod block_sizes;

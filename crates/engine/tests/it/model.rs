@@ -1,5 +1,6 @@
-//! The log buffer and group commit under a model checker (loom): every order of their steps that threads and the memory model allow, up to
-//! some preemptions. The files are the engine's own; only atomics, mutexes and threads are the checker's, and the records are shorter.
+//! The log buffer and group commit under a model checker (loom): every order of their steps that
+//! threads and the memory model allow, up to a number of preemptions. The files are the engine's
+//! own; only atomics, mutexes and threads are the checker's, and the records are shorter.
 
 use atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use loom::model::Builder;
@@ -13,7 +14,7 @@ use loom::thread::{JoinHandle, Thread};
 mod sharing {
     pub use loom::thread::yield_now;
 
-    /// Each session is a thread.
+    /// False, because each session is a thread.
     pub fn is_shared() -> bool {
         false
     }
@@ -36,14 +37,15 @@ use log_buffer::LogBuffer;
 
 /// Bytes of a record: its length, and a number.
 const RECORD: usize = 16;
-/// Records in the ring.
+/// Number of records in the ring.
 const RING: usize = 4;
 
 fn record(number: u64) -> Vec<u8> {
     [RECORD as u64, number].iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Each session appends these numbers in turn; the writer takes and releases until it has all. Gives them in the order of their places.
+/// Each session appends its numbers in turn; the writer takes and releases until it has all.
+/// Returns them in the order of their places.
 fn written(sessions: &'static [&'static [u64]]) -> Vec<u64> {
     let buffer = Arc::new(LogBuffer::new(RING * RECORD, Lsn(0)));
     let append = |numbers: &'static [u64]| {
@@ -82,7 +84,7 @@ fn written(sessions: &'static [&'static [u64]]) -> Vec<u64> {
     found
 }
 
-/// Every order of the steps of `work`, up to so many preemptions.
+/// Runs `work` in every order of its steps, up to this number of preemptions.
 pub(crate) fn check(preemptions: usize, work: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -90,7 +92,7 @@ pub(crate) fn check(preemptions: usize, work: impl Fn() + Sync + Send + 'static)
 }
 
 #[test]
-fn a_record_that_is_taken_is_whole_and_in_its_place() {
+fn a_taken_record_is_whole_and_in_its_place() {
     check(3, || {
         let mut found = written(&[&[11], &[21]]);
         found.sort_unstable();
@@ -98,13 +100,14 @@ fn a_record_that_is_taken_is_whole_and_in_its_place() {
     });
 }
 
-/// More records than the ring holds: places are given to others.
+/// More records than the ring holds, so places are used again.
 #[test]
-fn places_are_used_again_and_nothing_of_a_round_before_is_taken() {
+fn places_are_reused_without_records_of_an_earlier_round() {
     check(2, || assert_eq!(written(&[&[1, 2, 3, 4, 5, 6]]), [1, 2, 3, 4, 5, 6]));
 }
 
-/// A reader of an old version copies while the place is given back: it has the record, or knows that it is gone.
+/// A reader of an old version copies while its place is released: it gets the record, or
+/// learns that it is gone.
 #[test]
 fn a_reader_has_the_record_or_none() {
     check(3, || {
@@ -134,16 +137,16 @@ fn a_reader_has_the_record_or_none() {
 struct Counted {
     group: GroupCommit,
     appended: AtomicU64,
-    /// Who writes is in here, alone.
+    /// True while a thread writes; only one may.
     writing: AtomicBool,
-    /// Bytes that a write takes at most.
+    /// Most bytes that a write takes.
     most: u64,
-    /// LGWR, where there is one, and whether it is to end.
+    /// Thread of LGWR, if there is one.
     lgwr: OnceLock<Thread>,
     is_over: AtomicBool,
-    /// So many records LGWR writes without being asked.
+    /// Number of records that LGWR writes without a request.
     gathered: u64,
-    /// Whether LGWR's writes fail.
+    /// True if LGWR's writes fail.
     fails: bool,
 }
 
@@ -165,7 +168,7 @@ impl Counted {
         }
     }
 
-    /// LGWR's thread.
+    /// Starts the thread of LGWR.
     fn start_lgwr(self: &Arc<Self>, is_first: bool) -> JoinHandle<()> {
         self.group.lgwr_serves(is_first);
         let log = Arc::clone(self);
@@ -181,7 +184,7 @@ impl Counted {
         thread
     }
 
-    /// It wants to where more has been appended than a commit leaves, and fails where the device does.
+    /// Requests the role when `gathered` records are not durable, and fails if the device does.
     fn write_as_lgwr(&self) {
         let gathered = || {
             let durable = self.group.durable().0;
@@ -196,7 +199,7 @@ impl Counted {
         }
     }
 
-    /// What a session does that appends much.
+    /// Appends many records, as a large transaction does.
     fn append(&self, records: u64) {
         self.appended.fetch_add(records, SeqCst);
         self.lgwr.get().expect("there is an LGWR").unpark();
@@ -208,7 +211,7 @@ impl Counted {
         thread.join().expect("no panic");
     }
 
-    /// What a log switch does.
+    /// Takes the role without writing, as a log switch does.
     fn take_the_role(&self) -> Result<(), String> {
         while self.group.turn(ROLE)? != Turn::Write {
             self.group.sleep(ROLE);
@@ -223,13 +226,13 @@ impl Counted {
         self.group.give_up(durable, || self.lgwr.get().expect("LGWR is there that has the role").unpark());
     }
 
-    /// A session beside the others, with which nothing goes wrong.
+    /// Starts a further session, whose work must not fail.
     fn start(self: &Arc<Self>, work: fn(&Counted) -> Result<(), String>) -> JoinHandle<()> {
         let log = Arc::clone(self);
         thread::spawn(move || work(&log).expect("nothing fails"))
     }
 
-    /// What the log does: appends, and is durable when it returns.
+    /// Appends a record and makes it durable before it returns.
     fn commit(&self) -> Result<(), String> {
         self.make_durable(self.appended.fetch_add(1, SeqCst) + 1)
     }
@@ -259,7 +262,8 @@ impl Counted {
     }
 }
 
-/// Sessions commit side by side. Each comes back, and what it has appended is durable then: a session that slept for ever would be found.
+/// Runs sessions that commit at the same time. Each must return with its record durable; a session
+/// that sleeps for ever is detected.
 fn commits(most: u64, sessions: usize, each: usize) {
     let log = Counted::new(most);
     let work = move |log: &Counted| {
@@ -288,7 +292,7 @@ fn each_of_three_sessions_comes_back_from_its_commit() {
     check(2, || commits(8, 3, 1));
 }
 
-/// Two wait for a third: LGWR writes for them, as long as anybody waits.
+/// Two sessions wait for a third: LGWR writes for them, as long as a session waits.
 #[test]
 fn each_comes_back_whose_commit_lgwr_writes() {
     for most in [1, 8] {
@@ -305,7 +309,8 @@ fn each_comes_back_whose_commit_lgwr_writes() {
     }
 }
 
-/// Much has gathered: LGWR wants the role, which others have, and is told when it has it. Nobody who commits waits for ever meanwhile.
+/// LGWR requests the role while others hold it, because many records have gathered, and is woken
+/// when it has it. No committing session waits for ever meanwhile.
 #[test]
 fn each_comes_back_beside_an_lgwr_that_wants_the_role() {
     for is_first in [true, false] {
@@ -322,7 +327,8 @@ fn each_comes_back_beside_an_lgwr_that_wants_the_role() {
     }
 }
 
-/// LGWR's write fails: all whose commit it was hear so, and who wants the role for itself does too.
+/// LGWR's write fails: all sessions waiting for it learn of it, and so does
+/// one that requests the role.
 #[test]
 fn a_failed_write_of_lgwr_wakes_everybody() {
     check(2, || {
@@ -353,7 +359,8 @@ fn each_comes_back_from_its_commit_while_lgwr_ends() {
     });
 }
 
-/// Who wants the role finds it free when something else has woken it, and is given it no second time.
+/// A session that requests the role and was woken for another reason finds it free, and is not
+/// given it a second time.
 #[test]
 fn who_has_taken_the_role_waits_for_it_no_more() {
     check(2, || {
@@ -371,7 +378,7 @@ fn who_has_taken_the_role_waits_for_it_no_more() {
     });
 }
 
-/// LGWR gives the role up to who wants it for something else.
+/// LGWR gives the role up to a session that needs it for something else.
 #[test]
 fn who_needs_the_role_gets_it_from_lgwr() {
     check(2, || {
@@ -386,13 +393,13 @@ fn who_needs_the_role_gets_it_from_lgwr() {
     });
 }
 
-/// What one needs is behind what a write takes.
+/// A write takes less than the session needs.
 #[test]
 fn each_comes_back_from_writes_that_do_not_take_all() {
     check(2, || commits(1, 3, 1));
 }
 
-/// A log switch has the role for itself, and writes nothing.
+/// A log switch takes the role, and writes nothing.
 #[test]
 fn who_needs_the_role_for_something_else_gets_it() {
     check(2, || {
@@ -405,7 +412,7 @@ fn who_needs_the_role_for_something_else_gets_it() {
     });
 }
 
-/// A failed write is everybody's end, at once.
+/// A failed write reaches all sessions at once.
 #[test]
 fn a_failed_write_wakes_everybody() {
     check(2, || {

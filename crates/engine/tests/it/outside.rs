@@ -1,5 +1,5 @@
-//! Directories that came from elsewhere, that are moved while they are open, or that contain links:
-//! nothing outside of them is made, written, truncated or removed.
+//! Foreign directories, directories moved while open, and directories with links: nothing outside
+//! of them is made, written, truncated or removed.
 
 use crate::support::{Rows, SMALLEST, assert_green, create_in, load, open_in, settings};
 use plumb_engine::check::check_table;
@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Changes the control file of a database, with a checksum that is right.
+/// Changes the control file of a database, and renews its checksum.
 fn edit_control(home: &Path, change: impl FnOnce(&str) -> String) {
     let control = fs::read_to_string(home.join("control.json")).expect("a control file");
     let document = change(control.split_once('\n').expect("two parts").1);
@@ -20,7 +20,7 @@ fn edit_control(home: &Path, change: impl FnOnce(&str) -> String) {
     fs::write(home.join("control.json"), format!("{sum:08x}\n{document}")).expect("written");
 }
 
-/// A database with a table, and files around it that are not its own.
+/// A database with a table, and foreign files around it.
 struct Hostile {
     directory: tempfile::TempDir,
     home: PathBuf,
@@ -50,8 +50,8 @@ impl Hostile {
         Transactions::open(&instance, &session).map(drop)
     }
 
-    /// Makes the directory hostile, uses it in each way, and requires that nothing around it
-    /// changed.
+    /// Makes the directory hostile, uses it in each way, and asserts
+    /// that nothing around it changed.
     fn check(&self, what: &str, make: impl FnOnce(&Path, &Path)) {
         make(&self.home, self.directory.path());
         let around = names(self.directory.path());
@@ -125,7 +125,7 @@ fn a_creation_from_elsewhere_removes_no_file_outside() {
     }
 }
 
-/// As a creation leaves it that is killed once the file outside has its header.
+/// The state of a creation that is killed once the file outside has its header.
 #[test]
 fn a_creation_that_was_killed_removes_its_own_file_outside() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -158,7 +158,7 @@ fn links_of_names_that_the_engine_writes_are_not_followed() {
 }
 
 #[test]
-fn a_link_of_the_new_control_file_is_not_written_through() {
+fn a_link_at_the_new_control_file_is_not_followed() {
     let hostile = Hostile::new();
     symlink("../victim.txt", hostile.home.join("control.json.new")).expect("a link");
     assert_green(&open_in(&hostile.home).expect("it works"), "t");
@@ -166,7 +166,7 @@ fn a_link_of_the_new_control_file_is_not_written_through() {
 }
 
 #[test]
-fn the_lock_is_its_owners_and_what_is_no_number_is_not_shown() {
+fn the_lock_is_private_and_a_false_owner_not_shown() {
     let hostile = Hostile::new();
     let instance = open_in(&hostile.home).expect("it works");
     let lock = hostile.home.join("lock");
@@ -177,9 +177,9 @@ fn the_lock_is_its_owners_and_what_is_no_number_is_not_shown() {
     drop(instance);
 }
 
-/// A swap of a restored copy while a process still works in the old directory.
+/// A restored copy is swapped in while a process still works in the old directory.
 #[test]
-fn a_home_that_is_moved_is_gone_on_with_and_its_place_is_not_touched() {
+fn a_moved_home_stays_in_use_and_its_place_untouched() {
     let directory = tempfile::tempdir().expect("a directory");
     let [home, old, other] = ["db", "old", "other"].map(|name| directory.path().join(name));
     load(&create_in(&other, &[]), "theirs", &Rows::uniform(300, 2)).expect("loaded");
@@ -200,9 +200,9 @@ fn a_home_that_is_moved_is_gone_on_with_and_its_place_is_not_touched() {
     assert_green(&open_in(&old).expect("where it is now"), "t");
 }
 
-/// 4 TB are asked for. Written without a look at what is left, they would fill the disk first.
+/// The control file asks for 4 TB; without a check of the free space they would fill the disk.
 #[test]
-fn a_file_that_the_disk_has_no_room_for_is_refused_before_any_of_it_is_taken() {
+fn a_file_beyond_the_disk_is_refused_beforehand() {
     let Hostile { directory: _directory, home } = &Hostile::new();
     edit_control(home, |document| {
         let mut control: serde_json::Value = serde_json::from_str(document).expect("JSON");

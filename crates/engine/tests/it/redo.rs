@@ -1,4 +1,5 @@
-//! The log as settings shape it: how its writes become durable, what checkpoints leave to do again.
+//! Effects of settings on the log: how its writes become durable, and the work that
+//! checkpoints leave to a recovery.
 
 use crate::support::{Rows, memory_disk};
 use plumb_engine::instance::InitialSizes;
@@ -59,7 +60,7 @@ fn insert(transactions: &Transactions<'_>, session: &Session, rows: i64) {
 }
 
 #[test]
-fn lgwr_is_put_first_where_that_is_permitted_and_never_where_it_is_not_wanted() {
+fn lgwr_has_priority_where_permitted_and_wanted() {
     let home = tempfile::tempdir().expect("a directory");
     drop(create(&home.path().join("db"), &[]));
     let nice = |word| {
@@ -83,7 +84,7 @@ fn lgwr_is_put_first_where_that_is_permitted_and_never_where_it_is_not_wanted() 
 }
 
 #[test]
-fn lgwr_writes_for_sessions_that_wait_together_and_for_none_alone() {
+fn lgwr_writes_for_sessions_that_wait_together() {
     const SESSIONS: i64 = 6;
     let home = tempfile::tempdir().expect("a directory");
     let instance = create(&home.path().join("db"), &[]);
@@ -94,11 +95,11 @@ fn lgwr_writes_for_sessions_that_wait_together_and_for_none_alone() {
     let written = || lgwr().statistics[Statistic::RedoWrites as usize];
     insert(&transactions, &session, 20);
     assert_eq!(written(), 0, "who commits alone writes");
-    // Where it has no priority sessions write for each other.
+    // Without priority LGWR does not write; sessions write for each other.
     let serves = transactions.log().lgwr_nice() == Some(priority::FIRST);
     let most = if serves { 100_000 } else { 1000 };
     let mut rows = 20;
-    // Whether two wait at once is the scheduler's affair; that they never do in so many commits is not.
+    // The scheduler decides if two sessions wait at once, but in this number of commits some do.
     while written() == 0 && rows < most {
         thread::scope(|scope| {
             for _ in 0..SESSIONS {
@@ -108,7 +109,7 @@ fn lgwr_writes_for_sessions_that_wait_together_and_for_none_alone() {
         rows += SESSIONS * 50;
     }
     assert_eq!(written() > 0, serves, "{rows} commits");
-    // Its writes are waits of its own, and each was for one that waited.
+    // LGWR's writes are waits of its own, each for a waiting session.
     assert_eq!(lgwr().events[Event::LogFileParallelWrite as usize].count, written());
     let sessions = instance.recorder.snapshot().sessions;
     let waits: u64 = sessions.iter().map(|session| session.events[Event::LogFileSync as usize].count).sum();
@@ -124,9 +125,10 @@ fn lgwr_of(instance: &Instance) -> SessionTotals {
     sessions.into_iter().find(|session| session.role == Role::LogWriter).expect("there is an LGWR")
 }
 
-/// LGWR's sync fails while five sessions wait for it: each hears so, and nothing is tried again.
+/// LGWR's sync fails while five sessions wait for it: each learns of it, and
+/// the sync is not retried.
 #[test]
-fn a_failed_sync_of_lgwr_is_heard_by_all_who_wait_for_it() {
+fn all_waiters_learn_of_a_failed_sync_of_lgwr() {
     let instance = instance_in_memory(&[("log_sync_method", "fdatasync")]);
     let disk = memory_disk(&instance);
     let session = instance.recorder.session(Role::User);
@@ -145,14 +147,14 @@ fn a_failed_sync_of_lgwr_is_heard_by_all_who_wait_for_it() {
             transaction.insert("T", &[id, Value::Text("v".repeat(500))])?;
             transaction.commit_and_chain()
         };
-        // The first one's write is held by the disk, and has only its own records.
+        // The first session's write is held by the disk, and has only its own records.
         let first = scope.spawn(move || commit(0));
         while disk.held() == 0 {
             thread::yield_now();
         }
         let first_end = log.end();
         let others: Vec<_> = (1..6).map(|id| scope.spawn(move || commit(id))).collect();
-        // Until all have appended and wait.
+        // Waits until all have appended and wait.
         let mut end = first_end;
         while end == first_end || end != log.end() {
             end = log.end();
@@ -179,7 +181,8 @@ fn a_failed_sync_of_lgwr_is_heard_by_all_who_wait_for_it() {
     assert_eq!(disk.calls(), calls, "nothing is tried again");
 }
 
-/// What the disk has of the last commit is not known: it is counted neither as committed nor as lost.
+/// The state of the last commit on disk is unknown, so it is counted neither
+/// as committed nor as lost.
 #[test]
 fn rows_of_a_commit_whose_sync_failed_are_counted_apart() {
     let instance = instance_in_memory(&[("log_sync_method", "fdatasync")]);
@@ -216,7 +219,7 @@ fn count(transactions: &Transactions<'_>, session: &Session) -> usize {
 }
 
 #[test]
-fn each_method_of_making_a_log_write_durable_is_what_was_asked_for() {
+fn log_writes_use_the_sync_method_that_was_set() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let methods = SyncMethod::ALL.map(SyncMethod::name);
@@ -239,8 +242,8 @@ fn each_method_of_making_a_log_write_durable_is_what_was_asked_for() {
     }
 }
 
-/// Rows in a database on a disk that can lose power, where sessions step the checkpoints; and the most log that a recovery would
-/// have gone through after any of them.
+/// Inserts rows on a disk that can lose power, where sessions step the checkpoints. Returns the
+/// most log bytes that a recovery would have read after any commit.
 fn most_to_recover(interval: &str, rows: i64) -> (u64, u64) {
     let disk = MemoryDisk::with_power(1);
     let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
@@ -263,17 +266,18 @@ fn most_to_recover(interval: &str, rows: i64) -> (u64, u64) {
 
 #[test]
 fn checkpoints_follow_the_log_as_closely_as_they_are_told() {
-    // Each commit is a log write of two blocks; a batch of 512 bytes is the finest that can be told.
+    // Each commit is a log write of two blocks, and a batch of 512 bytes is the finest step.
     let (most, waited) = most_to_recover("128K", 2000);
     assert!((64 << 10..=(128 << 10) + 8192).contains(&most), "{most}");
     assert_eq!(waited, 0);
-    // Two megabytes of log through three files of a quarter: nobody has to wait for a file.
+    // Two megabytes of log pass through three files of a quarter, and no session waits for a file.
     let (most, waited) = most_to_recover("0", 2000);
     assert!((256 << 10..=640 << 10).contains(&most), "{most}");
     assert_eq!(waited, 0);
 }
 
-/// What sequences of log files there are, in the files and as copies; none between the first and the last may be missing.
+/// Collects the sequences of log files, in the files and as copies; none between the first and
+/// the last may be missing.
 fn require_every_sequence(disk: &Disk, home: &Path, copies: impl Iterator<Item = PathBuf>) -> u64 {
     let mut found: Vec<u64> = copies
         .filter(|path| path.extension().is_some_and(|ending| ending == "arc"))
@@ -298,7 +302,8 @@ fn require_every_sequence(disk: &Disk, home: &Path, copies: impl Iterator<Item =
     copied
 }
 
-/// Commits until the power goes at a request; gives the disk as a restart finds it, and how many commits were acknowledged.
+/// Commits until the power goes at a request. Returns the disk that a restart finds, and
+/// the number of acknowledged commits.
 fn crashed(
     base: &MemoryDisk,
     more: &[(&str, &str)],
@@ -326,7 +331,7 @@ fn crashed(
     (disk.restart(survivors), acknowledged)
 }
 
-/// A closed database with an empty table, on a disk that can lose power.
+/// Makes a closed database with an empty table, on a disk that can lose power.
 fn disk_with_table(more: &[(&str, &str)]) -> Arc<MemoryDisk> {
     let base = MemoryDisk::with_power(1);
     let sizes = InitialSizes { users: Bytes(1 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
@@ -336,7 +341,7 @@ fn disk_with_table(more: &[(&str, &str)]) -> Arc<MemoryDisk> {
     base
 }
 
-/// Rows, and what members of log files were restored.
+/// Returns the number of rows, and the members of log files that were restored.
 fn recovered(disk: &Arc<MemoryDisk>, more: &[(&str, &str)]) -> (usize, Vec<String>) {
     let instance = Instance::open_on(disk, Path::new(HOME), settings(more)).expect("opened");
     let session = instance.recorder.session(Role::User);
@@ -349,7 +354,7 @@ const SMALL: [(&str, &str); 4] =
     [("io_method", "null"), ("db_block_size", "2K"), ("log_buffer", "32K"), ("log_file_size", "64K")];
 
 #[test]
-fn no_log_file_is_used_again_before_its_copy_is_durable_wherever_the_power_goes() {
+fn a_log_file_is_reused_only_after_a_durable_copy() {
     let more =
         [&SMALL[..], &[("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies")]].concat();
     let base = disk_with_table(&more);
@@ -364,9 +369,9 @@ fn no_log_file_is_used_again_before_its_copy_is_durable_wherever_the_power_goes(
     assert!(copied > 3, "{copied}");
 }
 
-/// One member of every log file at a time is enough, whichever it is, before and after a recovery.
+/// One member of every log file suffices, either one, before and after a recovery.
 #[test]
-fn either_member_of_the_log_files_is_enough_wherever_the_power_goes() {
+fn either_log_member_is_enough_at_any_power_loss() {
     let more = [&SMALL[..], &[("log_file_members", "2")]].concat();
     let base = disk_with_table(&more);
     let members =
@@ -383,7 +388,7 @@ fn either_member_of_the_log_files_is_enough_wherever_the_power_goes() {
         if seed % 4 < 2 {
             remove(one);
         } else {
-            // A byte in each of the first batches.
+            // A bit in each of the first batches.
             members(one).for_each(|name| disk.flip_bit(&Path::new(HOME).join(name), (4096 + 40) * 8));
         }
         let (rows, restored) = recovered(&disk, &more);
@@ -391,7 +396,7 @@ fn either_member_of_the_log_files_is_enough_wherever_the_power_goes() {
         assert!((acknowledged..=acknowledged + 1).contains(&rows), "{}", said());
         assert!(seed % 4 >= 2 || restored.len() >= 3, "{}", said());
         damaged += restored.iter().filter(|said| said.starts_with("the batch at byte 4096 of ")).count();
-        // Damage in the middle of a second member is found when it is needed, not before.
+        // Damage in the middle of a second member is found only when it is needed.
         if seed % 4 != 3 {
             remove(other);
             assert_eq!(recovered(&disk, &more).0, rows, "{}", said());
@@ -400,9 +405,10 @@ fn either_member_of_the_log_files_is_enough_wherever_the_power_goes() {
     assert!(damaged > 0, "a batch of the first member was taken from the second");
 }
 
-/// Sessions, LGWR and the opener have the log writer's role in turn, each a thread; the next opening has either member.
+/// Sessions, LGWR and the opener take the log writer's role in turn, each in a thread; the
+/// next opening has either member.
 #[test]
-fn two_members_are_written_by_whoever_has_the_role_on_a_real_disk() {
+fn any_role_holder_writes_both_members_on_disk() {
     const SESSIONS: usize = 4;
     for method in ["io_uring", "threads", "sync"] {
         let directory = tempfile::tempdir().expect("a directory");
@@ -436,7 +442,7 @@ fn two_members_are_written_by_whoever_has_the_role_on_a_real_disk() {
 }
 
 #[test]
-fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() {
+fn sessions_wait_for_a_missing_destination() {
     let directory = tempfile::tempdir().expect("a directory");
     let (home, copies) = (directory.path().join("db"), directory.path().join("copies"));
     let destination = copies.to_string_lossy().to_string();
@@ -452,7 +458,7 @@ fn sessions_wait_for_a_destination_that_is_missing_and_go_on_when_it_is_there() 
 }
 
 #[test]
-fn sessions_wait_for_a_destination_that_is_full_and_go_on_when_it_has_room() {
+fn sessions_wait_for_a_full_destination() {
     let copies = Path::new("/in/memory/copies");
     let more =
         [("archive_log_mode", "on"), ("archive_log_dest", "/in/memory/copies"), ("log_file_size", "256K")];
@@ -466,7 +472,8 @@ fn sessions_wait_for_a_destination_that_is_full_and_go_on_when_it_has_room() {
     assert!(require_every_sequence(&Disk::Memory(disk), Path::new("/in/memory"), found) > 0);
 }
 
-/// Writes more than all log files hold, and puts the destination of copies right once sessions wait for it; why the copy had failed.
+/// Writes more than all log files hold, and repairs the archive destination once sessions wait for
+/// it. Returns the error of the failed copy.
 fn waits_for_the_destination(instance: &Instance, mend: impl FnOnce()) -> String {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(instance, &session).expect("a log");
@@ -494,7 +501,7 @@ fn waits_for_the_destination(instance: &Instance, mend: impl FnOnce()) -> String
 }
 
 #[test]
-fn what_is_fixed_when_a_log_is_made_cannot_be_asked_for_later() {
+fn settings_fixed_at_log_creation_cannot_change_later() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let open_log = |instance: &Instance| {
@@ -554,7 +561,7 @@ fn instance_in_memory(more: &[(&str, &str)]) -> Instance {
 }
 
 #[test]
-fn a_switch_begins_a_file_and_leaves_nothing_to_write_and_nothing_to_copy() {
+fn a_switch_leaves_nothing_to_write_or_copy() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     std::fs::create_dir_all(directory.path().join("copies")).expect("a directory");
@@ -566,12 +573,12 @@ fn a_switch_begins_a_file_and_leaves_nothing_to_write_and_nothing_to_copy() {
     create_table(&transactions, &session);
     let log = transactions.log();
     let room = log.room();
-    // More often than there are files, so that each is used again.
+    // More rounds than files, so that each file is used again.
     for round in 1..=8 {
         insert(&transactions, &session, 5);
         transactions.switch_log_file(&session).expect("switched");
         let (_, offset) = log.position();
-        // A checkpoint's record, and the ends of what it waited for.
+        // A checkpoint's record, and the ends of the transactions it waited for.
         assert!(offset <= 4096 + 4 * 4096, "round {round}: {offset}");
         assert!(log.to_recover().0 <= 16_384, "round {round}: {}", log.to_recover());
         assert_eq!(
@@ -616,7 +623,7 @@ fn a_log_without_a_free_file_is_not_switched() {
 }
 
 #[test]
-fn a_log_is_direct_or_buffered_whatever_the_data_files_are() {
+fn a_log_is_direct_or_buffered_independently() {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("db");
     let ways = [("buffered", DirectIo::Off), ("direct", DirectIo::Required), ("buffered", DirectIo::Off)];
@@ -627,7 +634,7 @@ fn a_log_is_direct_or_buffered_whatever_the_data_files_are() {
         let session = instance.recorder.session(Role::User);
         let transactions = match Transactions::open(&instance, &session) {
             Ok(transactions) => transactions,
-            // Where the file system cannot, what was asked for is refused by name.
+            // If the file system cannot do direct I/O, the explicit setting is rejected by name.
             Err(error) if expected == DirectIo::Required => {
                 assert!(matches!(error, EngineError::Io(IoError::DirectUnsupported { .. })), "{error}");
                 return;
@@ -644,9 +651,9 @@ fn a_log_is_direct_or_buffered_whatever_the_data_files_are() {
     }
 }
 
-/// Where copies are made from now on, all files may be without one when the log is opened.
+/// When archiving is newly enabled, all log files may lack a copy at opening.
 #[test]
-fn a_log_is_switched_although_its_files_were_filled_without_copies() {
+fn a_log_switches_after_files_filled_without_copies() {
     let (disk, home) = (MemoryDisk::with_power(5), Path::new("/in/memory/db"));
     let sizes = InitialSizes { users: Bytes(8 << 20), temp: Bytes(1 << 16), indx: Bytes(1 << 16) };
     {

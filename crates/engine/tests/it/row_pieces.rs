@@ -1,4 +1,5 @@
-//! Rows longer than a block in tables that transactions change: what sessions see of them, what becomes of them, and of their room.
+//! Rows longer than a block in tables that transactions change: their visibility,
+//! their changes, and their space.
 
 use crate::support::{SMALLEST, in_memory, number, settings, within};
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Row, Transaction, Transactions};
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-/// The longest row of tables in blocks of 2K here: an extent has 64.
+/// Bytes of the longest row in blocks of 2K here, where an extent has 64 blocks.
 const LONGEST: usize = 62 * 2024;
 /// Bytes of a row in a piece that is not its head, in blocks of 2K.
 const PIECE: usize = 2048 - 24 - 4 - 8 - 20;
@@ -47,7 +48,7 @@ fn never<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connec
     connection
 }
 
-/// A row with so many bytes of text, which follow from the seed: no two stretches of it are alike.
+/// Makes a row of this number of bytes of text; the text follows from the seed and does not repeat.
 fn row(id: i64, key: i64, (bytes, seed): (usize, u64)) -> Vec<Value> {
     let mut words = SplitMix(seed);
     let mut text = |length: usize| {
@@ -89,7 +90,7 @@ fn all(transaction: &mut Transaction<'_, '_>) -> BTreeMap<i64, (RowId, Vec<Value
     rows
 }
 
-/// Holds every way to the rows against a model of them.
+/// Compares every way to read the rows with a model of them.
 fn require(transaction: &mut Transaction<'_, '_>, model: &BTreeMap<i64, (RowId, Vec<Value>)>) {
     assert!(all(transaction) == *model, "a scan");
     let images = RefCell::new(BTreeMap::new());
@@ -117,7 +118,7 @@ fn chained(transactions: &Transactions<'_>, session: &Session) -> u64 {
 }
 
 #[test]
-fn rows_of_each_length_around_the_ends_of_pieces_come_back() {
+fn rows_of_lengths_around_piece_ends_come_back() {
     with_table(&[], |transactions, session| {
         let version = || transactions.instance().catalog().clone();
         let mut connection = never(transactions, session);
@@ -173,15 +174,16 @@ fn the_longest_row_is_taken_and_a_longer_one_refused() {
     });
 }
 
-/// Each length becomes each other, is taken back and done again; before the commit others see what was there.
+/// Each length changes to each other, is rolled back and done again; before the commit other
+/// sessions see the old row.
 #[test]
-fn a_row_grows_into_pieces_and_out_of_them_and_back() {
+fn a_row_grows_into_pieces_and_shrinks_again() {
     with_table(&[("debug_cache_blocks", "24")], |transactions, session| {
         let lengths = [0, 300, 1900, 2100, 4000, 4700, 20_000];
         let mut connections = [never(transactions, session), never(transactions, session)];
         let [one, two] = &mut connections;
         let (mut writer, mut reader) = (one.begin(), two.begin());
-        // Others in the same blocks leave it little room.
+        // Other rows in the same blocks leave it little room.
         let mut model = BTreeMap::new();
         for id in 0..40 {
             let values = row(id, id, (200, id as u64));
@@ -214,7 +216,8 @@ fn a_row_grows_into_pieces_and_out_of_them_and_back() {
     });
 }
 
-/// Rows whose pieces are deleted and replaced while a statement reads the table: it has all of the moment when it began, and room that it needs is not taken.
+/// Pieces of rows are deleted and replaced while a statement reads the table. It sees all rows of
+/// its first moment, and the space that it needs is not reused.
 #[test]
 fn a_statement_sees_the_pieces_of_its_moment() {
     let few = [("db_file_multiblock_read_count", "1"), ("debug_cache_blocks", "24")];
@@ -232,7 +235,7 @@ fn a_statement_sees_the_pieces_of_its_moment() {
             let (before, mut seen, mut is_first) = (model.clone(), BTreeMap::new(), true);
             let scanned = reader.scan("T", |found| {
                 if std::mem::take(&mut is_first) {
-                    // Three times, so that room is there to be taken by who should not.
+                    // Three times, so that freed space exists which must not be reused.
                     for turn in 0..3 {
                         for (id, (place, values)) in &mut model {
                             let seed = round * 1000 + turn * 100 + *id as u64;
@@ -245,7 +248,7 @@ fn a_statement_sees_the_pieces_of_its_moment() {
                     let (_, (place, _)) = model.pop_first().expect("a row");
                     writer.delete("T", place)?;
                     writer.commit_and_chain()?;
-                    // Rows that are rolled back leave their room at once.
+                    // Rows that are rolled back free their space at once.
                     for id in 1000..1010 {
                         insert(&mut writer, &row(id, 0, (9000, 5)));
                     }
@@ -263,9 +266,10 @@ fn a_statement_sees_the_pieces_of_its_moment() {
     });
 }
 
-/// Sessions that step in turn, held against a plain map, whatever they do; the cache has room for few of the rows.
+/// Steps sessions in turn and compares them with a plain map; the cache has room
+/// for few of the rows.
 #[test]
-fn whatever_sessions_do_in_turn_the_rows_are_those_of_a_map() {
+fn rows_of_stepped_sessions_are_those_of_a_map() {
     for (seed, block, percent) in
         [(1, "2K", "auto"), (2, "2K", "0"), (3, "4K", "auto"), (4, "2K", "30"), (5, "4K", "50")]
     {
@@ -279,14 +283,14 @@ fn whatever_sessions_do_in_turn_the_rows_are_those_of_a_map() {
     }
 }
 
-/// A session of the model: its transaction, and what it has changed.
+/// A session of the model: its transaction, and its changes.
 struct Actor<'c, 'a> {
     transaction: Transaction<'c, 'a>,
     changes: BTreeMap<i64, Option<(RowId, Vec<Value>)>>,
 }
 
 impl Actor<'_, '_> {
-    /// What it sees.
+    /// Returns the rows that the session sees.
     fn view(&self, committed: &BTreeMap<i64, (RowId, Vec<Value>)>) -> BTreeMap<i64, (RowId, Vec<Value>)> {
         let mut view = committed.clone();
         for (id, row) in &self.changes {
@@ -321,7 +325,7 @@ fn step(transactions: &Transactions<'_>, session: &Session, seed: u64) {
             }
             (4..9, Some((id, (place, _)))) => put(&mut actor.transaction, *place, &values(*id))
                 .map(|place| (*id, Some((place, values(*id))))),
-            // Only a short column changes: the pieces behind it stay.
+            // Only a short column changes, so the pieces behind it stay.
             (9, Some((id, (place, before)))) => {
                 let mut new = before.clone();
                 new[1] = number(turn % 20);
@@ -374,7 +378,7 @@ fn pieces_that_do_not_change_stay() {
         transaction.commit_and_chain().expect("committed");
         let logged = redo() - before;
         assert!(logged < 10_000, "{logged} bytes for a number of a row of 60,000");
-        // Another text from the middle on: half of the pieces.
+        // The text changes from the middle on: half of the pieces.
         let before = redo();
         let other = row(1, 2, (60_000, 2));
         values[2] = other[2].clone();
@@ -393,7 +397,8 @@ fn used_blocks(instance: &Instance) -> u64 {
     catalog.live_tables[0].extents.iter().map(|piece| u64::from(piece.extent.blocks)).sum()
 }
 
-/// A table does not grow when its long rows are changed, deleted and inserted again, or taken back; and short ones take the room of long ones.
+/// A table does not grow when its long rows are changed, deleted and inserted again, or rolled
+/// back. Short rows reuse the space of long ones.
 #[test]
 fn the_room_of_pieces_is_used_again() {
     with_table(&[("debug_extent_blocks", "16")], |transactions, session| {
@@ -440,7 +445,7 @@ fn the_room_of_pieces_is_used_again() {
 }
 
 #[test]
-fn an_array_of_short_and_long_rows_is_inserted_whole_or_not_at_all() {
+fn an_array_of_rows_is_inserted_whole_or_not() {
     with_table(&[], |transactions, session| {
         let mut connection = never(transactions, session);
         let mut transaction = connection.begin();
@@ -463,7 +468,7 @@ fn an_array_of_short_and_long_rows_is_inserted_whole_or_not_at_all() {
 }
 
 #[test]
-fn an_index_is_made_of_rows_in_pieces_and_finds_keys_that_are_there_twice() {
+fn an_index_on_rows_in_pieces_finds_duplicate_keys() {
     with_table(&[], |transactions, session| {
         let mut connection = never(transactions, session);
         let mut transaction = connection.begin();
@@ -488,9 +493,10 @@ fn an_index_is_made_of_rows_in_pieces_and_finds_keys_that_are_there_twice() {
     });
 }
 
-/// Rows whose text follows from their key: who reads a row of two moments finds a text of another key.
+/// The text of a row follows from its key, so a row read at two moments has
+/// the text of another key.
 #[test]
-fn threads_that_change_and_read_long_rows_never_see_one_of_two_moments() {
+fn threads_never_read_a_long_row_of_two_moments() {
     const LENGTHS: [usize; 4] = [100, 2500, 4500, 12_000];
     const ROWS: i64 = 8;
     let content =
@@ -511,7 +517,8 @@ fn threads_that_change_and_read_long_rows_never_see_one_of_two_moments() {
                 let mut random = SplitMix(seed);
                 let mut transaction = connection.begin();
                 for turn in 0..400 {
-                    // A row of its own comes and goes. From then on the transaction is under way, and places of rows that go are nobody else's.
+                    // Inserts a row of its own first, so that the transaction is active and other
+                    // sessions cannot reuse places of its deleted rows.
                     let own = transaction.insert("T", &content(100 + seed as i64, turn));
                     let done = own.and_then(|own| {
                         let id = random.below(ROWS as u64) as i64;
@@ -524,7 +531,8 @@ fn threads_that_change_and_read_long_rows_never_see_one_of_two_moments() {
                     });
                     match done {
                         Ok(()) if random.below(4) > 0 => transaction.commit_and_chain().expect("committed"),
-                        // Another session may have moved the row since; and places that were used again may be waited for in a circle.
+                        // Another session may have moved the row since, and waits for reused
+                        // places may form a cycle.
                         Ok(()) | Err(EngineError::RowGone { .. } | EngineError::Deadlock { .. }) => {
                             transaction.rollback_and_chain().expect("rolled back");
                         }
@@ -557,8 +565,8 @@ fn threads_that_change_and_read_long_rows_never_see_one_of_two_moments() {
     });
 }
 
-/// A row comes to lie where another one was, and the disk loses one of the writes, each in turn: blocks of the other row's pieces are whole, and
-/// in their places.
+/// A row is placed over a former one, and the disk loses each of its writes in turn. Blocks of the
+/// former row's pieces are intact and in their places.
 #[test]
 fn no_row_is_given_the_pieces_of_another_one() {
     let rows = [row(1, 1, (3000, 1)), row(2, 2, (3000, 2))];

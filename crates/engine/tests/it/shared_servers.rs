@@ -1,4 +1,5 @@
-//! Sessions that share threads: what they wait for is held by sessions of the same thread, and by others; all end, and leave what threads of their own leave.
+//! Sessions that share threads wait for sessions of the same thread and of others; all end, with
+//! the same result as on threads of their own.
 
 use crate::slob;
 use crate::support::{self, SMALLEST, number, within};
@@ -15,7 +16,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-/// A database of files, reached by rings, with less cache and log than the sessions want.
+/// Makes a database of files, accessed through rings, with less cache and
+/// log than the sessions need.
 fn instance(home: &Path, servers: &str, others: &[(&str, &str)]) -> Instance {
     let given = [
         ("shared_servers", servers),
@@ -29,7 +31,7 @@ fn instance(home: &Path, servers: &str, others: &[(&str, &str)]) -> Instance {
         .expect("a database")
 }
 
-/// So many sessions do this on the threads that they share.
+/// Runs `count` sessions on the threads that they share.
 fn sessions<T: Send>(
     instance: &Instance,
     count: usize,
@@ -46,9 +48,9 @@ fn sessions<T: Send>(
     done.into_iter().flatten().flatten().collect()
 }
 
-/// Fewer buffers than sessions, each of which holds one block while it wants another.
+/// Fewer buffers than sessions; each holds one block while it waits for another.
 #[test]
-fn sessions_of_one_thread_wait_for_blocks_and_commits_of_each_other() {
+fn sessions_of_one_thread_wait_for_each_other() {
     for (servers, prefetch, members) in [("1", "0", "2"), ("2", "0", "1"), ("2", "4", "2")] {
         within(120, move || {
             let home = tempfile::tempdir().expect("a directory");
@@ -81,7 +83,7 @@ fn sessions_of_one_thread_wait_for_blocks_and_commits_of_each_other() {
 
 /// Random statements, with rollbacks, leaves that split and checkpoints that are due.
 #[test]
-fn sessions_of_one_thread_that_change_what_they_like_leave_a_sound_table() {
+fn random_sessions_of_one_thread_leave_a_sound_table() {
     within(240, || {
         let home = tempfile::tempdir().expect("a directory");
         let instance = instance(home.path(), "2", &[("debug_cache_blocks", "64")]);
@@ -104,7 +106,7 @@ fn sessions_of_one_thread_that_change_what_they_like_leave_a_sound_table() {
     });
 }
 
-/// Who writes the log lets the others of its thread run first: each write has a commit of all.
+/// A log writer lets the other sessions of its thread run first, so each write has a commit of all.
 #[test]
 fn sessions_of_one_thread_commit_together() {
     within(60, || {
@@ -129,12 +131,12 @@ fn sessions_of_one_thread_commit_together() {
         let (commits, writes) =
             (period.statistic(Statistic::UserCommits), period.statistic(Statistic::RedoWrites));
         assert_eq!(commits, 8 * 20);
-        // Some more where one waits for a block, and for a checkpoint.
+        // Some more writes happen if a session waits for a block, or for a checkpoint.
         assert!(writes < 2 * 20, "{writes} writes of {commits} commits");
     });
 }
 
-/// Both wait on the same thread: one is told, and the other goes on.
+/// Both wait on the same thread: one gets the error, and the other goes on.
 #[test]
 fn a_deadlock_between_sessions_of_one_thread_is_found() {
     within(30, || {
@@ -171,7 +173,7 @@ fn a_deadlock_between_sessions_of_one_thread_is_found() {
     });
 }
 
-/// One that fails tells the others, as with threads of their own.
+/// A failing session stops the others, as with threads of their own.
 #[test]
 fn a_session_that_fails_stops_those_of_its_thread() {
     within(30, || {
@@ -197,7 +199,7 @@ fn a_session_that_fails_stops_those_of_its_thread() {
     });
 }
 
-/// A request must not stand in a call that keeps all sessions of the thread from it.
+/// A request must not block in a call, which would hold up all sessions of the thread.
 #[test]
 fn threads_are_shared_only_where_requests_go_through_rings() {
     let refused = |given: &[(&str, &str)]| {

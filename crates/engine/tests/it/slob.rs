@@ -1,8 +1,9 @@
-//! The way SLOB works: ranges of an index are read and updated, one row a block, in a cache that is too small.
+//! The access pattern of SLOB: ranges of an index are read and updated, one row a block, in a
+//! cache that is too small.
 //!
-//! The oracle: each row has a balance, and an update adds and takes away the same; each row counts its updates. So the balances sum to
-//! what they began with after whatever happens, and the counters are those of the updates that were acknowledged, or of these and the one that was
-//! under way.
+//! The oracle: an update adds to balances and subtracts the same sum, and counts in each row. So
+//! the balances keep their sum through any failure. The counters are those of the acknowledged
+//! updates, or of these and the update in progress.
 
 use crate::support::within;
 use crate::transactions::number;
@@ -27,7 +28,7 @@ use std::time::Duration;
 const TABLE: &str = "CF1";
 const INDEX: &str = "I_CF1";
 pub const ROWS: i64 = 40;
-/// So long that no two fit a block of 2K.
+/// Bytes of filler, so that no two rows fit a block of 2K.
 const FILLER: usize = 1100;
 pub const BALANCE: i64 = 500_000;
 
@@ -39,7 +40,7 @@ fn value_of(value: &Value) -> i64 {
     value.to_string().parse().expect("digits")
 }
 
-/// The table with its rows, in keys that do not follow the blocks, and its index.
+/// Makes the table with its rows, in keys that do not follow the blocks, and its index.
 pub fn create(transactions: &Transactions<'_>, session: &Session) -> Result<(), EngineError> {
     let text_column = |name: &str, max_bytes| Column::required(name, ColumnType::Text { max_bytes });
     let columns = vec![
@@ -62,7 +63,8 @@ pub fn create(transactions: &Transactions<'_>, session: &Session) -> Result<(), 
     Ok(())
 }
 
-/// Updates the rows of these keys: adds and takes away the same, counts, and writes over a part of the filler.
+/// Updates the rows of these keys: adds and subtracts the same sum, counts, and overwrites
+/// a part of the filler.
 fn update(transaction: &mut Transaction<'_, '_>, from: i64, rows: i64) -> Result<u64, EngineError> {
     let keys = ([number(from)], [number(from + rows)]);
     transaction.update_range((TABLE, INDEX), (&keys.0, &keys.1), |place, values| {
@@ -83,7 +85,7 @@ fn update(transaction: &mut Transaction<'_, '_>, from: i64, rows: i64) -> Result
     })
 }
 
-/// The counters by key, after everything was checked that holds whatever happened.
+/// Returns the counters by key, after checking all invariants of the table.
 fn read(instance: &Instance) -> Result<Vec<i64>, EngineError> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(instance, &session)?;
@@ -98,7 +100,7 @@ fn read(instance: &Instance) -> Result<Vec<i64>, EngineError> {
         Ok(())
     })?;
     assert_eq!(sum, ROWS * BALANCE, "the balances sum to what they began with");
-    // By the index, in the order of keys: the same rows.
+    // Reads the same rows by the index, in the order of keys.
     let mut by_index = Vec::new();
     connection.begin().range(INDEX, (&[number(0)], &[number(ROWS + 1)]), |_, image| {
         let counter = plumb_types::column_at(image, 1).expect("a column").expect("a value");
@@ -127,14 +129,14 @@ fn new_disk(seed: u64) -> Arc<MemoryDisk> {
     disk
 }
 
-/// What is committed for certain, and what the commit under way makes of it.
+/// Counters that are committed for certain, and those after the commit in progress.
 struct Run {
     acknowledged: Vec<i64>,
     under_way: Vec<i64>,
     error: Option<EngineError>,
 }
 
-/// Sessions that update and select in turn, in an order from the seed, on one thread.
+/// Steps sessions that update and select, in an order from the seed, on one thread.
 fn run(instance: &Instance, random: &mut SplitMix, counters: Vec<i64>) -> Run {
     let mut run = Run { under_way: counters.clone(), acknowledged: counters, error: None };
     if let Err(error) = steps(instance, random, &mut run) {
@@ -164,7 +166,7 @@ fn steps(instance: &Instance, random: &mut SplitMix, run: &mut Run) -> Result<()
                     assert_eq!(count, rows as u64);
                     (from..from + rows).for_each(|key| changes[key as usize - 1] += 1);
                 }
-                // Nothing of the statement has stayed.
+                // The statement has left no change.
                 Err(EngineError::RowLocked { .. } | EngineError::LogFull { .. }) => {}
                 Err(error) => return Err(error),
             },
@@ -223,7 +225,8 @@ fn updates_of_ranges_are_whole_wherever_the_power_goes() {
     assert!(crashes > 60 && updated > 60, "{crashes} crashes, {updated} with updates");
 }
 
-/// What an error reports loses nothing: the database that is opened again, on a disk that works, has what was acknowledged.
+/// A reported error loses nothing: opened again on a disk that works, the
+/// database has all acknowledged updates.
 #[test]
 fn updates_of_ranges_are_whole_when_the_disk_fails() {
     let base = new_disk(1);
@@ -254,12 +257,12 @@ fn updates_of_ranges_are_whole_when_the_disk_fails() {
     assert!(ended > 30, "{ended} runs ended by their fault");
 }
 
-/// Where a child of the next test finds its database.
+/// Environment variable that gives a child of the next test its database.
 const CHILD: &str = "PLUMB_TEST_SLOB_CHILD";
-/// Rows of each of its updates.
+/// Number of rows in each of its updates.
 const CHILD_ROWS: i64 = 4;
 
-/// Sessions that update and say so, until they are killed.
+/// Runs sessions that update and report it, until they are killed.
 fn child(home: &Path) -> Result<(), EngineError> {
     let instance = Instance::open(home, on_disk(), Cancel::default())?;
     let session = instance.recorder.session(Role::User);
@@ -271,7 +274,7 @@ fn child(home: &Path) -> Result<(), EngineError> {
             let mut transaction = connection.begin();
             update(&mut transaction, from, CHILD_ROWS)?;
             transaction.commit()?;
-            // A parent that reads no more has seen enough.
+            // The parent has read enough and closed the pipe.
             if std::io::stdout().lock().write_all(b"updated\n").is_err() {
                 return Ok(());
             }
@@ -296,7 +299,8 @@ fn on_disk() -> Settings {
     all
 }
 
-/// A process on a real disk that is killed in the middle of its updates: what it said is there, and all of it is whole.
+/// A process on a real disk is killed during its updates: all that it reported is there,
+/// and each update is whole.
 #[test]
 fn updates_of_a_process_that_is_killed_are_whole() {
     if let Some(home) = std::env::var_os(CHILD) {
@@ -332,13 +336,13 @@ fn updates_of_a_process_that_is_killed_are_whole() {
         let counters = read(&instance).unwrap_or_else(|error| panic!("cycle {cycle}: {error}"));
         let updates = counters.iter().sum::<i64>();
         assert_eq!(updates % CHILD_ROWS, 0, "cycle {cycle}: each update is whole");
-        // Each session may have one that it had not said yet.
+        // Each session may have one update that it had not reported yet.
         assert!(updates / CHILD_ROWS >= acknowledged, "cycle {cycle}: {updates} of {acknowledged}");
         acknowledged = updates / CHILD_ROWS;
     }
 }
 
-/// A database in memory with threads of its own; the disk may be told to stall.
+/// Makes a database in memory with threads of its own, whose disk can be stalled.
 fn threaded(changes: &[(&str, &str)]) -> Instance {
     let mut all = Settings::default();
     let small = [
@@ -356,7 +360,7 @@ fn threaded(changes: &[(&str, &str)]) -> Instance {
         .expect("a database in memory")
 }
 
-/// So many sessions, each in a thread, do the same on connections of their own.
+/// Runs `count` sessions, each in a thread, on connections of their own.
 fn sessions(
     transactions: &Transactions<'_>,
     count: i64,
@@ -402,7 +406,8 @@ pub fn balances(transactions: &Transactions<'_>, session: &Session) -> i64 {
     sum
 }
 
-/// Each session holds a block while it wants another: with fewer buffers than sessions some wait, and all end.
+/// Each session holds a block while it waits for another: with fewer buffers than sessions
+/// some wait, and all end.
 #[test]
 fn a_cache_of_fewer_buffers_than_sessions_makes_them_wait() {
     within(120, || {
@@ -423,9 +428,10 @@ fn a_cache_of_fewer_buffers_than_sessions_makes_them_wait() {
     });
 }
 
-/// Two buffers cannot hold what one change of an index needs: the session says so, and the setting to raise.
+/// One buffer cannot hold the blocks that one index change pins: the session fails and
+/// names the setting to raise.
 #[test]
-fn a_cache_that_cannot_hold_what_one_session_pins_is_named() {
+fn a_cache_too_small_for_one_session_is_named() {
     within(120, || {
         let instance = threaded(&[("debug_cache_blocks", "1")]);
         let session = instance.recorder.session(Role::User);
@@ -459,9 +465,10 @@ fn updates_larger_than_the_log_are_refused_and_leave_nothing() {
     });
 }
 
-/// A file that answers nothing for a while: who wants something of it has that time in the wait that names it, and goes on.
+/// A file does not answer for a while: the sessions that need it have that time in the wait that
+/// names it, and go on.
 #[test]
-fn a_file_that_stalls_is_waited_for_under_the_names_of_what_it_holds() {
+fn waits_for_a_stalled_file_have_the_right_names() {
     const STALL: Duration = Duration::from_millis(300);
     for (file, event) in [("redo01.log", Event::LogFileSync), ("users01.dbf", Event::DbFileSequentialRead)] {
         within(120, move || {
@@ -475,7 +482,7 @@ fn a_file_that_stalls_is_waited_for_under_the_names_of_what_it_holds() {
             disk.stall_file(&path);
             let ended = thread::scope(|scope| {
                 let working = scope.spawn(|| sessions(&transactions, 8, select_and_update));
-                // Of those that want one block only one asks for it.
+                // Of the sessions waiting for one block only one requests it.
                 while disk.held() == 0 {
                     thread::yield_now();
                 }

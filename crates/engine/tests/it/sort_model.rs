@@ -1,7 +1,7 @@
 //! Indexes against the plain model: a Vec sorted by values, then by row id.
 //!
-//! The model does not look at encoded bytes: numbers are compared as integers
-//! of a common scale, dates field by field, texts as texts.
+//! The model uses no encoded bytes: numbers are compared as integers of a common scale, dates field
+//! by field, texts as texts.
 
 use crate::support::{
     Rows, SMALLEST, assert_green, assert_no_space_leaks, build_on, images, index_rows, load, scan_rows,
@@ -16,7 +16,7 @@ use proptest::test_runner::Config;
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
-/// In which order the rows come to the load.
+/// Order of the rows in the load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Arrival {
     Random,
@@ -26,11 +26,11 @@ enum Arrival {
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    /// A NUMBER below a bound either side of zero, with so many decimals.
+    /// A NUMBER below a bound on either side of zero, with `scale` decimals.
     Number { bound: u64, scale: i8 },
-    /// A DATE, one of so many.
+    /// A DATE, one of `distinct` dates.
     Date { distinct: u64 },
-    /// A text of up to so many letters behind a shared beginning of so many.
+    /// A text of up to `letters` letters behind a shared prefix of `shared` letters.
     Text { shared: usize, letters: u64 },
 }
 
@@ -40,12 +40,12 @@ struct Spec {
     seed: u64,
     rows: usize,
     columns: Vec<Kind>,
-    /// How many in a hundred are NULL.
+    /// Percentage of values that are NULL.
     nulls: u64,
-    /// One key is half of the rows.
+    /// True if one key is in half of the rows.
     half: bool,
     arrival: Arrival,
-    /// Columns of the key, each with whether it is descending.
+    /// Columns of the key, each with `true` if it is descending.
     key: Vec<(usize, bool)>,
     settings: Vec<(&'static str, String)>,
     on_disk: bool,
@@ -54,7 +54,7 @@ struct Spec {
 const LETTERS: [char; 9] = ['\0', '\u{1}', '\u{2}', 'a', 'b', '~', 'é', '€', '😀'];
 
 impl Spec {
-    /// The spec of a seed: everything but the number of rows is drawn.
+    /// Draws a spec from a seed; only the number of rows is given.
     fn of_seed(seed: u64, rows: usize) -> Spec {
         let mut random = SplitMix(seed);
         let kind = |random: &mut SplitMix| match random.below(3) {
@@ -127,7 +127,7 @@ impl Spec {
 
 fn random_settings(random: &mut SplitMix) -> Vec<(&'static str, String)> {
     let block_kilobytes = random.pick(&[2, 4, 8, 8, 16, 32]);
-    // A sort area holds four blocks at least.
+    // A sort area holds at least four blocks.
     let area_kilobytes = random.pick(&[64, 64, 100, 256, 1024, 16 * 1024]).max(4 * block_kilobytes);
     vec![
         ("db_block_size", format!("{block_kilobytes}K")),
@@ -177,7 +177,7 @@ fn value(random: &mut SplitMix, kind: &Kind, nulls: u64) -> Value {
     }
 }
 
-/// A value as the model compares it: no encoded bytes.
+/// A value as the model compares it, without encoded bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Plain {
     Number(i128),
@@ -231,7 +231,7 @@ fn plain(value: &Value) -> Option<Plain> {
     }
 }
 
-/// Says which case it was when an assertion below it fails.
+/// Prints the case when an assertion fails.
 struct Case<'a>(&'a Spec);
 
 impl Drop for Case<'_> {
@@ -250,7 +250,7 @@ fn check(spec: &Spec) {
     for (name, value) in &spec.settings {
         settings.set(name, value, "test").expect("a setting in its range");
     }
-    // A larger extent than was drawn for blocks so large, rather than a read that no extent can hold.
+    // Enlarges the extent for large blocks, because a read must fit an extent.
     let read = settings.number(Setting::DbFileMultiblockReadCount) * settings.number(Setting::DbBlockSize);
     if read > settings.number(Setting::ExtentSize) {
         let extent = Bytes(read.next_power_of_two()).as_setting();
@@ -296,7 +296,7 @@ fn check(spec: &Spec) {
     instance.destroy().expect("removed");
 }
 
-/// The table has the rows that were loaded, in any order.
+/// Asserts that the table has the rows that were loaded, in any order.
 fn assert_same_rows(loaded: &[Vec<Value>], found: &[(RowId, Vec<Value>)]) {
     let found: Vec<Vec<Value>> = found.iter().map(|(_, row)| row.clone()).collect();
     let (loaded, found) = (images(loaded), images(&found));
@@ -307,7 +307,7 @@ fn assert_same_rows(loaded: &[Vec<Value>], found: &[(RowId, Vec<Value>)]) {
 }
 
 #[test]
-fn an_index_of_no_row_one_row_and_a_few_is_in_order() {
+fn an_index_of_few_rows_is_in_order() {
     for (seed, rows) in [0, 1, 2, 3, 17, 100].into_iter().cycle().take(36).enumerate() {
         check(&Spec::of_seed(100 + seed as u64, rows));
     }
@@ -328,7 +328,7 @@ fn an_index_of_fifty_thousand_rows_is_in_order() {
 }
 
 #[test]
-fn fifty_thousand_rows_arrive_in_any_order_with_one_key_in_half_of_them() {
+fn fifty_thousand_rows_sort_from_any_arrival() {
     for (seed, arrival) in [Arrival::Random, Arrival::Sorted, Arrival::Reversed].into_iter().enumerate() {
         for degree in ["1", "3"] {
             let spec = Spec::of_seed(400 + seed as u64, 50_000);
@@ -361,9 +361,9 @@ fn every_write_path_and_block_size_gives_the_same_order() {
     }
 }
 
-/// Keys of one machine word take another way through the sort than longer ones.
+/// Keys of one machine word are sorted in another form than longer ones.
 #[test]
-fn keys_that_fit_a_word_and_keys_that_do_not_quite_are_in_order() {
+fn keys_around_the_size_of_a_word_are_in_order() {
     for (seed, bound) in [100, 1 << 20, 1 << 30, 1 << 40].into_iter().enumerate() {
         for descending in [false, true] {
             let columns = vec![Kind::Number { bound, scale: 0 }, Kind::Number { bound: 40, scale: 0 }];

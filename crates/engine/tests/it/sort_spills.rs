@@ -1,4 +1,4 @@
-//! How memory decides the number of passes, and how evenly servers share the work.
+//! Memory against the number of passes, and the balance of servers.
 
 use crate::support::{Rows, assert_green, assert_no_space_leaks, build, in_memory, load};
 use plumb_engine::drop::drop_named;
@@ -10,7 +10,7 @@ use plumb_units::SplitMix;
 const ROWS: u64 = 300_000;
 const SEED: u64 = 1996;
 
-/// An index on 300,000 rows of 8 bytes a record, with what happened meanwhile.
+/// Builds an index on 300,000 rows of 8 bytes a record; returns the events of the build too.
 fn check(rows: &Rows, settings: &[(&str, &str)]) -> (BuildOutcome, Period) {
     let instance = in_memory(settings);
     load(&instance, "t", rows).expect("loaded");
@@ -50,7 +50,7 @@ fn a_sort_area_of_64k_merges_several_times() {
     }
 }
 
-/// One merge takes all: how many rows were written for it.
+/// Builds with a single merge; returns the number of rows written for it.
 fn merges_once(area: &str) -> u64 {
     let (outcome, period) =
         check(&Rows::uniform(ROWS, SEED), &[("sort_area_size", area), ("parallel_degree", "1")]);
@@ -68,12 +68,12 @@ fn merges_once(area: &str) -> u64 {
 }
 
 #[test]
-fn a_sort_area_of_one_strip_spills_all_of_it_and_merges_once() {
+fn a_sort_area_of_one_strip_spills_it_whole() {
     assert_eq!(merges_once("1M"), ROWS);
 }
 
 #[test]
-fn the_smaller_the_part_that_does_not_fit_the_less_is_spilled() {
+fn a_smaller_excess_over_the_area_spills_less() {
     // 2.4 MB of records; a tenth of an area or more is write buffers.
     let spilled: Vec<u64> = ["1M", "1600K", "2M"].iter().map(|area| merges_once(area)).collect();
     assert!(spilled.is_sorted_by(|one, two| one > two), "{spilled:?}");
@@ -98,7 +98,7 @@ fn a_sort_area_of_64m_writes_no_runs() {
 }
 
 #[test]
-fn a_given_sort_read_fac_is_used_and_a_measured_one_says_so() {
+fn a_sort_read_fac_is_given_or_measured() {
     let rows = Rows::uniform(ROWS, SEED);
     let (outcome, _) = check(&rows, &[("sort_area_size", "64K"), ("sort_read_fac", "42")]);
     assert_eq!((outcome.sort.sort_read_fac, outcome.sort.sort_read_fac_source.as_str()), (42, "given"));
@@ -117,7 +117,7 @@ fn a_given_sort_read_fac_is_used_and_a_measured_one_says_so() {
     );
 }
 
-/// The most rows of a server over the average is 1.05 at most.
+/// Asserts that the most rows of a server are at most 1.05 times the average.
 fn check_balance(rows: &Rows) {
     for (degree, servers) in [("2", 2), ("4", 4)] {
         let (outcome, _) = check(rows, &[("sort_area_size", "1M"), ("parallel_degree", degree)]);
@@ -134,7 +134,7 @@ fn servers_are_balanced_where_keys_are_uniform() {
 }
 
 #[test]
-fn servers_are_balanced_where_one_key_is_half_of_the_rows() {
+fn servers_are_balanced_with_one_dominant_key() {
     let mut random = SplitMix(SEED);
     let key = |row: u64| if row.is_multiple_of(2) { 500_000 } else { random.below(1_000_000) as i64 };
     check_balance(&Rows::of_keys((0..ROWS).map(key)));
@@ -146,7 +146,7 @@ fn servers_are_balanced_where_all_rows_have_one_key() {
 }
 
 #[test]
-fn a_second_build_needs_no_more_temporary_space_than_the_first() {
+fn a_second_build_reuses_the_temporary_space() {
     for mode in ["true", "false"] {
         let settings = [
             ("sort_area_size", "64K"),

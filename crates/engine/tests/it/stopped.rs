@@ -1,5 +1,5 @@
-//! What one failure must stop: nobody waits for what cannot end, nothing is acknowledged that was done by half, and what a device has dropped is not
-//! taken for durable later.
+//! Consequences of one failure: no session waits for an event that cannot come, and no half-done
+//! change is acknowledged. Data that a device has dropped is not taken for durable later.
 
 use crate::support::within;
 use crate::transactions::number;
@@ -27,7 +27,7 @@ fn connect<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Conn
 }
 
 fn insert(transaction: &mut Transaction<'_, '_>, id: i64) -> Result<RowId, EngineError> {
-    // A block holds some of them, and the cache twelve blocks.
+    // A block holds a few of these rows, and the cache twelve blocks.
     let filler = Value::Text("v".repeat(500));
     transaction.insert("T", &[number(id), number(id), filler, Value::Null])
 }
@@ -40,14 +40,14 @@ fn is_stopped(error: &EngineError) -> bool {
     error.to_string().starts_with("the redo log cannot be written, and transactions are stopped: ")
 }
 
-/// Rows that a new opening finds.
+/// Returns the number of rows that a new opening finds.
 fn rows_behind(disk: &Arc<MemoryDisk>) -> usize {
     let disk = disk.restart(Survivors::All);
     read(&LogKind::Plain.open(&disk).expect("open")).expect("recovered").rows.len()
 }
 
 #[test]
-fn who_waits_for_a_row_hears_that_its_holder_cannot_commit() {
+fn a_waiter_for_a_row_learns_of_its_holders_failure() {
     within(60, || {
         let disk = Base::new(LogKind::Plain).copy();
         {
@@ -76,7 +76,7 @@ fn who_waits_for_a_row_hears_that_its_holder_cannot_commit() {
 }
 
 #[test]
-fn what_cannot_be_rolled_back_stops_everybody_and_is_undone_by_the_next_opening() {
+fn a_failed_rollback_stops_all_sessions_until_the_next_opening() {
     within(60, || {
         let disk = Base::new(LogKind::Plain).copy();
         {
@@ -91,7 +91,8 @@ fn what_cannot_be_rolled_back_stops_everybody_and_is_undone_by_the_next_opening(
             }
             let row = rows[0];
             touch(&mut first, row).expect("changed");
-            // Far more blocks than the cache has: that of the row must be read again to be undone.
+            // Far more blocks than the cache has, so that the row's block must be
+            // read again for the undo.
             rows[1..].iter().for_each(|row| assert!(other.get("T", *row).expect("read").is_some()));
             disk.plan_faults(Faults { fail_read: Some(1), ..Faults::default() });
             let error = first.rollback_and_chain().expect_err("a block cannot be read");
@@ -111,7 +112,7 @@ fn what_cannot_be_rolled_back_stops_everybody_and_is_undone_by_the_next_opening(
 }
 
 #[test]
-fn a_checkpoint_does_not_believe_a_file_whose_sync_has_failed_before() {
+fn a_checkpoint_distrusts_a_file_after_a_failed_sync() {
     let disk = Base::new(LogKind::Plain).copy();
     {
         let (instance, session) = open(&disk);
@@ -136,7 +137,8 @@ fn a_checkpoint_does_not_believe_a_file_whose_sync_has_failed_before() {
     assert_eq!(rows_behind(&disk), 1);
 }
 
-/// Whatever write or sync fails while a table grows, the rest goes on or stops, and the extents belong to nobody twice.
+/// Fails each write or sync while a table grows: the rest goes on or stops, and
+/// no extent has two owners.
 #[test]
 fn extents_whose_entry_failed_are_not_handed_out_twice() {
     let mut failed = 0;
@@ -172,10 +174,10 @@ fn extents_whose_entry_failed_are_not_handed_out_twice() {
     assert!(failed > 20, "some statements failed and others went on: {failed}");
 }
 
-/// Whichever sync fails, a definition is done, or has changed nothing, or nothing is changed any more: a loss of power then leaves
-/// what was acknowledged.
+/// Fails each sync: a definition is done, or has changed nothing, or all later changes fail. A loss
+/// of power then leaves the acknowledged changes.
 #[test]
-fn a_definition_whose_control_file_may_not_be_durable_has_changed_nothing() {
+fn a_definition_without_a_durable_control_file_changes_nothing() {
     let (empty, filled) = (Base::new(LogKind::Plain), Base::filled(LogKind::Plain));
     let mut doubts = 0;
     for (base, definition) in [

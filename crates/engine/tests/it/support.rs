@@ -1,4 +1,4 @@
-//! Databases to test on, rows to fill them with, and ways to read them back.
+//! Test databases, rows to fill them with, and ways to read them back.
 
 use plumb_engine::cache::CacheReader;
 use plumb_engine::index::btree::BTree;
@@ -24,7 +24,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Rows in memory, handed out a batch at a time to any number of servers.
+/// Rows in memory, taken a batch at a time by any number of servers.
 pub struct Rows {
     schema: Schema,
     images: RowBatch,
@@ -41,7 +41,7 @@ impl Rows {
         Rows::new(schema, images(rows))
     }
 
-    /// Rows of a NUMBER column K with the given values and a text column T.
+    /// Makes rows of a NUMBER column K with the given values and a text column T.
     pub fn of_keys(keys: impl Iterator<Item = i64>) -> Rows {
         let mut images = RowBatch::new();
         for key in keys {
@@ -53,13 +53,13 @@ impl Rows {
         Rows::new(keyed_schema(), images)
     }
 
-    /// `count` rows with keys drawn from a billion.
+    /// Makes `count` rows with keys drawn from a billion.
     pub fn uniform(count: u64, seed: u64) -> Rows {
         let mut random = SplitMix(seed);
         Rows::of_keys((0..count).map(move |_| random.below(1_000_000_000) as i64))
     }
 
-    /// So that the same rows can be loaded again.
+    /// Starts again from the first row, so that the rows can be loaded twice.
     pub fn rewind(&self) -> &Rows {
         self.next.store(0, Relaxed);
         self
@@ -106,7 +106,7 @@ impl RowSource for Rows {
     }
 }
 
-/// Small extents and a small cache, so that little data meets their ends too.
+/// Sets small extents and a small cache, so that little data reaches their ends too.
 pub fn settings(changes: &[(&str, &str)]) -> Settings {
     let mut settings = Settings::default();
     let small = [("extent_size", "256K"), ("db_cache_size", "2M"), ("parallel_degree", "2")];
@@ -116,10 +116,10 @@ pub fn settings(changes: &[(&str, &str)]) -> Settings {
     settings
 }
 
-/// One extent a file.
+/// Sizes that give one extent to each file.
 pub const SMALLEST: InitialSizes = InitialSizes { users: Bytes(1), temp: Bytes(1), indx: Bytes(1) };
 
-/// A database of files in memory.
+/// Makes a database of files in memory.
 pub fn in_memory(changes: &[(&str, &str)]) -> Instance {
     let mut settings = settings(changes);
     settings.set("io_method", "null", "test").expect("there is a null device");
@@ -134,7 +134,7 @@ pub fn memory_disk(instance: &Instance) -> Arc<MemoryDisk> {
     }
 }
 
-/// A database in a directory, through the page cache: it works on any file system.
+/// Makes a database in a directory, through the page cache, which works on any file system.
 pub fn create_in(home: &Path, changes: &[(&str, &str)]) -> Instance {
     try_create_in(home, changes).expect("a database in a directory of its own")
 }
@@ -166,12 +166,12 @@ pub fn build_on(
     build::create_index(instance, &IndexSpec { name: name.to_string(), table: table.to_string(), columns })
 }
 
-/// Index I on column K of table T.
+/// Builds index I on column K of table T.
 pub fn build(instance: &Instance) -> Result<BuildOutcome, EngineError> {
     build_on(instance, ("i", "t"), &[("k", false)])
 }
 
-/// Every row of a table, by a scan past the buffer cache.
+/// Returns every row of a table, by a scan past the buffer cache.
 pub fn scan_rows(instance: &Instance, table: &str) -> Vec<(RowId, Vec<Value>)> {
     let table = instance.catalog().table(table).expect("the table was loaded").clone();
     let session = instance.recorder.session(Role::User);
@@ -190,7 +190,7 @@ pub fn scan_rows(instance: &Instance, table: &str) -> Vec<(RowId, Vec<Value>)> {
     rows
 }
 
-/// The row ids of an index in its order, through the buffer cache.
+/// Returns the row ids of an index in its order, through the buffer cache.
 pub fn index_rows(instance: &Instance, index: &str) -> Vec<RowId> {
     let named = |known: &&plumb_engine::storage::control::Index| known.name.eq_ignore_ascii_case(index);
     let index = instance.catalog().indexes.iter().find(named).expect("the index was built").clone();
@@ -205,15 +205,15 @@ pub fn index_rows(instance: &Instance, index: &str) -> Vec<RowId> {
     rows
 }
 
-/// Asserts that the check finds nothing wrong with a table and its indexes.
+/// Asserts that the check finds a table and its indexes intact.
 pub fn assert_green(instance: &Instance, table: &str) {
     if let Err(error) = check::check_table(instance, table) {
         panic!("{table} is not as it must be: {error}");
     }
 }
 
-/// Asserts that the extents that are taken are those of the catalog's tables and
-/// indexes, and none of the temporary tablespace.
+/// Asserts that the taken extents are those of the catalog's tables and indexes, with
+/// none in the temporary tablespace.
 pub fn assert_no_space_leaks(instance: &Instance) {
     let count =
         |segments: &[&Vec<SegmentExtent>]| segments.iter().map(|extents| extents.len()).sum::<usize>();
@@ -230,7 +230,7 @@ pub fn assert_no_space_leaks(instance: &Instance) {
     }
 }
 
-/// Takes all that is free, until the tablespace grows, and gives it back.
+/// Counts the taken extents: allocates all free ones until the tablespace grows, and releases them.
 fn taken_extents(instance: &Instance, purpose: Purpose) -> usize {
     let session = instance.recorder.session(Role::User);
     let tablespace = instance.tablespace(purpose);
@@ -244,8 +244,8 @@ fn taken_extents(instance: &Instance, purpose: Purpose) -> usize {
     (size.0 / tablespace.extent_blocks.bytes(tablespace.block_size)) as usize - free
 }
 
-/// Runs `work` in a thread of its own and fails when it takes too long: a hang
-/// then ends the test instead of the run.
+/// Runs `work` in a thread of its own and fails if it takes too long. So a hang ends the test
+/// and not the whole run.
 pub fn within<T: Send + 'static>(seconds: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, finished) = mpsc::channel();
     let worker = thread::spawn(move || {
@@ -263,7 +263,7 @@ pub fn within<T: Send + 'static>(seconds: u64, work: impl FnOnce() -> T + Send +
     }
 }
 
-/// All bytes of a file in memory.
+/// Returns all bytes of a file in memory.
 pub fn content(instance: &Instance, path: &Path) -> Vec<u8> {
     let session = instance.recorder.session(Role::User);
     let file = instance.access.disk.open(path, OpenMode::Read, DirectIo::Off).expect("a file");

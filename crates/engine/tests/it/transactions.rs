@@ -1,4 +1,4 @@
-//! Transactions of several sessions: what each sees, who waits for whom, and what ends with an error.
+//! Transactions of several sessions: visibility, waits for each other, and errors.
 
 use crate::support::within;
 use plumb_crash::{Base, HOME, LogKind};
@@ -28,7 +28,7 @@ fn text(value: &str) -> Value {
     Value::Text(value.to_string())
 }
 
-/// A database in memory, without crashes, with threads of its own.
+/// Makes a database in memory, without crashes, with threads of its own.
 fn instance(settings: &[(&str, &str)]) -> Instance {
     let mut all = Settings::default();
     for (name, value) in
@@ -48,7 +48,7 @@ fn session(instance: &Instance) -> Session {
     instance.recorder.session(Role::User)
 }
 
-/// Table T of ID, K (indexed) and V.
+/// Makes table T of ID, K (indexed) and V.
 pub fn create(transactions: &Transactions<'_>, session: &Session) {
     let columns = vec![
         Column::required("ID", ColumnType::NUMBER),
@@ -78,7 +78,7 @@ fn values(transaction: &mut Transaction<'_, '_>) -> Vec<String> {
     all(transaction).iter().map(|row| row.values[2].to_string()).collect()
 }
 
-/// Runs `work` on an open database with table T in it.
+/// Runs `work` on an open database with table T.
 pub fn with_table(settings: &[(&str, &str)], work: impl FnOnce(&Transactions<'_>, &Session)) {
     let instance = instance(settings);
     let session = session(&instance);
@@ -93,7 +93,8 @@ fn never<'a>(transactions: &'a Transactions<'a>, session: &'a Session) -> Connec
     connection
 }
 
-/// Who makes an index has the table for himself: what the log had of its rows is not asked for, and may be gone, whatever others have under way.
+/// Creating an index holds the table exclusively. The log of its rows is not needed and may be
+/// gone, whatever transactions on other tables do.
 #[test]
 fn an_index_is_made_of_the_rows_as_they_are() {
     with_table(&[("log_file_size", "16M")], |transactions, session| {
@@ -103,7 +104,7 @@ fn an_index_is_made_of_the_rows_as_they_are() {
         let mut older = one.begin();
         older.insert("OTHER", &[number(1)]).expect("inserted");
         let mut setup = two.begin();
-        // More than the log buffer keeps; a row of ten is gone again.
+        // More than the log buffer keeps; one row in ten is deleted again.
         let mut rows = Vec::new();
         for id in 0..1000 {
             rows.push(add(&mut setup, id, id, &"v".repeat(1000)));
@@ -126,9 +127,10 @@ fn an_index_is_made_of_the_rows_as_they_are() {
     });
 }
 
-/// All that may be under way at once are in the record of a checkpoint, and taken back after a crash; one more is refused.
+/// The most transactions that may be active at once are in the record of a checkpoint, and rolled
+/// back after a crash; one more is refused.
 #[test]
-fn as_many_transactions_as_a_checkpoint_lists_survive_as_one_does() {
+fn the_most_transactions_of_a_checkpoint_are_rolled_back() {
     let mut settings = LogKind::Plain.settings();
     for (name, value) in [("log_file_size", "8M"), ("db_block_size", "2K")] {
         settings.set(name, value, "the test").expect("in range");
@@ -150,7 +152,7 @@ fn as_many_transactions_as_a_checkpoint_lists_survive_as_one_does() {
     assert!(refused.to_string().contains(&format!("{most} under way")), "{refused}");
     transactions.checkpoint(&own).expect("a record of all of them");
     let restarted = disk.restart(Survivors::None);
-    // What is dropped at the end is not taken back.
+    // The loss of power keeps the transactions dropped at the end from being rolled back.
     disk.lose_power_at(Some(disk.requests()));
     let instance = Instance::open_on(&restarted, Path::new(HOME), settings).expect("opened");
     let own = session(&instance);
@@ -159,16 +161,17 @@ fn as_many_transactions_as_a_checkpoint_lists_survive_as_one_does() {
     assert_eq!(transactions.check(&own, "T").expect("right").row_count, 0);
 }
 
-/// What the isolation tests do not look at: keys that change, rows that are deleted, and what a transaction sees of its own.
+/// Tests beyond the isolation tests: keys that change, rows that are deleted, and a transaction's
+/// view of its own changes.
 #[test]
-fn nobody_sees_what_is_not_committed_and_a_statement_sees_one_moment() {
+fn a_statement_sees_committed_rows_of_one_moment() {
     with_table(&[], |transactions, session| {
         let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
         let mut setup = one.begin();
         let row = add(&mut setup, 1, 10, "old");
         setup.commit().expect("committed");
         let (mut writer, mut reader) = (one.begin(), two.begin());
-        // G1b: an intermediate value; G1a: one that is rolled back.
+        // G1b: an intermediate value; G1a: a value that is rolled back.
         for value in ["intermediate", "last"] {
             writer.update("T", row, |row| row[2] = text(value)).expect("updated");
             assert_eq!(values(&mut reader), ["old"]);
@@ -176,12 +179,12 @@ fn nobody_sees_what_is_not_committed_and_a_statement_sees_one_moment() {
         add(&mut writer, 2, 10, "new");
         assert_eq!(values(&mut writer), ["last", "new"], "its own");
         assert_eq!(reader.lookup("T_K", &[number(10)]).expect("found").len(), 1);
-        // G0: the second writer waits, or is told.
+        // G0: the second writer waits, or gets an error.
         let error = reader.update("T", row, |_| ()).expect_err("locked");
         assert!(matches!(error, EngineError::RowLocked { .. }), "{error}");
         writer.rollback_and_chain().expect("rolled back");
         assert_eq!(values(&mut reader), ["old"]);
-        // A key that changes: the old version is found by the old key until the commit.
+        // A key changes: the old version is found by the old key until the commit.
         writer.update("T", row, |row| row[1] = number(20)).expect("updated");
         assert_eq!(reader.lookup("T_K", &[number(10)]).expect("found").len(), 1);
         assert_eq!(reader.lookup("T_K", &[number(20)]).expect("found").len(), 0);
@@ -190,7 +193,8 @@ fn nobody_sees_what_is_not_committed_and_a_statement_sees_one_moment() {
         writer.commit_and_chain().expect("committed");
         assert_eq!(reader.lookup("T_K", &[number(10)]).expect("found").len(), 0);
         assert_eq!(reader.lookup("T_K", &[number(20)]).expect("found").len(), 1);
-        // PMP: a row that was deleted is there for who began before the commit; OTV: all of a commit or nothing.
+        // PMP: a deleted row is visible to a statement that began before the commit; OTV: all
+        // of a commit or nothing.
         writer.delete("T", row).expect("deleted");
         add(&mut writer, 3, 30, "in its place");
         let mut seen = 0;
@@ -208,7 +212,7 @@ fn nobody_sees_what_is_not_committed_and_a_statement_sees_one_moment() {
     });
 }
 
-/// An update works on the row as it is, not as it was read, whoever waits for whom.
+/// An update works on the current row, not on the row as it was read, in any order of waits.
 #[test]
 fn no_update_is_lost_between_two_sessions_that_add() {
     const EACH: i64 = 300;
@@ -286,7 +290,8 @@ fn a_deadlock_ends_with_an_error_for_one_of_them() {
     });
 }
 
-/// Random statements of threads, with a cache and a log that they overflow; in the end rows and entries are those of what was committed.
+/// Random statements of threads, with a cache and a log that they overflow. At the end rows and
+/// entries are those that were committed.
 #[test]
 fn threads_that_change_what_they_like_leave_a_sound_table() {
     within(120, || {
@@ -362,7 +367,7 @@ pub fn change_at_random(transactions: &Transactions<'_>, number_of: u64) -> BTre
 }
 
 #[test]
-fn a_transaction_larger_than_the_cache_is_committed_or_vanishes_whole() {
+fn a_transaction_beyond_the_cache_commits_or_vanishes_whole() {
     let settings = [("db_block_size", "2K"), ("debug_cache_blocks", "32"), ("log_file_size", "4M")];
     with_table(&settings, |transactions, session| {
         let mut connection = transactions.connect(session);
@@ -386,7 +391,7 @@ fn a_transaction_larger_than_the_cache_is_committed_or_vanishes_whole() {
 }
 
 #[test]
-fn a_transaction_larger_than_the_log_is_an_error_and_can_be_rolled_back() {
+fn a_transaction_beyond_the_log_fails_and_rolls_back() {
     let settings = [("db_block_size", "2K"), ("log_file_size", "64K"), ("log_buffer", "32K")];
     with_table(&settings, |transactions, session| {
         let mut connection = transactions.connect(session);
@@ -403,9 +408,10 @@ fn a_transaction_larger_than_the_log_is_an_error_and_can_be_rolled_back() {
     });
 }
 
-/// The LSN of its creation is a segment's name in the log: sessions that made tables at the same moment had one name for two.
+/// Regression: the log names a segment by the LSN of its creation, and tables made at the same
+/// moment had the same name.
 #[test]
-fn tables_that_are_made_at_once_have_names_of_their_own() {
+fn tables_made_at_once_have_different_names_in_the_log() {
     let instance = instance(&[]);
     let session = session(&instance);
     let transactions = Transactions::open(&instance, &session).expect("a log");
@@ -431,7 +437,7 @@ fn tables_that_are_made_at_once_have_names_of_their_own() {
 }
 
 #[test]
-fn a_statement_finds_its_versions_behind_checkpoints_while_the_log_has_them() {
+fn a_statement_finds_old_versions_in_the_log() {
     let settings = [("log_file_size", "8M"), ("log_buffer", "128K"), ("db_file_multiblock_read_count", "1")];
     with_table(&settings, |transactions, session| {
         let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
@@ -443,7 +449,7 @@ fn a_statement_finds_its_versions_behind_checkpoints_while_the_log_has_them() {
         let result = reader.scan("T", |row| {
             seen += 1;
             assert_eq!(row.values[2], text(&"old".repeat(100)), "row {seen}");
-            // What was changed has left the log buffer, and no recovery needs it.
+            // The old versions have left the log buffer, and no recovery needs them.
             for row in rows.iter().take(if seen == 1 { 400 } else { 0 }) {
                 writer.update("T", *row, |row| row[2] = text(&"new".repeat(100)))?;
                 writer.commit_and_chain()?;
@@ -456,8 +462,8 @@ fn a_statement_finds_its_versions_behind_checkpoints_while_the_log_has_them() {
 }
 
 #[test]
-fn a_statement_that_needs_what_the_log_has_lost_says_so() {
-    // A block a read, so that the scan has not seen the others before it is made to wait.
+fn a_statement_fails_whose_versions_the_log_has_lost() {
+    // One block a read, so that the scan has not read the others before it is made to wait.
     let settings = [
         ("db_block_size", "2K"),
         ("log_file_size", "64K"),
@@ -477,7 +483,7 @@ fn a_statement_that_needs_what_the_log_has_lost_says_so() {
         let mut seen = 0;
         let result = reader.scan("T", |_| {
             seen += 1;
-            // While the statement is at its first block the others change again and again.
+            // While the statement is at its first block the others change many times.
             for (round, row) in rows.iter().cycle().take(if seen == 1 { 1000 } else { 0 }).enumerate() {
                 writer.update("T", *row, |row| row[2] = text(&format!("{round:090}")))?;
                 writer.commit_and_chain()?;
@@ -491,7 +497,7 @@ fn a_statement_that_needs_what_the_log_has_lost_says_so() {
 }
 
 #[test]
-fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
+fn a_failed_sync_commits_nothing_and_loses_nothing() {
     let disk = Base::new(LogKind::Plain).copy();
     let commits = {
         let instance = LogKind::Plain.open(&disk).expect("open");
@@ -514,7 +520,7 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
              database again once the cause is removed: commits are not lost"
         );
         disk.plan_faults(Faults::default());
-        // The disk works again, and nothing is tried again.
+        // The disk works again, and the write is not retried.
         for error in [
             insert(&mut transaction, 3).expect_err("stopped"),
             transaction.get("T", RowId(0)).expect_err("stopped"),
@@ -535,7 +541,8 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
 #[test]
 fn what_a_commit_costs_is_counted() {
     with_table(&[], |transactions, session| {
-        // Otherwise CKPT may complete the one that opening began among the commits, with a write of the log of its own.
+        // Otherwise CKPT may complete the checkpoint of the opening among the commits, with a
+        // log write of its own.
         transactions.checkpoint(session).expect("a checkpoint");
         let mut connection = transactions.connect(session);
         let mut transaction = connection.begin();
@@ -625,7 +632,7 @@ fn index_on(name: &str, columns: &[&str], unique: bool) -> IndexDefinition {
 }
 
 #[test]
-fn a_table_that_is_dropped_gives_its_space_to_others_even_in_a_recovery() {
+fn space_of_a_dropped_table_is_reused_even_in_recovery() {
     for survivors in [Survivors::None, Survivors::All] {
         let disk = Base::new(LogKind::Plain).copy();
         {
@@ -651,7 +658,7 @@ fn a_table_that_is_dropped_gives_its_space_to_others_even_in_a_recovery() {
                 gone,
                 "there is no table that transactions change, named T in this database; it has none"
             );
-            // The log still has what was done to the blocks that the new table takes.
+            // The log still has the changes of the blocks that the new table takes.
             create(&transactions, &session);
             for id in 100..106 {
                 add(&mut transaction, id, id, "of the second");
@@ -703,7 +710,7 @@ fn a_table_gets_an_index_when_nobody_changes_it() {
         assert!(made("T_ID", &["ID"], true).expect_err("taken").starts_with("index T_ID exists already"));
         assert_eq!(transaction.lookup("T_V", &[text("499")]).expect("found").len(), 2);
         assert_eq!(transaction.lookup("T_ID", &[number(999)]).expect("found").len(), 1);
-        // It is kept from then on.
+        // The index is maintained from then on.
         transaction.update("T", rows[5], |row| row[2] = text("other")).expect("updated");
         transaction.commit().expect("committed");
         let checked = transactions.check(session, "T").expect("index equals table");
@@ -723,7 +730,7 @@ fn no_two_rows_have_one_key_of_a_unique_index() {
             transaction.insert("T", &[number(id), number(id), value])
         };
         let row = add(&mut first, 1, 1, "a");
-        // It may be committed, or rolled back: the other one has to wait.
+        // The row may be committed, or rolled back, so the other session has to wait.
         let locked = insert(&mut second, 2, text("a")).expect_err("undecided");
         assert!(matches!(locked, EngineError::RowLocked { .. }), "{locked}");
         first.commit_and_chain().expect("committed");
@@ -736,7 +743,7 @@ fn no_two_rows_have_one_key_of_a_unique_index() {
         let b = insert(&mut second, 2, text("b")).expect("another key");
         assert!(second.update("T", b, |row| row[2] = text("a")).is_err(), "nor by an update");
         second.commit_and_chain().expect("the transaction goes on");
-        // A key that is free again, first perhaps, then for certain.
+        // A key becomes free again, at first undecided, then for certain.
         first.delete("T", row).expect("deleted");
         let locked = insert(&mut second, 3, text("a")).expect_err("undecided");
         assert!(matches!(locked, EngineError::RowLocked { .. }), "{locked}");
@@ -763,9 +770,9 @@ fn no_two_rows_have_one_key_of_a_unique_index() {
     });
 }
 
-/// Who changes a row that once had the key, and has not had it since, is no reason to wait.
+/// A transaction that changes a row which had the key once, but not since, is no reason to wait.
 #[test]
-fn a_key_that_a_row_had_before_its_holder_came_is_free() {
+fn a_key_that_a_row_had_once_is_free() {
     with_table(&[], |transactions, session| {
         transactions.create_index(session, "T", &index_on("T_V", &["V"], true)).expect("made");
         let [mut one, mut two] = [never(transactions, session), never(transactions, session)];
@@ -777,10 +784,10 @@ fn a_key_that_a_row_had_before_its_holder_came_is_free() {
         first.commit_and_chain().expect("committed");
         value_of(&mut first, row, "b").expect("updated");
         first.commit_and_chain().expect("committed");
-        // The entry of "a" is there, marked; its row has another key, and another holder.
+        // The entry of "a" is there, marked; its row has another key, and the key another holder.
         value_of(&mut first, row, "c").expect("updated");
         second.insert("T", &[number(2), number(2), text("a")]).expect("nobody can have it");
-        // What the holder had, has, or would have again by a rollback is not free.
+        // Keys that the holder had, has, or would have again by a rollback are not free.
         for held in ["b", "c"] {
             let refused = second.insert("T", &[number(3), number(3), text(held)]).expect_err("undecided");
             assert!(matches!(refused, EngineError::RowLocked { .. }), "{held}: {refused}");
@@ -836,8 +843,8 @@ fn of_sessions_that_insert_one_key_at_once_one_succeeds() {
     });
 }
 
-/// A statement that changes a range is of one moment: what another transaction has deleted, moved or inserted and not committed is waited for where it was
-/// there, and is nothing where it was not.
+/// A statement that changes a range sees one moment. Uncommitted deletions, moves and insertions of
+/// another transaction are waited for if the row was in the range, and ignored otherwise.
 #[test]
 fn a_range_is_changed_as_it_was_committed() {
     with_table(&[], |transactions, session| {
@@ -881,7 +888,8 @@ fn a_range_is_changed_as_it_was_committed() {
     });
 }
 
-/// Where a row has gone, or has another key, when its holder has ended, the statement begins anew and sees what is there then.
+/// If a row is gone or has another key when its holder ends, the statement restarts
+/// and sees the new state.
 #[test]
 fn a_range_that_changed_meanwhile_is_looked_up_again() {
     within(60, || {
@@ -914,7 +922,8 @@ fn a_range_that_changed_meanwhile_is_looked_up_again() {
     });
 }
 
-/// A checkpoint hands over many writes at once: S2 saw one at a time take 32.7 ms on ext4 where 0.4 would have done.
+/// A checkpoint submits many writes at once. Regression: one at a time took 32.7 ms on
+/// ext4, where 0.4 ms suffice.
 #[test]
 fn a_checkpoint_submits_64_writes_at_once() {
     const ROWS: i64 = 1200;
@@ -931,11 +940,11 @@ fn a_checkpoint_submits_64_writes_at_once() {
     create(&transactions, &session);
     let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
-    // Not more than two in a block.
+    // At most two rows in a block.
     let rows: Vec<RowId> = (0..ROWS).map(|id| add(&mut transaction, id, id, &"v".repeat(4000))).collect();
     transaction.commit_and_chain().expect("committed");
     transactions.checkpoint(&session).expect("written");
-    // No two blocks adjoin.
+    // No two dirty blocks are adjacent.
     let dirty: Vec<RowId> = rows.iter().step_by(4).copied().collect();
     for row in dirty.iter().rev() {
         let changed = transaction.update("T", *row, |values| values[2] = text(&"w".repeat(4000)));
@@ -949,15 +958,15 @@ fn a_checkpoint_submits_64_writes_at_once() {
     let submissions = period.event(Event::DbFileAsyncIoSubmit, SessionKind::Background);
     let submitted = submissions.count;
     assert!(written >= dirty.len() as u64 / 2, "{written} writes of {} rows", dirty.len());
-    // The first of a batch, and the rest of one, may be fewer.
+    // The first submission of a batch, and the last, may be smaller.
     let batches = period.statistic(Statistic::DbwrBatches);
     assert!(submitted <= written / 64 + 2 * batches, "{submitted} submissions of {written} writes");
-    // A submission is CPU time of the kernel in a wait, and was counted as both before it was metered.
+    // A submission is CPU time of the kernel in a wait. Regression: it was counted as both.
     assert!(submitted == 0 || submissions.cpu.0 > 0, "{submissions:?}");
     assert!(batches <= 4, "{batches} batches of {written} writes");
 }
 
-/// What is deleted keeps its room until somebody wants it, and a check counts it apart from what is there.
+/// Deleted rows keep their space until it is needed, and a check counts them separately.
 #[test]
 fn a_check_counts_deleted_rows_and_entries_apart() {
     let instance = instance(&[]);
@@ -978,7 +987,7 @@ fn a_check_counts_deleted_rows_and_entries_apart() {
     }
     transaction.commit_and_chain().expect("committed");
     assert_eq!(check(), (7, 7, 6), "three rows and three entries");
-    // Another key: the entry of the one before is marked, the row is in its place.
+    // The key changes: the old entry is marked, the row stays in its place.
     transaction.update("T", places[5], |row| row[1] = number(50)).expect("updated");
     transaction.commit_and_chain().expect("committed");
     assert_eq!(check(), (7, 7, 7));

@@ -1,11 +1,10 @@
-//! Each invariant of the frames, broken by hand: the program stops where it holds no longer.
+//! Breaks each invariant of the frames by hand; its assert must stop the program.
 
 use crate::cache::frames::{Frames, NONE};
 use crate::storage::tablespace::Purpose;
 use plumb_io::BufferPool;
 use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
 
-/// So many frames and their buffers.
 fn cache(count: usize) -> (Frames, BufferPool) {
     let mut frames = Frames::default();
     frames.populate(count);
@@ -16,7 +15,7 @@ fn address(block: u32) -> BlockAddress {
     BlockAddress { file: FileId(1), block: BlockNumber(block) }
 }
 
-/// A frame with a dirty block, of a writer of its own.
+/// Makes a frame with a dirty block, of a writer of its own.
 fn dirty((frames, buffers): &mut (Frames, BufferPool), block: u32) -> u32 {
     let writer = frames.open_writer();
     let taken = frames.take(buffers).expect("a free frame");
@@ -25,7 +24,7 @@ fn dirty((frames, buffers): &mut (Frames, BufferPool), block: u32) -> u32 {
     index
 }
 
-/// A frame with a block that was read, as it is after every unpin.
+/// Makes a frame with a block that was read and unpinned.
 fn read((frames, buffers): &mut (Frames, BufferPool), block: u32) -> u32 {
     let taken = frames.take(buffers).expect("a frame");
     let index = taken.0;
@@ -94,12 +93,12 @@ fn a_pinned_frame_is_passed_over() {
 
 #[test]
 #[should_panic(expected = "B4: a pinned frame is not taken")]
-fn a_frame_that_is_pinned_between_choice_and_taking_is_noticed() {
+fn a_frame_pinned_between_choice_and_taking_is_noticed() {
     let mut cache = cache(1);
     let index = read(&mut cache, 1);
     let (mut frames, buffers) = cache;
     let pinned = frames.pin(index, &buffers);
-    // As if the choice had not looked at the pin.
+    // Takes the frame as if its pin had been overlooked.
     frames.resident_count = 0;
     frames.own(index, &buffers);
     drop(pinned);
@@ -136,7 +135,7 @@ fn a_block_is_written_once() {
     frames.written(index);
 }
 
-/// As where its writer has failed.
+/// The state after a writer has failed.
 #[test]
 fn a_block_that_changed_while_it_was_written_is_forgotten() {
     let mut cache = cache(1);

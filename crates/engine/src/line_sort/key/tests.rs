@@ -1,4 +1,4 @@
-//! Keys against a comparison of lines that is written plainly, from the manual of GNU sort.
+//! Tests keys against a plain comparison of lines, written from the manual of GNU sort.
 
 use super::*;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn compared(order: &SortOrder, one: &[u8], two: &[u8]) -> Ordering {
     key_of(&record(order, one, 1)).cmp(key_of(&record(order, two, 2)))
 }
 
-/// The value of a short number, in millionths.
+/// Returns the value of a short number, in millionths.
 fn value(text: &[u8]) -> i64 {
     let text = std::str::from_utf8(text).expect("ASCII").trim_start_matches([' ', '\t']);
     let (sign, text) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
@@ -93,7 +93,7 @@ fn fields_are_those_of_gnu_sort() {
 }
 
 #[test]
-fn a_line_that_fits_no_block_is_refused_with_its_place() {
+fn a_line_too_long_is_refused_with_its_place() {
     let order = SortOrder { keys: Vec::new(), ties: Ties::Bytes };
     let keyed = Keyed::new(Shape::Lines, &order, BlockSize::ALL[0], Path::new("in.txt"));
     let line = [b'x'; 2100];

@@ -1,39 +1,35 @@
 //! The area of keys of any length: a batch in the cache, and strips of mini-runs.
 //!
-//! What it does: records collect in a batch that the second-level cache holds.
-//! When it is full it is sorted and becomes a mini-run of the strip being filled,
-//! packed ([`packed`](crate::sort::packed)): each key without the bytes that the
-//! key before has too. The batch is then empty again. An area of addresses holds
-//! two to three times as many rows that way, so there are fewer runs; and what is
-//! merged is read from front to back, where sorted references into a heap would
-//! miss the cache at every record. A strip becomes a run by a merge of its
-//! mini-runs; those that do not overlap, as of input in some order, just follow
-//! one another.
+//! Records collect in a batch that the second-level cache holds. When it is full it is sorted and
+//! becomes a mini-run of the strip being filled, packed ([`packed`](crate::sort::packed)): each key
+//! without the bytes that it shares with the key before. The batch is then empty again. So an area
+//! of addresses holds two to three times as many rows, and there are fewer runs. The merge reads
+//! mini-runs from front to back; sorted references into a heap would miss the cache at every
+//! record. A strip becomes a run by a merge of its mini-runs. Mini-runs that do not overlap, as of
+//! input in some order, are simply concatenated.
 //!
 //! ```text
 //! | batch: records as they came | entries |    | mini-run | mini-run | mini-ru    a strip
 //!                                              | n | mini-run |  free              the next one
 //! ```
 //!
-//! How a batch is sorted: an entry of 16 bytes for each record holds 8 bytes of
-//! its key, as a number, and its place. Entries are sorted by these bytes, then
-//! each group with equal bytes by the 8 after them, until groups have few members
-//! or one key but for zeros at its end, which leaves lengths and row ids. Bytes that all keys of a
-//! group share are skipped, so `https://www.` costs a look each and no comparison.
+//! Sorting a batch: an entry of 16 bytes for each record holds 8 bytes of its key, as a number, and
+//! its place. Entries are sorted by these bytes. Then each group with equal bytes is sorted by the
+//! 8 after them. That ends when groups have few members, or keys that differ only in zeros at their
+//! ends. Lengths and row ids decide the rest. Bytes that all keys of a group share are skipped, so
+//! `https://www.` costs one pass over the entries and no comparison.
 //!
-//! Input in some order: while records come in order, or in reverse, the comparison
-//! that finds this out also says what a key shares with its neighbour, so a batch
-//! in reverse is packed from its end. Behind a batch in order records are packed
-//! as they come, without a batch, until one is out of order.
+//! Input in some order: while records come in order, or in reverse, the comparison that detects
+//! it also gives the bytes that a key shares with its neighbour. So a batch in reverse is packed
+//! from its end. Behind a batch in order records are packed as they come, without a batch, until
+//! one is out of order.
 //!
-//! What was tried and lost: sorting groups of equal prefixes by comparing their
-//! keys. Four fifths of all addresses begin with the same 8 bytes, so most of the
-//! sort was then calls of memcmp, 14 for each record.
+//! Rejected: sorting groups of equal prefixes by comparing their keys. Four fifths of all addresses
+//! begin with the same 8 bytes, so most of the sort was calls of memcmp, 14 for each record.
 //!
-//! Limits: the split between batch and entries follows the expected length of
-//! records. A wrong guess leaves part of one unused; it never takes more. Beside
-//! the area are the first and the last record of each mini-run, and the keys that
-//! a merge is at, one a mini-run.
+//! Limits: the split between batch and entries follows the expected length of records. A wrong
+//! guess leaves part of one unused; it never takes more. Outside the area's budget are the first
+//! and the last record of each mini-run, and in a merge the current key of each mini-run.
 
 use super::{InputOrder, Mapped, MemoryMerge, RecordSink, RecordSize, SortArea, StripPool};
 use crate::sort::format::{BYTES_HEADER, BytesKey, RunFormat, key_of, row_of};
@@ -45,29 +41,29 @@ use std::ops::Range;
 
 /// Most bytes of a batch with its entries: half of a second-level cache of 2 MiB.
 const BATCH_BYTES_MAX: usize = 1 << 20;
-/// The least part of an area that is kept for strips, as 1 - 1 / this.
+/// At most one part in this many of an area is the batch; the rest is for strips.
 const BATCH_SHARE: usize = 4;
-/// Input that is looked at and then copied in one go: the longest record fits, and the
-/// second time it is still in a cache.
+/// Input that is scanned and then copied in one step: the longest record fits, and the copy
+/// finds it in a cache.
 const INPUT_BYTES: usize = 1 << 17;
 const _: () = assert!(INPUT_BYTES > BYTES_HEADER + u16::MAX as usize, "the longest record fits");
 const _: () = assert!(BATCH_BYTES_MAX <= u32::MAX as usize, "an entry has 32 bits for a record's place");
-/// How far ahead memory is prefetched: input comes from another processor, and without it
-/// a third of the time is spent waiting for it.
+/// Prefetch distance. Input comes from another processor, and without prefetching a third of the
+/// time is spent waiting for it.
 const AHEAD_BYTES: usize = 1024;
 /// Most records of a group that is sorted by comparing whole keys.
 const SMALL_GROUP: usize = 8;
 /// Bytes of a key that an entry holds as a number.
 const PREFIX_BYTES: usize = 8;
 
-/// Area of [`BytesKey`] records.
+/// Sort area of [`BytesKey`] records.
 #[derive(Debug)]
 pub struct BytesArea {
     batch: Batch,
-    /// The oldest first.
+    /// Full strips, the oldest first.
     full: VecDeque<Strip>,
     filling: Option<Strip>,
-    /// The last record, as long as all since the beginning of a batch have come in order.
+    /// Last record, while all records since the start of a batch have come in order.
     in_order: Option<Vec<u8>>,
     pool: StripPool<u8>,
 }
@@ -83,13 +79,13 @@ struct Strip {
 /// Sorted records of a batch.
 #[derive(Debug)]
 pub(super) struct MiniRun {
-    /// Where it lies in its strip.
+    /// Byte range in its strip.
     pub(super) place: Range<usize>,
     pub(super) first: Vec<u8>,
     pub(super) last: Vec<u8>,
 }
 
-/// Packed bytes for which there is room.
+/// Free bytes for packed records.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     /// In the strip being filled.
@@ -102,7 +98,7 @@ impl SortArea for BytesArea {
     const ENTRY_BYTES: usize = size_of::<Entry>();
 
     fn new(bytes: usize, strips: usize, record: RecordSize) -> Result<BytesArea, IoError> {
-        // A mini-run is not longer than a strip, so it lies in two of them at most.
+        // A mini-run is not longer than a strip, so it lies in at most two of them.
         let batch_bytes = BATCH_BYTES_MAX.min(bytes / BATCH_SHARE.max(strips + 1));
         let batch = Batch::new(batch_bytes, record)?;
         let pool = StripPool::new(bytes.saturating_sub(batch.bytes_max()), strips);
@@ -132,7 +128,7 @@ impl SortArea for BytesArea {
         }
     }
 
-    /// Sorts the batch and packs it behind what there is.
+    /// Sorts the batch and packs it behind the mini-runs of the strip.
     fn close(&mut self) -> Result<(), IoError> {
         if self.batch.entries.is_empty() {
             return Ok(());
@@ -216,8 +212,8 @@ impl BytesArea {
         self.full.iter().chain(&self.filling)
     }
 
-    /// Packs records as they come behind the mini-run before them, as long as they
-    /// are in order: how many bytes were taken.
+    /// Packs records as they come behind the last mini-run, as long as they are in order. Returns
+    /// the number of bytes taken.
     fn take_in_order(&mut self, records: &[u8]) -> Result<usize, IoError> {
         let (Some(before), Some(strip)) = (&self.in_order, &mut self.filling) else { return Ok(0) };
         self.pool.supply(&mut strip.packed, records.len());
@@ -255,8 +251,8 @@ impl BytesArea {
         Room { here: self.filling.as_ref().map_or(0, |strip| strip.packed.room()), beyond: self.pool.room() }
     }
 
-    /// True when a batch may go on, or there is room enough to begin one: at the end of an
-    /// area mini-runs would otherwise become shorter and shorter.
+    /// True if a batch may continue, or there is enough room to begin one. Otherwise mini-runs
+    /// would become shorter and shorter at the end of an area.
     fn begins_batch(&self, room: Room) -> bool {
         self.is_empty()
             || !self.batch.entries.is_empty()
@@ -265,7 +261,7 @@ impl BytesArea {
 }
 
 impl MiniRun {
-    /// Hands out the records: a merge of one.
+    /// Hands the records to the sink without a merge.
     fn unpack<S: RecordSink>(&self, strip: &[u8], sink: &mut S) -> Result<(), S::Error> {
         let mut rebuilt = Rebuilt::default();
         let mut rest = &strip[self.place.clone()];
@@ -276,8 +272,8 @@ impl MiniRun {
         Ok(())
     }
 
-    /// How many of these mini-runs, in the order of their first records, overlap from the
-    /// front on: no record after them comes before one of theirs.
+    /// Returns how many of these mini-runs, ordered by their first records, overlap from the front
+    /// on: all later records come after theirs.
     pub(super) fn overlapping(mini_runs: &[MiniRun]) -> usize {
         let Some(mut last) = mini_runs.first().map(|first| &first.last) else { return 0 };
         for (number, mini_run) in mini_runs.iter().enumerate().skip(1) {
@@ -301,7 +297,7 @@ impl Strip {
         self.mini_runs.iter().map(|mini_run| &self.packed[mini_run.place.clone()])
     }
 
-    /// The records of these entries have been packed from `start` on.
+    /// Notes a mini-run: the records of these entries, packed from `start` on.
     fn end_mini_run(&mut self, start: usize, records: &[u8], entries: &[Entry]) {
         let ends = entries.first().zip(entries.last());
         let ends = ends.map(|(first, last)| (first.record(records).to_vec(), last.record(records).to_vec()));
@@ -314,7 +310,7 @@ impl Strip {
         self.row_count += entries.len();
     }
 
-    /// Packs the record that `bytes` begin with behind the last one; `false` when it does not fit.
+    /// Packs the first record of `bytes` behind the last one; `false` if it does not fit.
     #[inline]
     fn append(&mut self, bytes: &[u8], shared: usize) -> bool {
         let rest_bytes = key_of(bytes).len() - shared;
@@ -327,7 +323,8 @@ impl Strip {
         true
     }
 
-    /// As `append`, of a record that goes on with the last mini-run or begins the strip.
+    /// Packs a record that continues the last mini-run or begins the strip; `false`
+    /// if it does not fit.
     #[inline]
     fn append_in_order(&mut self, bytes: &[u8], record: &[u8], shared: usize) -> bool {
         if self.mini_runs.is_empty() {
@@ -340,7 +337,7 @@ impl Strip {
         fits
     }
 
-    /// The last mini-run now ends with this record.
+    /// Notes that the last mini-run now ends with this record.
     fn end_in_order(&mut self, last: &[u8]) {
         let end = self.packed.len();
         if let Some(mini_run) = self.mini_runs.last_mut() {
@@ -352,7 +349,7 @@ impl Strip {
     }
 }
 
-/// Records as they came.
+/// Records in the order of arrival.
 #[derive(Debug)]
 struct Batch {
     records: HugeVec<u8>,
@@ -363,21 +360,21 @@ struct Batch {
     mapped_bytes: usize,
 }
 
-/// Stands for a record of the batch.
+/// Sorted in place of a record of the batch.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// While records come in order: bytes that its key shares with the record before.
-    /// In the sort: bytes of its key, or its row id where the key is no longer in
-    /// question.
+    /// While records come in order: bytes that its key shares with the record before. During the
+    /// sort: 8 bytes of its key, or its row id once the key is decided.
     prefix: u64,
-    /// Where the record starts.
+    /// Byte at which the record starts.
     at: u32,
     key_bytes: u32,
 }
 
 impl Batch {
     fn new(bytes: usize, record: RecordSize) -> Result<Batch, IoError> {
-        // However short records are, one of the longest key that a block holds fits the smallest area.
+        // Leaves room for the records however short they are: one of the longest key of a block
+        // must fit the smallest area.
         let count_max = record.fitting(bytes).min(bytes / 2 / size_of::<Entry>()).max(1);
         let entries = HugeVec::with_capacity(count_max)?;
         let records = HugeVec::with_capacity(bytes.saturating_sub(count_max * size_of::<Entry>()))?;
@@ -389,8 +386,8 @@ impl Batch {
         self.records.capacity() + self.entries.capacity() * size_of::<Entry>()
     }
 
-    /// Takes records from the front as long as there is room for them, here and,
-    /// packed, in the strips; gives back how many bytes.
+    /// Takes records from the front while there is room for them, here and, packed, in the strips.
+    /// Returns the number of bytes.
     fn take(&mut self, input: &[u8], room: Room) -> usize {
         let start = self.records.len();
         let mut taken = 0;
@@ -410,7 +407,7 @@ impl Batch {
                 shared = packed::shared_bytes(key_of(last), key_of(record));
                 let order = compare_from(shared, last, record);
                 self.order.ascending &= order.is_le();
-                // Rows of one key come in the order of the table whatever the order of keys.
+                // Rows of one key come in table order, whatever the order of keys.
                 self.order.descending &= order.is_ge() || key_of(last) == key_of(record);
             }
             let at = (start + taken) as u32;
@@ -423,9 +420,9 @@ impl Batch {
         taken
     }
 
-    /// Whether another record of this length fits, with `more` bytes of records that
-    /// the batch does not have yet, whatever they share. Where a mini-run goes on in
-    /// another strip, less than the longest record is lost.
+    /// True if another record of this length fits, after `more` bytes of records not yet in the
+    /// batch, even if keys share nothing. If a mini-run continues in another strip, less than
+    /// the longest record is lost.
     #[inline]
     fn fits(&self, more: usize, length: usize, room: Room) -> bool {
         let count = self.entries.len() + 1;
@@ -436,7 +433,7 @@ impl Batch {
             && bytes + count * GROWTH_MAX + lost <= room.here + room.beyond
     }
 
-    /// Puts the entries in order. Whether each then says how many bytes its key
+    /// Sorts the entries. Returns true if each then has the number of bytes that its key
     /// shares with the one before.
     fn sort(&mut self) -> bool {
         match self.order {
@@ -465,7 +462,7 @@ impl Batch {
         self.order = InputOrder::UNKNOWN;
     }
 
-    /// Gives the memory back to the system if there are no records in it: how much.
+    /// Returns the memory to the system if there are no records in it; returns its size.
     fn release(&mut self) -> usize {
         if !self.entries.is_empty() {
             return 0;
@@ -476,7 +473,7 @@ impl Batch {
     }
 }
 
-/// The order of two records whose keys have exactly their first `shared` bytes in common.
+/// Compares two records whose keys have exactly their first `shared` bytes in common.
 #[inline]
 fn compare_from(shared: usize, one: &[u8], two: &[u8]) -> Ordering {
     let next = |record| key_of(record).get(shared).copied();
@@ -494,8 +491,8 @@ impl Entry {
         &self.record(records)[BYTES_HEADER..]
     }
 
-    /// 8 bytes of its key from `skip` on, followed by zeros, as a number. What
-    /// follows the key in the batch is read with it and masked.
+    /// Returns 8 bytes of its key from `skip` on, followed by zeros, as a number. The bytes behind
+    /// the key in the batch are read with it and masked.
     #[inline]
     fn prefix_at(&self, records: &[u8], skip: usize) -> u64 {
         let left = (self.key_bytes as usize).saturating_sub(skip);
@@ -512,8 +509,8 @@ impl Entry {
     }
 }
 
-/// Turns a batch in reverse around, but for rows of one key, which come in order.
-/// Afterwards too an entry says what its key shares with the one before.
+/// Reverses a batch, but not rows of one key, which come in order. Afterwards an entry again has
+/// the bytes that its key shares with the one before.
 fn reverse(records: &[u8], entries: &mut [Entry]) {
     entries.reverse();
     let (mut first, mut before) = (0, 0);
@@ -542,12 +539,12 @@ fn sort_rows(records: &[u8], entries: &mut [Entry]) {
     }
 }
 
-/// Sorts entries whose keys have their first `skip` bytes in common, zeros after
-/// shorter ones included.
+/// Sorts entries whose keys have their first `skip` bytes in common,
+/// with zeros behind shorter ones.
 fn sort_entries(records: &[u8], entries: &mut [Entry], mut skip: usize) {
     if entries.len() <= SMALL_GROUP {
         let tail = |entry: &Entry| entry.key(records).get(skip..).unwrap_or(&[]);
-        // Of keys that end before `skip`, one may have more zeros than another.
+        // Keys that end before `skip` may differ in the number of zeros at their ends.
         let rank = |entry: &Entry| (entry.key_bytes, row_of(entry.record(records)));
         return entries
             .sort_unstable_by(|one, two| tail(one).cmp(tail(two)).then_with(|| rank(one).cmp(&rank(two))));
@@ -562,7 +559,7 @@ fn sort_entries(records: &[u8], entries: &mut [Entry], mut skip: usize) {
         }
         let shared = differing.leading_zeros() as usize / 8;
         if shared == PREFIX_BYTES && longest <= skip + PREFIX_BYTES {
-            // They differ in nothing but the zeros at their ends, and the shorter one comes first.
+            // Keys differ only in zeros at their ends; the shorter one comes first.
             entries.iter_mut().for_each(|entry| entry.prefix = row_of(entry.record(records)).0);
             return entries.sort_unstable_by_key(|entry| (entry.key_bytes, entry.prefix));
         }
@@ -598,7 +595,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "P1: a mini-run begins with a whole key")]
-    fn a_mini_run_does_not_share_with_what_lies_before_it() {
+    fn a_mini_run_shares_nothing_with_the_bytes_before() {
         let mut area = area_with(&[b"abc", b"abd"]);
         let strip = area.filling.as_mut().expect("a strip");
         strip.append(&record(b"abc"), 2);

@@ -1,4 +1,4 @@
-//! An area of strips against sorting all records at once.
+//! Tests an area of strips against sorting all records at once.
 
 use super::bytes::BytesArea;
 use super::words::WordArea;
@@ -45,8 +45,8 @@ impl<F: Format> RecordSink for Collector<F> {
     }
 }
 
-/// Sorts through an area: spills as strips are needed, then merges what is left
-/// in memory. Gives back the spilled records and those of the merge.
+/// Sorts through an area: spills strips as needed, then merges the rest in memory. Returns the
+/// spilled records and those of the merge.
 fn sort_all<F: Format>(bytes: usize, strips: usize, records: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let mut area = F::Area::new(bytes, strips, RecordSize::new::<F::Area>(20)).expect("memory");
     let mut spilled = Collector::<F>::new();
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_that_end_in_zero_bytes_come_out_in_order_too(
+    fn texts_that_end_in_zero_bytes_sort_in_order(
         keys in proptest::collection::vec((r"(www[.])?a{0,9}\x00{0,20}b?", 0u64..5), 0..300),
         bytes in 1024usize..16384, strips in 1usize..5,
     ) {
@@ -128,7 +128,7 @@ proptest! {
     ) {
         keys.sort();
         if reversed {
-            // Rows of one key come in the order of the table all the same.
+            // Rows of one key still come in the order of the table.
             keys.sort_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.cmp(&two.1)));
         }
         for (place, key) in strangers {
@@ -140,7 +140,7 @@ proptest! {
 }
 
 #[test]
-fn the_longest_keys_fit_and_go_on_in_the_next_strip() {
+fn the_longest_keys_fit_and_continue_in_another_strip() {
     let longest = usize::from(u16::MAX);
     let key = |i: usize| [vec![b'k'; longest - 1 - i % 300], vec![b'a' + (i * 7 % 26) as u8]].concat();
     let records: Vec<Vec<u8>> = (0..60).map(|i| bytes_record(&key(i), i as u64)).collect();
@@ -226,7 +226,7 @@ fn mini_runs_that_do_not_overlap_are_not_merged() {
 }
 
 #[test]
-fn memory_is_taken_as_records_come_and_given_back_strip_by_strip() {
+fn memory_is_mapped_on_demand_and_released_strip_by_strip() {
     let mut area = WordArea::<u64>::new(16 << 20, 16, RecordSize::new::<WordArea<u64>>(8)).expect("memory");
     assert_eq!(area.mapped().bytes, 0);
     assert_eq!(area.fill(&vec![1; 3 << 20]).expect("memory"), 3 << 20);

@@ -1,21 +1,21 @@
 //! The area of words: strips sorted in place.
 //!
-//! Each strip has memory of its own, so that one can become a run, be filled
-//! again, or be given back, without the others. Sorting is the standard library's
-//! unstable sort: no branch depends on the data, and no second buffer is needed.
+//! Each strip has memory of its own, so that one can become a run, be filled again, or be released,
+//! without the others. It is sorted by the standard library's unstable sort, which has no branch
+//! that depends on the data and needs no second buffer.
 
 use super::{InputOrder, Mapped, RecordSink, RecordSize, SortArea, StripPool};
 use crate::sort::word::Word;
 use plumb_io::{HugeVec, IoError, strict_assert};
 use std::collections::VecDeque;
 
-// A record's bytes are the word, least significant first, as it lies in memory.
+// A record's bytes are the word in memory, least significant first.
 const _: () = assert!(cfg!(target_endian = "little"), "records are little-endian words");
 
-/// Area of records that are words.
+/// Sort area of records that are words.
 #[derive(Debug)]
 pub struct WordArea<W: Word> {
-    /// Sorted, the oldest first.
+    /// Sorted strips, the oldest first.
     full: VecDeque<HugeVec<W>>,
     filling: Option<HugeVec<W>>,
     order: InputOrder,

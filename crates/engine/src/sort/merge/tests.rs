@@ -1,4 +1,4 @@
-//! Merges of a few runs in memory, and each invariant of a merge broken by hand.
+//! Merges a few runs in memory, and breaks each invariant of a merge by hand.
 
 use super::*;
 use crate::sort::fixture::{Key, with_server, write_runs};
@@ -24,7 +24,7 @@ fn two_runs_of_many_blocks_become_one_order() {
 }
 
 #[test]
-fn a_merge_that_gives_out_other_than_its_runs_hold_fails() {
+fn a_merge_of_the_wrong_record_count_fails() {
     with_server(|server| {
         let mut runs = write_runs(server, &[vec![1, 2], vec![3]]);
         runs[0].rows += 1;

@@ -1,4 +1,4 @@
-//! Each invariant of runs, broken by hand.
+//! Breaks each invariant of runs by hand.
 
 use super::*;
 use crate::sort::Sorter;
@@ -48,7 +48,7 @@ fn a_sort_that_gives_out_other_than_it_took_fails() {
         for word in (0..40_000_u64).rev() {
             sorter.fill(&word.to_le_bytes()).expect("filled");
         }
-        // As if a row of a run were lost on its way to the disk: S1.
+        // S1: simulates a row of a run lost on its way to the disk.
         sorter.writer.as_mut().expect("the area was full").runs[0].2 += 1;
         let error = sorter.finish(|_| Ok(())).expect_err("a row is missing").to_string();
         assert!(error.ends_with(": found 40000, expected 40001"), "{error}");

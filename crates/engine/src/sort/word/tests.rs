@@ -1,4 +1,4 @@
-//! WordKey records against normalised keys: the same order, and the same bytes back.
+//! Tests WordKey records against normalised keys: the same order, and the same bytes back.
 
 use super::*;
 use crate::index::block::{LeafBuilder, LeafView};
@@ -32,7 +32,7 @@ fn row() -> impl Strategy<Value = Vec<Value>> {
     let columns = (
         nullable((1i128..=2000).prop_map(|n| number(n, 0))),
         nullable((-500_000_000_000i128..=3_000_000_000).prop_map(|n| number(n, 0))),
-        // The first byte of 1e124 and more is FF, that of their negatives 00.
+        // 1e124 and more begin with FF, their negatives with 00.
         nullable(prop_oneof![
             4 => (-9_999i128..=99_999).prop_map(|n| number(n, 2)),
             1 => (-99i128..=99).prop_map(|n| number(n, -124)),
@@ -42,7 +42,7 @@ fn row() -> impl Strategy<Value = Vec<Value>> {
     columns.prop_map(|(small, signed, price, day)| vec![small, signed, price, day])
 }
 
-/// A table of these rows: its statistics, and one extent.
+/// Makes a table of these rows: its statistics, and one extent.
 fn table(images: &[Vec<u8>]) -> Table {
     let schema = schema();
     let mut column_statistics = vec![ColumnStatistics::default(); schema.column_count()];
@@ -91,7 +91,7 @@ fn check<W: Word>(layout: WordLayout, images: &[Vec<u8>], keys: &KeyBuilder) {
     for (number, image) in images.iter().enumerate() {
         let (mut record, mut key) = (Vec::new(), Vec::new());
         let row = row_id(number as u32);
-        // What follows a row in its block must not matter.
+        // The bytes behind a row in its block must not matter.
         let mut followed = image.clone();
         followed.extend_from_slice(&[0xAB; 9]);
         codec.encode(&followed, row, &mut record).expect("a row of the table");
