@@ -1,10 +1,10 @@
-//! Tells the program which revision it was built from, where git can say.
+//! Passes the revision of the sources to the program, if git knows it.
 
 use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    // Without a repository (a source archive) the report says that the revision is unknown.
+    // A source archive has no repository; then the report shows the revision as unknown.
     let log = Path::new("../../.git/logs/HEAD");
     let watched = if log.exists() { "../../.git/logs/HEAD" } else { "build.rs" };
     println!("cargo::rerun-if-changed={watched}");

@@ -1,4 +1,4 @@
-//! The order of a calibration: file, plan, rounds, figures, record.
+//! Steps of a calibration: file, plan, rounds, figures, record.
 
 use crate::analysis::{FigureSearch, answer, ladder};
 use crate::files::{
@@ -19,12 +19,11 @@ use plumb_host::device::{DeviceDescription, DirectIoSupport, IoUringSupport, Rin
 use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
 use plumb_units::{Bytes, Nanos};
 
-/// Measures what lies under `device.path`, a directory, with a file of its own.
-/// The file is removed before this returns, with an error or without.
+/// Measures the device under the directory `device.path`, with a file of its own. The file is
+/// removed before this returns, with or without an error.
 ///
-/// # Errors
-/// When the place will not do (no device, no space, no right to write), an option
-/// is out of range, a request fails, or `observer` asks to stop.
+/// # Errors If the place has no device, no space or no permission to write. Also if an option is
+/// out of range, a request fails, or `observer` cancels.
 pub fn calibrate(
     device: &DeviceDescription,
     options: &Options,
@@ -34,7 +33,7 @@ pub fn calibrate(
     calibrate_on(Disk::Kernel, device, &DeviceMeter::of(device), options, observer)
 }
 
-/// The same on any disk; one in memory is for tests, and has no logs.
+/// Calibrates any disk; a disk in memory is for tests, and has no logs.
 pub(crate) fn calibrate_on(
     disk: Disk,
     device: &DeviceDescription,
@@ -91,14 +90,14 @@ pub(crate) fn calibrate_on(
 
 /// Requests outstanding at the deepest points.
 const OUTSTANDING_MAX: usize = 256;
-/// Filling the file takes at most this part of the time.
+/// Divisor of the budget that limits the time of filling the file.
 const FILL_PARTS: u64 = 7;
 /// Requests in flight while the file is filled.
 const FILL_OUTSTANDING: usize = 8;
 
 fn sizes(options: &Options, scratch: &ScratchDirectory) -> (Size, Bytes) {
     let log_bytes = match options.mode {
-        // An advanced run measures no durable write.
+        // An advanced run measures no durable writes.
         _ if scratch.in_memory() || options.mode == Mode::Advanced => Bytes(0),
         Mode::Quick => Bytes(64 * Bytes::M),
         _ => Bytes(256 * Bytes::M),
@@ -109,13 +108,13 @@ fn sizes(options: &Options, scratch: &ScratchDirectory) -> (Size, Bytes) {
     (Size { wanted, flexible, beside: Bytes(2 * log_bytes.0) }, log_bytes)
 }
 
-/// The rings of an engine: the best that work.
+/// Returns the best rings that work, as the engine uses them.
 fn usual_ring(device: &DeviceDescription) -> Ring {
     let deferred = device.io_uring.refusal(RingPart::Setup(RingSetup::Deferred)).is_none();
     Ring { setup: if deferred { RingSetup::Deferred } else { RingSetup::Plain }, ..Ring::default() }
 }
 
-/// The method asked for, or the best that works.
+/// Returns the requested method, or the best that works.
 fn usual_method(device: &DeviceDescription, options: &Options, warnings: &mut Vec<Warning>) -> MethodKind {
     match (options.method, &device.io_uring) {
         (Some(kind), _) => kind,
@@ -128,8 +127,9 @@ fn usual_method(device: &DeviceDescription, options: &Options, warnings: &mut Ve
     }
 }
 
-/// The same device, without io_uring where a limit of the process stands against the rings of its deepest points:
-/// a point must not fail for it in the middle. Rings asked for by name are tried when they are due.
+/// Returns the device without io_uring if a limit of the process prevents the rings of its
+/// deepest points. Otherwise a point would fail during the calibration. Requested rings are
+/// tried when they are due.
 fn with_rings_that_can_be_had(device: &DeviceDescription, options: &Options) -> DeviceDescription {
     let mut device = device.clone();
     let rings = || {
@@ -156,7 +156,7 @@ fn note_file(device: &DeviceDescription, file: &DataFile, wanted: Bytes, warning
     }
 }
 
-/// Derives the figures and puts the record together.
+/// Derives the figures and builds the record.
 fn assemble(
     device: &DeviceDescription,
     options: &Options,
@@ -209,7 +209,8 @@ fn assemble(
 
 fn note_rounds(rounds: &Rounds, figures: &[MainFigure], warnings: &mut Vec<Warning>) {
     let results = &rounds.results;
-    // Buffered requests are read ahead and written later: more or less than asked for is no neighbour.
+    // Buffered requests are read ahead and written later, so other bytes are no sign of another
+    // process.
     let direct =
         |result: &&TaskResult| result.point().is_some_and(|point| point.direct_io == DirectIo::Required);
     let rates: Vec<f64> =
@@ -222,7 +223,7 @@ fn note_rounds(rounds: &Rounds, figures: &[MainFigure], warnings: &mut Vec<Warni
             bytes_per_second: rates.iter().copied().fold(0.0, f64::max),
         });
     }
-    // A sync in a ring is a worker's by nature: only points count.
+    // Syncs in a ring always use a worker, so only points count.
     let workers = |result: &&TaskResult| {
         result.point().is_some()
             && result.repeats.iter().any(|repeat| repeat.measurement.evidence.io_wq_workers > 0)

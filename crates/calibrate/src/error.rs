@@ -1,4 +1,4 @@
-//! Errors that name what was found, what was needed and the cure.
+//! Errors with the value found, the value required and the cure.
 
 use plumb_io::IoError;
 use plumb_units::Bytes;
@@ -6,81 +6,62 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a calibration could not be made.
+/// Reason why a calibration failed.
 #[derive(Debug, Error)]
 pub enum CalibrateError {
-    /// The file would not fit.
-    #[error("calibration under {} needs {needed} and {free} are free: {cure}, or choose another --path", path.display())]
+    /// The file does not fit on the file system.
+    #[error("calibration under {} needs {needed} and {free} are free: {cure}", path.display())]
     NotEnoughSpace {
-        /// The directory.
         path: PathBuf,
-        /// The file, the logs and what must stay free.
+        /// Bytes of the file, of the logs, and of the space that must stay free.
         needed: Bytes,
-        /// What the file system has for this user.
+        /// Bytes that the file system has for this user.
         free: Bytes,
-        /// A size that would fit, if any does.
+        /// A size that would fit, if there is one.
         cure: String,
     },
     /// There is no device under the path.
-    #[error("{} is on {file_system}, which keeps files in memory: there is no storage to measure; choose a --path on a disk", path.display())]
+    #[error("{} is on {file_system}, which keeps files in memory: there is no storage to measure", path.display())]
     InMemory {
-        /// The directory.
         path: PathBuf,
-        /// The type of its file system.
+        /// Type of the file system.
         file_system: String,
     },
-    /// Nothing may be written there.
-    #[error("{} is mounted read-only, and calibration needs a file of its own there: choose another --path or remount it with mount -o remount,rw", path.display())]
-    ReadOnly {
-        /// The directory.
-        path: PathBuf,
-    },
+    /// The file system does not allow writes.
+    #[error("{} is mounted read-only, and calibration needs a file of its own there: remount it with mount -o remount,rw", path.display())]
+    ReadOnly { path: PathBuf },
     /// The directory for the files could not be made.
-    #[error("cannot make a directory in {}: {source}{}", path.display(), plumb_io::cure(source, path, "give this user the right to write there or choose another --path"))]
-    Directory {
-        /// Where it should be.
-        path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
+    #[error("cannot make a directory in {}: {source}{}", path.display(), plumb_io::cure(source, path, "give this user the right to write there"))]
+    Directory { path: PathBuf, source: io::Error },
     /// An option is out of its range.
     #[error("{option} = {value} is not possible: {range}")]
     Option {
-        /// The option.
         option: &'static str,
-        /// What it was given.
         value: String,
-        /// What it may be.
+        /// The valid range of the option.
         range: String,
     },
-    /// A file is not open in the way asked for.
-    #[error("{} was opened with {asked}, but the kernel has it open with flags {found:o}; choose another --path", path.display())]
+    /// The open flags of a file differ from the requested ones.
+    #[error("{} was opened with {asked}, but the kernel has it open with flags {found:o}", path.display())]
     OpenedOtherwise {
-        /// The file.
         path: PathBuf,
-        /// What was asked for.
+        /// Names of the requested flags.
         asked: String,
-        /// All flags that the kernel names.
+        /// All flags that the kernel reports.
         found: u32,
     },
-    /// What the kernel knows of a file could not be read.
+    /// The kernel's facts about a file could not be read.
     #[error("cannot read what the kernel knows of {}: {source}; /proc must be mounted", path.display())]
-    Receipt {
-        /// The file.
-        path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A text is no record, or one of another version.
+    Receipt { path: PathBuf, source: io::Error },
+    /// The text is no record, or has an unsupported version.
     #[error("not a calibration that this program reads ({why}): use the release that wrote it")]
     Unreadable {
-        /// What is wrong with it.
+        /// The first error in the text.
         why: String,
     },
-    /// A request failed.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// The caller asked to stop.
+    /// The caller cancelled the calibration.
     #[error("the calibration was stopped; its file is removed and nothing was stored")]
     Cancelled,
 }

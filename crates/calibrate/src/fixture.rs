@@ -1,4 +1,4 @@
-//! Made-up results, so that what follows from results can be tested without a disk.
+//! Synthetic results, so that analysis can be tested without a disk.
 
 use crate::measure::Traffic;
 use crate::{
@@ -11,7 +11,8 @@ use plumb_io::MethodKind;
 use plumb_units::{Bytes, Nanos};
 use tempfile::TempDir;
 
-/// A directory beside the test program, for the system's own may be in memory, and what lies under it.
+/// Returns a directory next to the test program with its device, because the system's
+/// own may be in memory.
 pub(crate) fn place() -> (TempDir, DeviceDescription) {
     let program = std::env::current_exe().expect("a test program");
     let directory = tempfile::tempdir_in(program.parent().expect("in a directory")).expect("a directory");
@@ -19,8 +20,8 @@ pub(crate) fn place() -> (TempDir, DeviceDescription) {
     (directory, device)
 }
 
-/// A result of one load whose repeats had these many requests in one second, each of
-/// which took `micros`; the device moved what was asked for.
+/// Returns a result of one load. Each repeat had this number of requests in one second, each took
+/// `micros`, and the device moved the requested bytes.
 pub(crate) fn result(task: Task, requests: &[u64], micros: u64) -> TaskResult {
     let mut result = TaskResult::new(task);
     let bytes = result.request_bytes(0);

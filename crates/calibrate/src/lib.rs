@@ -1,33 +1,31 @@
-//! What a storage can do, repeatably: the limits that every later figure is a share of.
+//! Repeatable measurement of a storage device's limits, of which later figures are shares.
 //!
-//! What it does: [`calibrate`] makes a file of its own under a path, measures it
-//! by `plumb-io`'s own methods and returns a [`Calibration`]: the raw repeats of
-//! every point, the main figures with their intervals, what was suspicious, and
-//! the environment that all of it holds for.
+//! [`calibrate`] makes a file of its own under a path, measures it with the methods of `plumb-io`
+//! and returns a [`Calibration`]. That has the raw repeats of every point, the main figures with
+//! their intervals, warnings, and the environment for which they are valid.
 //!
-//! How, a folder a step:
+//! Each step has a folder:
 //!
 //! ```text
 //! plan      mode -> tasks: points (loads kept outstanding) and durable writes
-//! files     a directory of our own: the data file, the logs
+//! files     a directory of its own: the data file, the logs
 //! load      rounds, each task once a round, in shuffled order; a task: threads that keep
 //!           requests outstanding, or one that writes a log
-//! measure   what a repeat is made of: latencies, processor time, what the device saw;
-//!           all repeats of a task: median, interval, settled or not and why
+//! measure   one repeat: latencies, processor time, the kernel's counters of the device;
+//!           all repeats of a task: median, interval, settled or the reason why not
 //! analysis  curves, matrix, ladder, read cost, main figures; device or cache; warnings
 //! store     the record, its environment, agreement of two records, ORION's CSV files
 //! ```
 //!
-//! A folder uses only those above it, and of this level `error`, `progress` and `random`.
+//! A folder uses only those above it, and the files `error`, `progress` and `random` of this level.
 //!
-//! Why not the obvious way, one long run a point in ascending order: a device
-//! that slows down, a neighbour that wakes up or a cache that warms then looks
-//! like an effect of the depth. Spread over rounds in random order it widens
-//! the interval of every figure alike, and is seen.
+//! Rejected: one long run for each point in ascending order. A device that slows down, another
+//! process or a warming cache would look like an effect of the depth. Rounds in random order spread
+//! such changes over all points, so that they widen every interval and become visible.
 //!
-//! Limits: it measures a file system's file, not a raw device. The cache of a
-//! host under a virtual disk cannot be emptied from here; it can be suspected.
-//! It prints nothing, and reads clocks through `plumb-events` only.
+//! Limits: it measures a file of a file system, not a raw device. It cannot empty a host's cache
+//! under a virtual disk, but reports a suspicion. It prints nothing, and reads clocks through
+//! `plumb-events` only.
 
 mod calibrate;
 

@@ -1,32 +1,29 @@
-//! Progress out, and a wish to stop in.
+//! Progress reports, and cancellation.
 
 use crate::CalibrateError;
 use plumb_units::Nanos;
 use std::fmt;
 
-/// How far a calibration has come.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// What is being done, in a few words.
+    /// Current task in a few words.
     pub what: String,
-    /// Measurements that are done.
     pub done: usize,
-    /// Measurements in all, as far as it is known now.
+    /// Number of all measurements, as far as known.
     pub total: usize,
-    /// The time since the start.
     pub elapsed: Nanos,
-    /// The time left, at most.
+    /// Longest time that the rest may take.
     pub left: Nanos,
 }
 
-/// Sees the progress of a calibration and may stop it; `()` does neither.
+/// Observes the progress of a calibration and may cancel it; `()` does neither.
 pub trait ProgressObserver: Sync {
-    /// Called before each measurement.
+    /// Reports progress before each measurement.
     fn progress(&self, progress: &Progress) {
         let _ = progress;
     }
 
-    /// Asked several times a second, by several threads: true to stop.
+    /// Called several times a second, by several threads; returns true to cancel.
     fn cancelled(&self) -> bool {
         false
     }
@@ -34,7 +31,7 @@ pub trait ProgressObserver: Sync {
 
 impl ProgressObserver for () {}
 
-/// Turns the wish to stop into an error.
+/// Converts a cancellation into an error.
 pub(crate) struct StopCheck<'a>(&'a dyn ProgressObserver);
 
 impl<'a> StopCheck<'a> {

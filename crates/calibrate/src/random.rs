@@ -1,40 +1,37 @@
-//! Seeded random numbers: SplitMix64, enough to shuffle and to fill.
+//! Seeded random numbers (SplitMix64), sufficient for shuffling and filling.
 //!
-//! Its output passes the usual tests and does not compress, one word costs about
-//! a nanosecond, and the whole state is the seed that a calibration records.
+//! The output passes the usual tests and does not compress, and one word costs about a nanosecond.
+//! The whole state is the seed that a calibration records.
 
-const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+use plumb_units::SplitMix;
 
 /// A stream of random words.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(SplitMix);
 
 impl Random {
     pub(crate) fn seeded(seed: u64) -> Random {
-        Random(seed)
+        Random(SplitMix(seed))
     }
 
-    /// The stream of one part of a calibration, independent of those of other parts.
+    /// Returns the stream of one part of a calibration, independent of other parts.
     pub(crate) fn part(seed: u64, part: u64) -> Random {
-        let mut random = Random(seed ^ part.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        random.word();
-        random
+        let mut random = SplitMix(seed ^ part.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        random.draw();
+        Random(random)
     }
 
     pub(crate) fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(STEP);
-        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        word ^ (word >> 31)
+        self.0.draw()
     }
 
-    /// A number below `limit`, which must not be zero; the bias is below limit / 2^64.
+    /// Returns a number below `limit`, which must not be zero; the bias is below limit / 2^64.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         debug_assert!(limit > 0);
         ((u128::from(self.word()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// Puts items in random order, every order alike (Fisher and Yates).
+    /// Puts items in random order with equal probabilities (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;
@@ -42,7 +39,7 @@ impl Random {
         }
     }
 
-    /// Fills with bytes that no device can compress.
+    /// Fills a buffer with bytes that no device can compress.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
         for part in bytes.chunks_mut(size_of::<u64>()) {
             let word = self.word().to_le_bytes();

@@ -1,4 +1,4 @@
-//! The whole of it: on files in memory, and shortly on a real file.
+//! Whole calibrations: on files in memory, and shortly on a real file.
 
 use crate::calibrate::calibrate_on;
 use crate::fixture::place;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Options for a run of a second or so, with time enough on a busy machine.
+/// Options for a run of about a second, with enough time on a busy machine.
 fn short(mode: Mode) -> Options {
     Options {
         file_size: Some(Bytes(64 * Bytes::M)),
@@ -110,7 +110,7 @@ fn a_failed_request_ends_the_calibration_with_its_name_and_removes_the_file() {
     assert!(disk.paths().is_empty());
 }
 
-/// Asks to stop after so many looks.
+/// Cancels after this number of checks.
 struct Impatient(AtomicUsize);
 
 impl ProgressObserver for Impatient {
@@ -125,7 +125,7 @@ impl ProgressObserver for Impatient {
 
 #[test]
 fn whoever_asks_to_stop_finds_no_file_left() {
-    // The fill looks 64 times, once a request; then each task looks before it begins.
+    // The fill checks 64 times, once per request; then each task checks before it starts.
     for looks in [0, 10, 64, 66] {
         let (directory, device) = place();
         let watch = Impatient(AtomicUsize::new(looks));
@@ -174,7 +174,7 @@ fn without_io_uring_threads_take_its_place_and_every_refusal_names_its_cure() {
     assert_eq!(said.why, "no io_uring: forbidden; allow it");
 }
 
-/// Reads a file of its own past the page cache until it is told to stop.
+/// Reads a file of its own past the page cache until `stop` is set.
 fn disturb(directory: &Path, stop: &AtomicBool) {
     let path = directory.join("neighbour");
     std::fs::write(&path, vec![1u8; 8 << 20]).expect("a file");
@@ -234,7 +234,7 @@ fn a_device_that_somebody_else_uses_is_marked() {
     assert!(leftovers(directory.path()).is_empty());
 }
 
-/// The first version, before rings could be chosen.
+/// The first version lacks the choice of rings.
 #[test]
 fn a_record_of_an_earlier_version_is_read() {
     let calibration = in_memory(&MemoryDisk::new(), &short(Mode::Advanced), &()).expect("a calibration");

@@ -1,20 +1,21 @@
-//! What the machine gives an instance: the way to its files, servers, memory. Resolved once, at the start.
+//! What the machine gives an instance: the way to its files, servers, memory. Resolved once, at the
+//! start.
 //!
-//! What somebody asked for by name is done or refused, never replaced, and a refusal names the limit that was hit
-//! with its value and the number it takes. A default is replaced by the next best: a direct file by a buffered one,
-//! io_uring by the next of [`plumb_io::Method::best_of`], a degree by the servers that could be started. The reasons
-//! are kept for the report.
+//! What somebody asked for by name is done or refused, never replaced, and a refusal names the
+//! limit that was hit with its value and the number it takes. A default is replaced by the next
+//! best: a direct file by a buffered one, io_uring by the next of [`plumb_io::Method::best_of`], a
+//! degree by the servers that could be started. The reasons are kept for the report.
 //!
 //! Memory is asked about before anything is made: see [`memory`].
 //!
-//! Threads are tried before any server waits for another: as many as a build takes are started, do nothing, and
-//! end. What else the user starts meanwhile can still take their place; a server that cannot start is then an
-//! error of its operation ([`crate::parallel::servers`]).
+//! Threads are tried before any server waits for another: as many as a build takes are started, do
+//! nothing, and end. What else the user starts meanwhile can still take their place; a server that
+//! cannot start is then an error of its operation ([`crate::parallel::servers`]).
 
 pub mod memory;
 
 use crate::EngineError;
-use crate::settings::{Setting, Settings};
+use crate::settings::{IoMethod, Setting, Settings};
 use plumb_host::device::{DeviceDescription, DirectIoSupport, IoUringSupport};
 use plumb_host::limits::{self, Quota, Quotas};
 use plumb_io::sim::MemoryDisk;
@@ -54,7 +55,8 @@ impl Access {
 }
 
 impl Access {
-    /// Refuses blocks of a size that cannot go past the page cache, where the files of the database do.
+    /// Refuses blocks of a size that cannot go past the page cache, where the files of the database
+    /// do.
     ///
     /// # Errors
     /// When a device under one of the directories moves larger pieces.
@@ -96,7 +98,7 @@ pub(crate) fn resolve<'a>(
     let memory = memory::require(settings, block_size)?;
     settings.require_ring_to_share()?;
     let quotas = quotas(settings);
-    if settings.word(Setting::IoMethod) == "null" {
+    if settings.io.io_method == Some(IoMethod::Null) {
         let direct = (DirectIo::Off, "files in memory have no page cache to bypass".to_string());
         let reason = "null: files are kept in memory, so the run costs what the engine costs".to_string();
         let method = (Method::start(MethodKind::Sync, 1)?, reason);
@@ -108,7 +110,8 @@ pub(crate) fn resolve<'a>(
     assemble(settings, memory, disk, (direct, method, quotas))
 }
 
-/// What an instance has whose files are on a disk in memory: one request at a time, one server, no thread.
+/// What an instance has whose files are on a disk in memory: one request at a time, one server, no
+/// thread.
 pub(crate) fn in_memory(settings: &Settings, disk: &Arc<MemoryDisk>) -> Result<Access, EngineError> {
     let reason = "the files are in memory".to_string();
     Ok(Access {
@@ -122,7 +125,8 @@ pub(crate) fn in_memory(settings: &Settings, disk: &Arc<MemoryDisk>) -> Result<A
     })
 }
 
-/// The same to read alone, and without a trace: what works is tried on one of the files, not by a probe beside them.
+/// The same to read alone, and without a trace: what works is tried on one of the files, not by a
+/// probe beside them.
 pub(crate) fn resolve_to_read(
     settings: &Settings,
     block_size: BlockSize,
@@ -130,8 +134,7 @@ pub(crate) fn resolve_to_read(
     file: Option<&Path>,
 ) -> Result<Access, EngineError> {
     let memory = memory::require(settings, block_size)?;
-    let options = settings.word(Setting::FilesystemioOptions);
-    let refused = file.filter(|_| matches!(options, "directio" | "setall")).and_then(|file| {
+    let refused = file.filter(|_| settings.io.filesystemio_options.is_direct()).and_then(|file| {
         let opened = disk.open(file, plumb_io::OpenMode::Read, DirectIo::Required);
         opened.err().filter(|error| matches!(error, IoError::DirectUnsupported { .. }))
     });
@@ -146,11 +149,9 @@ pub(crate) fn resolve_to_read(
 }
 
 fn quotas(settings: &Settings) -> Quotas {
-    let quota = |setting| match settings.number(setting) as usize {
-        0 => Quota::default(),
-        most => Quota::of(most),
-    };
-    Quotas { threads: quota(Setting::DebugThreadLimit), rings: quota(Setting::DebugRingLimit) }
+    let quota = |most| if most == 0 { Quota::default() } else { Quota::of(most) };
+    let debug = &settings.debug;
+    Quotas { threads: quota(debug.debug_thread_limit), rings: quota(debug.debug_ring_limit) }
 }
 
 type Reasoned<T> = (T, String);
@@ -163,7 +164,7 @@ fn assemble(
 ) -> Result<Access, EngineError> {
     Ok(Access {
         disk,
-        method: method.0.delayed(Nanos(settings.number(Setting::DebugRequestDelay))),
+        method: method.0.delayed(Nanos(settings.debug.debug_request_delay)),
         direct: direct.0,
         direct_reason: direct.1,
         servers: resolve_servers(settings, quotas.threads)?,
@@ -192,7 +193,7 @@ fn describe<'a>(
 /// The servers that an operation can have.
 fn resolve_servers(settings: &Settings, threads: Quota) -> Result<Servers, EngineError> {
     let degree = settings.degree();
-    let beside = settings.number(Setting::DbWriterProcesses) as usize + OTHER_THREADS;
+    let beside = settings.cache.db_writer_processes + OTHER_THREADS;
     // Two sets of servers at once; a serial operation is one.
     let needed = if degree == 1 { 1 } else { 2 * degree } + beside;
     let Err(shortage) = limits::try_threads(&threads, needed) else {
@@ -222,16 +223,16 @@ fn resolve_direct(
     block_size: BlockSize,
     described: &[DeviceDescription],
 ) -> Result<(DirectIo, String), EngineError> {
-    let options = settings.word(Setting::FilesystemioOptions);
-    if !matches!(options, "directio" | "setall") {
-        return Ok((DirectIo::Off, format!("filesystemio_options={options}: through the page cache")));
+    let options = settings.assigned(Setting::FilesystemioOptions);
+    if !settings.io.filesystemio_options.is_direct() {
+        return Ok((DirectIo::Off, format!("{options}: through the page cache")));
     }
     let refusal = described.iter().find_map(|device| {
         let why = refusal_of(&device.direct_io, block_size)?;
         Some((device.path.clone(), why))
     });
     match refusal {
-        None => Ok((DirectIo::Required, format!("filesystemio_options={options}: O_DIRECT works here"))),
+        None => Ok((DirectIo::Required, format!("{options}: O_DIRECT works here"))),
         Some((path, why)) if settings.is_explicit(Setting::FilesystemioOptions) => {
             Err(IoError::DirectUnsupported { path, why }.into())
         }
@@ -241,8 +242,8 @@ fn resolve_direct(
     }
 }
 
-/// Why blocks of this size cannot go past the page cache; `None` where they can. Requests begin and end at blocks,
-/// and so do the buffers they use.
+/// Why blocks of this size cannot go past the page cache; `None` where they can. Requests begin and
+/// end at blocks, and so do the buffers they use.
 fn refusal_of(support: &DirectIoSupport, block_size: BlockSize) -> Option<String> {
     match support {
         DirectIoSupport::No { why } => Some(why.clone()),
@@ -261,8 +262,7 @@ fn resolve_method(
     quotas: &Quotas,
 ) -> Result<(Method, String), EngineError> {
     settings.require_consistent()?;
-    let options = settings.word(Setting::FilesystemioOptions);
-    let depth = settings.number(Setting::IoQueueDepth) as usize;
+    let depth = settings.io.io_queue_depth;
     let named = |kind, works: &str| {
         Ok((Method::start_within(kind, depth, quotas)?, format!("io_method={kind} was asked for{works}")))
     };
@@ -270,14 +270,15 @@ fn resolve_method(
         IoUringSupport::No { why, cure } => Some((why.clone(), cure.clone())),
         IoUringSupport::Yes { .. } => None,
     });
-    match (settings.word(Setting::IoMethod), matches!(options, "asynch" | "setall")) {
+    match (settings.io.io_method, settings.io.filesystemio_options.is_asynchronous()) {
         (_, false) => {
             let method = Method::start(MethodKind::Sync, depth)?;
-            Ok((method, format!("filesystemio_options={options}: one request at a time")))
+            let options = settings.assigned(Setting::FilesystemioOptions);
+            Ok((method, format!("{options}: one request at a time")))
         }
-        ("sync", true) => named(MethodKind::Sync, ""),
-        ("threads", true) => named(MethodKind::Threads, ""),
-        ("io_uring", true) => match io_uring {
+        (Some(IoMethod::Sync), true) => named(MethodKind::Sync, ""),
+        (Some(IoMethod::Threads), true) => named(MethodKind::Threads, ""),
+        (Some(IoMethod::IoUring), true) => match io_uring {
             Some((why, cure)) => Err(IoError::MethodUnsupported { method: "io_uring", why, cure }.into()),
             None => named(MethodKind::IoUring, ", and works"),
         },

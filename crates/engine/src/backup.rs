@@ -40,7 +40,7 @@ mod manifest;
 pub use filling::is_left_over;
 pub use manifest::{CopiedFile, MANIFEST, Manifest, manifest};
 
-use crate::redo::recovery;
+use crate::redo::log_home;
 use crate::storage::block::LsnRange;
 use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
 use crate::storage::datafile::DataFile;
@@ -151,7 +151,7 @@ pub fn require_apart(instance: &Instance, to: &Path) -> Result<(), EngineError> 
 /// copied.
 #[must_use]
 pub fn has_log(instance: &Instance) -> bool {
-    instance.access.disk.exists(&recovery::control_block(instance.home()))
+    instance.access.disk.exists(&log_home::control_block(instance.home()))
         || instance.catalog().log_reaches > 0
 }
 
@@ -179,9 +179,9 @@ fn with_log(
     let (log, home, session) = (transactions.log(), instance.home(), copier.reader.session);
     let disk = &instance.access.disk;
     transactions.checkpoint(session)?;
-    let held = log.hold()?;
+    let held = log.control.hold()?;
     let log_from = log.end();
-    let control = recovery::control_block(home);
+    let control = log_home::control_block(home);
     let mut files = vec![copier.small(disk, &control, &name_in(home, &control)?)?];
     let sources: Vec<&DataFile> = data_files(instance).collect();
     for file in &sources {
@@ -196,9 +196,8 @@ fn with_log(
         for file in data_files(instance).skip(sources.len()) {
             files.push(copier.data_file(instance, file, verification)?);
         }
-        for (file, name) in
-            log.shared_files().iter().zip(recovery::usual_names(log.shared_files().len() as u32))
-        {
+        let logs = log.batches.files();
+        for (file, name) in logs.iter().zip(log_home::usual_names(logs.len() as u32)) {
             files.push(copier.file(file, &name)?);
         }
         // The copies of the log files lie in their usual places.
@@ -513,8 +512,8 @@ mod tests {
         transactions
             .create_table(&session, "T", &Schema::new(columns).expect("a schema"), &[])
             .expect("a table");
-        let held = transactions.log().hold().expect("nobody else holds it");
-        assert!(transactions.log().hold().is_err(), "one at a time");
+        let held = transactions.log().control.hold().expect("nobody else holds it");
+        assert!(transactions.log().control.hold().is_err(), "one at a time");
         let mut connection = transactions.connect(&session);
         let mut insert = |rows: i64| {
             let mut transaction = connection.begin();

@@ -43,7 +43,7 @@ pub enum EngineError {
         expected: String,
     },
     /// There is no such setting.
-    #[error("{origin}: there is no setting {name}{}; `plumb list settings` shows them all", near.as_ref().map(|n| format!(" (did you mean {n}?)")).unwrap_or_default())]
+    #[error("{origin}: there is no setting {name}{}", near.as_ref().map(|n| format!(" (did you mean {n}?)")).unwrap_or_default())]
     NoSuchSetting {
         /// Where it was set.
         origin: String,
@@ -97,7 +97,7 @@ pub enum EngineError {
         asked: String,
     },
     /// Another process has the database, or a file of it, open.
-    #[error("{what} {} is in use by {holder}: wait until it ends, or choose another --path", path.display())]
+    #[error("{what} {} is in use by {holder}: wait until it ends", path.display())]
     InUse {
         /// `database` or `data file`.
         what: &'static str,
@@ -115,7 +115,7 @@ pub enum EngineError {
         why: String,
     },
     /// The files were written by another version of the program.
-    #[error("control file {}: the database has format {found}, expected {expected}: {}", path.display(), if found > expected { "a newer plumb made it; use that one" } else { "load the data anew with this version, under another --path" })]
+    #[error("control file {}: the database has format {found}, expected {expected}: {}", path.display(), if found > expected { "a newer plumb made it; use that one" } else { "load the data anew with this version, in another directory" })]
     Format {
         /// The control file.
         path: PathBuf,
@@ -125,7 +125,7 @@ pub enum EngineError {
         expected: u32,
     },
     /// There is no control file.
-    #[error("there is no database in {}: check the spelling, or make one with `plumb load`", home.display())]
+    #[error("there is no database in {}: check the spelling, or make one", home.display())]
     NoDatabase {
         /// The directory.
         home: PathBuf,
@@ -140,9 +140,8 @@ pub enum EngineError {
     },
     /// A directory that a restore has not filled to the end.
     #[error(
-        "{} is what a restore has made that was killed, or is not at its end: wait for it, restore again, or remove it by `plumb clean --path {}`",
-        home.display(),
-        home.parent().unwrap_or(home).display()
+        "{} is what a restore has made that was killed, or is not at its end: wait for it, restore again, or remove it",
+        home.display()
     )]
     HalfRestored {
         /// The directory that is to become the database's.
@@ -269,7 +268,7 @@ pub enum EngineError {
         first: String,
     },
     /// A thing of that name is there already.
-    #[error("{kind} {name} exists already: choose another name, or remove it first with `plumb drop {name}`")]
+    #[error("{kind} {name} exists already: choose another name, or remove it first")]
     Exists {
         /// `table` or `index`.
         kind: &'static str,
@@ -298,10 +297,8 @@ pub enum EngineError {
     },
     /// A file of that name is being made, or was when its maker was killed.
     #[error(
-        "{} is the output of a sort that is under way, or was killed: wait for its end, or remove it; \
-         `plumb clean --path {}` removes what a killed one left",
-        path.display(),
-        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(std::path::Path::new(".")).display()
+        "{} is the output of a sort that is under way, or was killed: wait for its end, or remove it",
+        path.display()
     )]
     Unfinished {
         /// The file.

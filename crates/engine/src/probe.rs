@@ -20,8 +20,7 @@
 //! measured.
 
 use crate::parallel::servers;
-use crate::read_cost::{MergeReads, ReadCost};
-use crate::settings::Setting;
+use crate::read_cost::{MergeReads, SingleReads};
 use crate::storage::control::SegmentExtent;
 use crate::storage::datafile::DataFile;
 use crate::storage::reader::{ReaderOptions, SegmentReader};
@@ -31,7 +30,7 @@ use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Role, Session, now};
 use plumb_host::readings;
 use plumb_io::{Arena, Channel, DirectIo, IoBuffer, IoError, Request};
-use plumb_units::{BlockSize, Bytes, Nanos};
+use plumb_units::{BlockSize, Bytes, Nanos, ReadLine, SplitMix, median};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -54,19 +53,19 @@ pub(crate) fn merge_reads(
     session: &Session,
     depth: usize,
 ) -> Result<MergeReads, EngineError> {
-    let cost = measure(instance, session, Purpose::Temp)?;
+    let SingleReads { line, block_read_seconds } = measure(instance, session, Purpose::Temp)?;
     let block_seconds = match depth {
-        1 => cost.block_read_seconds,
+        1 => block_read_seconds,
         _ => overlapped_block_read(instance, session, Purpose::Temp, depth)?,
     };
-    Ok(MergeReads { cost, depth, block_seconds })
+    Ok(MergeReads { line, depth, block_seconds })
 }
 
 /// Measures it with reads of the tablespace's own files.
 ///
 /// # Errors
 /// When a read fails.
-pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Result<ReadCost, EngineError> {
+pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Result<SingleReads, EngineError> {
     let tablespace = instance.tablespace(purpose);
     let block_bytes = tablespace.block_size.bytes();
     let mut probe = Probe::new(instance, session, tablespace)?;
@@ -89,9 +88,8 @@ pub fn measure(instance: &Instance, session: &Session, purpose: Purpose) -> Resu
         }
     }
     let medians: Vec<(f64, f64)> =
-        samples.iter_mut().map(|sample| (sample.bytes as f64, median(&mut sample.seconds))).collect();
-    let (start_seconds, bytes_per_second) = fit(&medians);
-    Ok(ReadCost { start_seconds, bytes_per_second, block_read_seconds: medians[0].1 })
+        samples.iter_mut().map(|sample| (sample.bytes as f64, median(&sample.seconds))).collect();
+    Ok(SingleReads { line: fit(&medians), block_read_seconds: medians[0].1 })
 }
 
 /// Seconds a random read of one block takes when `depth` of them are always in
@@ -194,7 +192,7 @@ fn raw_options(instance: &Instance, tablespace: &Tablespace) -> ReaderOptions {
     let options = scan::reader_options(instance, tablespace.purpose);
     ReaderOptions {
         chunk_blocks: options.chunk_blocks.min(tablespace.extent_blocks.0),
-        buffer_count: instance.settings.number(Setting::ScanReadAhead) as usize,
+        buffer_count: instance.settings.io.scan_read_ahead,
         stream: IoStream::Probe,
         ..options
     }
@@ -247,7 +245,7 @@ struct Probe<'a> {
     files: Vec<(&'a DataFile, u64)>,
     channel: Channel,
     buffer: Option<IoBuffer>,
-    random: u64,
+    random: SplitMix,
 }
 
 impl<'a> Probe<'a> {
@@ -263,7 +261,7 @@ impl<'a> Probe<'a> {
         let (arena, mut buffers) = Arena::buffers(LARGER[LARGER.len() - 1], 1)?;
         let channel = instance.access.method.channel(&[&arena])?;
         let (buffer, block_size) = (buffers.pop(), tablespace.block_size);
-        Ok(Probe { session, block_size, files, channel, buffer, random: SEED })
+        Ok(Probe { session, block_size, files, channel, buffer, random: SplitMix(SEED) })
     }
 
     /// The longest file's length: a size is read where at least one file has it.
@@ -271,23 +269,11 @@ impl<'a> Probe<'a> {
         self.files.iter().map(|(_, length)| *length).max().unwrap_or(0)
     }
 
-    /// SplitMix64.
-    fn below(&mut self, limit: u64) -> u64 {
-        self.random = self.random.wrapping_add(SEED);
-        let mut word = self.random;
-        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (word ^ (word >> 31)) % limit
-    }
-
     /// Which sizes to read, by number: some blocks and one of each other size.
     fn shuffled_round(&mut self, sizes: usize) -> Vec<usize> {
         let mut round = vec![0; BLOCK_READS];
         round.extend(1..sizes);
-        for last in (1..round.len()).rev() {
-            let other = self.below(last as u64 + 1) as usize;
-            round.swap(last, other);
-        }
+        self.random.shuffle(&mut round);
         round
     }
 
@@ -295,10 +281,10 @@ impl<'a> Probe<'a> {
     fn request(&mut self, bytes: usize, buffer: IoBuffer) -> Request {
         let long_enough = |file: &&(&DataFile, u64)| file.1 >= bytes as u64;
         let count = self.files.iter().filter(long_enough).count() as u64;
-        let turn = self.below(count) as usize;
+        let turn = self.random.below(count) as usize;
         let (file, length) = *self.files.iter().filter(long_enough).nth(turn).expect("fewer than counted");
         let places = (length - bytes as u64) / self.block_size.bytes() as u64 + 1;
-        let offset = self.below(places) * self.block_size.bytes() as u64;
+        let offset = self.random.below(places) * self.block_size.bytes() as u64;
         Request {
             operation: plumb_io::Operation::Read,
             file: Arc::clone(&file.file),
@@ -324,33 +310,14 @@ impl<'a> Probe<'a> {
     }
 }
 
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let upper = values[values.len() / 2];
-    let lower = values[(values.len() - 1) / 2];
-    (lower + upper) / 2.0
-}
-
-/// Start and rate of the line through (bytes, seconds) with the least squares
-/// of relative errors. A start below zero is taken as zero; where longer reads
-/// take no longer, the rate is that of the longest.
-fn fit(points: &[(f64, f64)]) -> (f64, f64) {
-    // Each error is divided by the time: weights of 1 / t^2 in the normal equations.
-    let sum = |term: fn(f64, f64) -> f64| -> f64 {
-        points.iter().map(|(bytes, seconds)| term(*bytes, *seconds) / (seconds * seconds)).sum()
-    };
-    let (weight, x, y) = (sum(|_, _| 1.0), sum(|b, _| b), sum(|_, s| s));
-    let (xx, xy) = (sum(|b, _| b * b), sum(|b, s| b * s));
-    let slope = (weight * xy - x * y) / (weight * xx - x * x);
-    let start = (y - slope * x) / weight;
-    if start.is_finite() && slope > 0.0 && start >= 0.0 {
-        return (start, 1.0 / slope);
-    }
-    if slope > 0.0 {
-        return (0.0, xx / xy);
-    }
+/// The line through (bytes, seconds). Where longer reads take no longer, the rate is that of the
+/// longest.
+fn fit(points: &[(f64, f64)]) -> ReadLine {
     let (bytes, seconds) = points[points.len() - 1];
-    (points[0].1.min(seconds), bytes / seconds.max(1e-9))
+    ReadLine::fit(points).unwrap_or(ReadLine {
+        start_seconds: points[0].1.min(seconds),
+        bytes_per_second: bytes / seconds.max(1e-9),
+    })
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! Asking what is under way to stop.
+//! Requests to stop running work.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A request to stop, seen by every server between two pieces of work.
+/// A request to stop, which every server checks between two pieces of work.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
-/// The answer of a [`Cancel`] that was requested.
+/// Error of work that stopped because of a [`Cancel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupted;
 
@@ -21,15 +21,15 @@ impl fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 impl Cancel {
-    /// Asks to stop.
+    /// Requests the stop; every clone of this value sees it.
     pub fn request(&self) {
         self.0.store(true, Relaxed);
     }
 
-    /// Goes on unless a stop was asked for.
+    /// Returns at once unless a stop was requested.
     ///
     /// # Errors
-    /// [`Interrupted`] once a stop was asked for.
+    /// [`Interrupted`] once a stop was requested.
     #[inline]
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.0.load(Relaxed) { Err(Interrupted) } else { Ok(()) }

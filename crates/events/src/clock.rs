@@ -1,4 +1,4 @@
-//! The clocks: the only place that reads one.
+//! The only place that reads a clock.
 
 use plumb_units::Nanos;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -6,50 +6,50 @@ use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, SystemTime};
 
-/// Monotonic time, from an origin that only differences can cancel.
+/// Returns the monotonic time. Its origin is arbitrary: use differences only.
 #[inline]
 #[must_use]
 pub fn now() -> Nanos {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 
-/// Time that the machine was suspended, which [`now`] leaves out, from an origin that only
-/// differences can cancel.
+/// Returns the time for which the machine was suspended, which [`now`] leaves out. Its origin
+/// is arbitrary: use differences only.
 #[must_use]
 pub fn suspended() -> Nanos {
     nanos(clock_gettime(ClockId::Boottime)).saturating_sub(now())
 }
 
-/// CPU time that the calling thread has used.
+/// Returns the CPU time that the calling thread has used.
 #[must_use]
 pub fn thread_cpu() -> Nanos {
     nanos(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// CPU time that the whole process has used.
+/// Returns the CPU time that the whole process has used.
 #[must_use]
 pub fn process_cpu() -> Nanos {
     nanos(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// Time of day as seconds and nanoseconds since 1970-01-01 UTC.
+/// Returns the time of day as the time since 1970-01-01 UTC.
 #[must_use]
 pub fn wall() -> Duration {
     #[allow(clippy::disallowed_methods, reason = "this is the place that reads clocks")]
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// CPU time and run-queue delay of a thread of this process, as the scheduler
-/// counts them (`/proc/self/task/TID/schedstat`); `None` where the kernel does not.
+/// Returns CPU time and run-queue delay of a thread of this process, as the scheduler counts them
+/// (`/proc/self/task/TID/schedstat`); `None` where the kernel does not count.
 #[must_use]
 pub fn scheduler_times(thread: i32) -> Option<(Nanos, Nanos)> {
-    // One line of three numbers, read at once: sessions begin and end often.
+    // Into a buffer on the stack, because sessions start and end often.
     let mut line = [0; 64];
     let length = File::open(format!("/proc/self/task/{thread}/schedstat")).ok()?.read(&mut line).ok()?;
     parse_schedstat(std::str::from_utf8(&line[..length]).ok()?)
 }
 
-/// `ns-on-processor ns-waiting slices`
+/// Parses `ns-on-processor ns-waiting slices`, the form of schedstat.
 pub(crate) fn parse_schedstat(text: &str) -> Option<(Nanos, Nanos)> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     Some((Nanos(fields.next()?.ok()?), Nanos(fields.next()?.ok()?)))

@@ -2,16 +2,16 @@
 
 use plumb_units::Nanos;
 
-/// Buckets in a histogram.
+/// Number of buckets in a histogram.
 pub const BUCKETS: usize = 32;
 
-/// Counts by duration: bucket 0 holds what took under 1 us, bucket i what took
-/// from 2^(i-1) to 2^i us; the last bucket has no upper end.
+/// Counts by duration: bucket 0 holds durations under 1 us, bucket i those from 2^(i-1) to 2^i us.
+/// The last bucket has no upper end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Histogram(pub [u64; BUCKETS]);
 
 impl Histogram {
-    /// The bucket that a duration falls in.
+    /// Returns the bucket of a duration.
     #[inline]
     #[must_use]
     pub fn bucket(duration: Nanos) -> usize {
@@ -19,13 +19,13 @@ impl Histogram {
         ((u64::BITS - micros.leading_zeros()) as usize).min(BUCKETS - 1)
     }
 
-    /// Where a bucket ends, in microseconds (exclusive).
+    /// Returns the upper end of a bucket in microseconds, exclusive.
     #[must_use]
     pub fn upper_micros(bucket: usize) -> u64 {
         1u64 << bucket
     }
 
-    /// Adds another histogram's counts.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine += theirs;

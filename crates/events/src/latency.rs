@@ -1,19 +1,17 @@
 //! Latency histograms: log-linear, mergeable, within 3.2% of every value.
 //!
-//! Each power of two is cut into 32 equal buckets, so a bucket is at most 1/32 of
-//! its values wide; below 32 ns each nanosecond has its own. 36 powers reach from
-//! there to 2^41 ns, about 36 minutes; longer times share the last bucket, but
-//! the maximum is exact.
+//! Each power of two is cut into 32 equal buckets, so a bucket is at most 1/32 of its values wide.
+//! Below 32 ns each nanosecond has a bucket. 36 powers reach from there to 2^41 ns, about 36
+//! minutes. Longer times share the last bucket, but the maximum is exact.
 //!
 //! ```text
 //! buckets = 32 + 36 * 32 = 1,184 counters, 9.3 KiB: it stays in the first-level cache
 //! adding  = a count of leading zeros, a shift and an increment: below 2 ns
 //! ```
 //!
-//! Why not the log2 histogram beside it: its buckets are a factor of two
-//! wide, and a p99 that moved by 30% would not show. In a record only buckets
-//! that hold something are kept, each by the longest time it takes in.
-//! A session has counters of this shape for each event that it has waited for.
+//! Why not the log2 histogram only: its buckets are a factor of two wide, so a p99 that moved by
+//! 30% would not show. A record stores only the filled buckets, each by its upper end. A session
+//! has counters of this shape for each event that it has waited for.
 
 use plumb_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -24,7 +22,7 @@ const PARTS: u64 = 1 << PARTS_LOG2;
 const POWERS: usize = 36;
 pub(crate) const BUCKETS: usize = PARTS as usize * (POWERS + 1);
 
-/// Counts by duration.
+/// Counts of durations by log-linear bucket.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Sparse", into = "Sparse")]
 pub struct LatencyHistogram {
@@ -40,7 +38,8 @@ impl Default for LatencyHistogram {
     }
 }
 
-/// A thousand empty buckets say nothing: the count and two quantiles do.
+/// Prints the count and some quantiles, because a thousand buckets, most
+/// of them empty, tell nothing.
 impl fmt::Debug for LatencyHistogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (p50, p99, max) = (self.quantile(0.5), self.quantile(0.99), self.max());
@@ -49,7 +48,7 @@ impl fmt::Debug for LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// Adds one duration.
+    /// Counts one duration, in nanoseconds.
     #[inline]
     pub fn add(&mut self, duration: Nanos) {
         self.counts[bucket(duration.0)] += 1;
@@ -58,7 +57,7 @@ impl LatencyHistogram {
         self.max_ns = self.max_ns.max(duration.0);
     }
 
-    /// Adds everything that another histogram holds.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &LatencyHistogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine = mine.saturating_add(*theirs);
@@ -68,14 +67,14 @@ impl LatencyHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Of counts by bucket, with the sum and the longest of what they count.
+    /// Creates a histogram from counts by bucket, with the sum and the maximum of the durations.
     pub(crate) fn of_counts(counts: Vec<u64>, sum: Nanos, max: Nanos) -> LatencyHistogram {
         assert_eq!(counts.len(), BUCKETS, "a count for each bucket");
         let count = counts.iter().sum();
         LatencyHistogram { counts, count, sum_ns: sum.0, max_ns: max.0 }
     }
 
-    /// Takes off what it held at an earlier time; the longest stays that of all times.
+    /// Subtracts an earlier state of the same histogram; the maximum stays that of all times.
     pub(crate) fn subtract(&mut self, earlier: &LatencyHistogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&earlier.counts) {
             *mine -= theirs;
@@ -84,26 +83,26 @@ impl LatencyHistogram {
         self.sum_ns = self.sum_ns.saturating_sub(earlier.sum_ns);
     }
 
-    /// How many durations it holds.
+    /// Returns the number of durations counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean, exact; zero of none.
+    /// Returns the mean, exact; zero without durations.
     #[must_use]
     pub fn mean(&self) -> Nanos {
         Nanos(self.sum_ns.checked_div(self.count).unwrap_or(0))
     }
 
-    /// The longest, exact.
+    /// Returns the longest duration, exact.
     #[must_use]
     pub fn max(&self) -> Nanos {
         Nanos(self.max_ns)
     }
 
-    /// The duration that a share `quantile` (0 to 1) of them does not exceed: the
-    /// upper end of its bucket, so at most 3.2% too long; zero of none.
+    /// Returns the duration that a share `quantile` (0 to 1) of them does not exceed. It is the
+    /// upper end of a bucket, so at most 3.2% too long; zero without durations.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Nanos {
         let rank = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
@@ -117,21 +116,21 @@ impl LatencyHistogram {
         self.max()
     }
 
-    /// The buckets that hold something: the longest time each takes in, and its count.
+    /// Returns the filled buckets: the longest duration of each, and its count.
     pub fn buckets(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(index, count)| (Nanos(upper(index)), *count))
     }
 }
 
-/// The place of a duration among the counts.
+/// Returns the bucket of a duration.
 #[inline]
 pub(crate) fn bucket(nanos: u64) -> usize {
     if nanos < PARTS {
         return nanos as usize;
     }
     let shift = u64::BITS - 1 - nanos.leading_zeros() - PARTS_LOG2;
-    // nanos >> shift lies in 32..64: its power's row, and the place within it.
+    // nanos >> shift is in 32..64: it selects the row of its power and the place within.
     let index = u64::from(shift) * PARTS + (nanos >> shift);
     (index as usize).min(BUCKETS - 1)
 }
@@ -145,12 +144,12 @@ fn upper(index: usize) -> u64 {
     ((index % PARTS + PARTS + 1) << shift) - 1
 }
 
-/// The form in a record.
+/// Stored form: only filled buckets.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     sum_ns: u64,
     max_ns: u64,
-    /// Upper end in nanoseconds, and count.
+    /// Upper ends in nanoseconds, and counts.
     buckets: Vec<(u64, u64)>,
 }
 
@@ -166,7 +165,7 @@ impl From<Sparse> for LatencyHistogram {
         let mut full =
             LatencyHistogram { sum_ns: sparse.sum_ns, max_ns: sparse.max_ns, ..Default::default() };
         for (upper, count) in sparse.buckets {
-            // A stored one may say anything.
+            // A stored histogram may have any values.
             let bucket = &mut full.counts[bucket(upper)];
             *bucket = bucket.saturating_add(count);
             full.count = full.count.saturating_add(count);

@@ -1,30 +1,27 @@
-//! Where time goes: wait events, statistics and I/O streams, recorded per
-//! session without locks.
+//! Time by cause: wait events, statistics and I/O streams, recorded by session without locks.
 //!
-//! What it does: code that may wait names an [`Event`]; code that does work
-//! counts a [`Statistic`]; every request for bytes belongs to an [`IoStream`].
-//! Each server process is a [`Session`], the only writer of its record.
-//! A [`Recorder`] holds the records of one instance; two of its snapshots give
-//! a [`Period`], from which elapsed = CPU + waits + unaccounted follows.
+//! Code that may wait names an [`Event`], code that works counts a [`Statistic`], and every request
+//! for bytes belongs to an [`IoStream`]. Each server process is a [`Session`], the only writer of
+//! its record. A [`Recorder`] holds the records of one instance. The difference of two snapshots is
+//! a [`Period`], in which elapsed = CPU + waits + unaccounted.
 //!
-//! How: a record is an array of counters, one cell per row of the tables below.
-//! They are atomics because a progress display reads them while the owner
-//! writes, but each has one writer, so an update is a plain load and store, with
-//! no lock prefix and no sharing. A wait costs two clock reads (about 20 ns
-//! each from the vDSO) and six such updates, together below 60 ns
-//! (`cargo xtask bench events`). How much of a wait is CPU is read beside it where
-//! the wait is long enough to pay for that (`recorder`).
+//! Mechanism: a record is an array of counters, one cell for each row of the tables below.
+//! The counters are atomics because a progress display reads them while the owner writes.
+//! Each has one writer, so an update is a plain load and store, without a lock prefix. A wait
+//! costs two clock reads (about 20 ns each from the vDSO) and six updates, together below 60
+//! ns (`cargo xtask bench events`). The CPU part of a wait is measured where the wait is long
+//! enough to pay for that (`recorder`).
 //!
-//! Why not a trace of every wait: ten million of them are gigabytes; the log2
-//! histogram keeps the shape in 32 words. A trace of requests is kept where it is asked for (`trace`). Why not thread-locals: a session is
-//! handed to the code that works for it, so a library user sees who pays.
+//! Why not a trace of every wait: ten million waits are gigabytes; the log2 histogram keeps their
+//! shape in 32 words. A trace of requests is kept on demand (`trace`). Why not thread-locals: code
+//! receives its session as an argument, so a library user sees which session pays.
 //!
-//! Waits are counted twice by their length: in a log2 histogram of 32 buckets, below 1 microsecond to above 17 minutes, for tables, and for
-//! quantiles in one that is within 3.2% ([`LatencyHistogram`]); its 9 KB are had by a session's first wait for the event.
+//! Each wait is counted twice by its length. A log2 histogram of 32 buckets, from 1 microsecond to
+//! 17 minutes, serves tables. One within 3.2% serves quantiles ([`LatencyHistogram`]); a session's
+//! first wait for an event allocates its 9 KB.
 //!
-//! Limits:
-//! The I/O profile keeps 4,096 time buckets per stream and doubles their width
-//! when they are full.
+//! Limits: the I/O profile keeps 4,096 time buckets for each stream and doubles their
+//! width when they are full.
 
 #![warn(missing_docs)]
 

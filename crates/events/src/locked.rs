@@ -1,18 +1,19 @@
-//! Mutexes of what is valid at any moment, and signals of those who change it.
+//! Mutexes whose content is valid at any moment, and signals of its changes.
 
 use crate::sharing;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// How long who shares its thread waits for a signal that it does not hear.
+/// Pause between polls of a session that shares its thread, because no signal wakes it.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
-/// Locks one: a panic of another thread must not hide what it has. Who holds it may wait meanwhile.
+/// Locks a mutex, also after a panic of another holder, whose error must not be hidden. The holder
+/// may wait while it holds the lock.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     sharing::patiently(|| try_locked(mutex), || mutex.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Locks one if nobody has it.
+/// Locks a mutex if it is free.
 pub(crate) fn try_locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -21,7 +22,7 @@ pub(crate) fn try_locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Waits until a signal comes, for no reason, or for so long.
+/// Waits until the signal comes or `most` has passed; may also wake spuriously.
 pub fn wait_signal<'m, T>(
     (mutex, signal): (&'m Mutex<T>, &Condvar),
     guard: MutexGuard<'m, T>,

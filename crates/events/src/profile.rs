@@ -1,8 +1,8 @@
 //! The I/O profile: bytes per stream over time, in a bounded number of buckets.
 //!
-//! A bucket starts one millisecond wide. When an event falls past the last of
-//! the 4,096 buckets, pairs are added together and the width doubles, so an
-//! hour costs the same memory as a second and nothing is dropped.
+//! A bucket starts one millisecond wide. When an event falls past the last of the 4,096
+//! buckets, pairs are summed and the width doubles. So an hour costs the same memory as a
+//! second, and nothing is dropped.
 
 use crate::IoStream;
 use plumb_units::Nanos;
@@ -19,32 +19,31 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// An empty profile that starts at `origin`.
+    /// Creates an empty profile that starts at `origin`.
     #[must_use]
     pub fn new(origin: Nanos) -> Profile {
         Profile { origin, width: FIRST_WIDTH, buckets: Vec::new() }
     }
 
-    /// The width of a bucket.
+    /// Returns the width of a bucket in nanoseconds.
     #[must_use]
     pub fn width(&self) -> Nanos {
         Nanos(self.width)
     }
 
-    /// When the first bucket starts.
+    /// Returns the time at which the first bucket starts.
     #[must_use]
     pub fn origin(&self) -> Nanos {
         self.origin
     }
 
-    /// The bytes of one stream, bucket by bucket.
+    /// Returns the bytes of one stream, bucket by bucket.
     pub fn series(&self, stream: IoStream) -> impl Iterator<Item = u64> {
         self.buckets.iter().map(move |bucket| bucket[stream as usize])
     }
 
-    /// Counts bytes whose transfer ran from `begin` to `end`. They are spread
-    /// evenly over that time: an asynchronous write of 512K that took 3 ms is no
-    /// spike at its end.
+    /// Counts bytes whose transfer ran from `begin` to `end`. They are spread evenly over that
+    /// time, so that an asynchronous write of 512K that took 3 ms makes no spike at its end.
     pub fn add(&mut self, stream: IoStream, begin: Nanos, end: Nanos, bytes: u64) {
         let last = self.bucket_at(end);
         let first = self.bucket_at(begin).min(last);

@@ -1,18 +1,18 @@
 //! The records of an instance, snapshots of them, and the difference of two.
 //!
-//! Time adds up by session: elapsed = CPU outside waits + waits + a rest, in which the
-//! session had no processor. The CPU that a wait uses in the kernel (a buffered read
-//! copies, a sleep and a wake-up switch) is a part of the wait and is stated beside it:
-//! DB time = CPU + non-idle waits would count it twice otherwise.
+//! Time adds up by session: elapsed = CPU outside waits + waits + a rest, in which the session had
+//! no processor. A wait may use CPU in the kernel: a buffered read copies, a sleep and a wake-up
+//! switch threads. That CPU is a part of the wait and is shown separately, because DB time = CPU +
+//! non-idle waits would count it twice.
 //!
-//! How: a thread's CPU clock costs a system call, 440 ns on the machine it was measured
-//! on, where a wait may cost 60. So it is read around waits only as far as a 256th of the
-//! time waited pays for it: waits for a device of 256 us and more are all read, those for
-//! the page cache one in dozens, and what was read stands for the waits of the same event
-//! and session in proportion to their time. The first 64 waits of a session are read in
-//! any case. Why not `getrusage` or the scheduler's figures: they are a tick old. Why
-//! not only the sum of the overlap, elapsed less CPU less waits: a session that queued for
-//! a processor outside waits hides it.
+//! Mechanism: reading a thread's CPU clock is a system call of 440 ns (on one machine), and a wait
+//! may last 60. So the clock is read around waits only while it costs at most a 256th of the time
+//! waited. That covers every wait for a device of 256 us and more, and one in dozens for the page
+//! cache. The measured share is applied to all waits of the same event and session. The first 64
+//! waits of a session are always measured.
+//!
+//! Why not `getrusage` or the scheduler's figures: they are a tick old. Why not only the overlap,
+//! elapsed less CPU less waits: a session that queued for a processor outside waits hides it.
 
 use crate::clock::{self, now};
 use crate::histogram::Histogram;
@@ -24,13 +24,13 @@ use crate::{Event, IoStream, Phase, Role, Session, SessionKind, Statistic, WaitC
 use plumb_units::Nanos;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Keeps the records of every session of one instance. Its locks are taken when
-/// a session starts or ends and when a snapshot is read, never by a wait.
+/// Keeps the records of every session of one instance. Its locks are taken when a session starts or
+/// ends and when a snapshot is taken, never by a wait.
 #[derive(Debug, Clone)]
 pub struct Recorder(Arc<Shared>);
 
 impl Recorder {
-    /// A recorder whose profile starts now.
+    /// Creates a recorder whose profile starts now.
     #[must_use]
     pub fn new() -> Recorder {
         let origin = now();
@@ -43,25 +43,25 @@ impl Recorder {
         }))
     }
 
-    /// The time that phases and profile count from.
+    /// Returns the time from which phases and profile count.
     #[must_use]
     pub fn origin(&self) -> Nanos {
         self.0.origin
     }
 
-    /// A new session of the calling thread, alone in its role.
+    /// Creates a session of the calling thread, the only one of its role.
     #[must_use]
     pub fn session(&self, role: Role) -> Session {
         Session::new(Arc::clone(&self.0), role.name().to_string(), role)
     }
 
-    /// A new session of the calling thread, the one of this number in its role.
+    /// Creates a session of the calling thread, number `number` of its role.
     #[must_use]
     pub fn numbered_session(&self, role: Role, number: usize) -> Session {
         Session::new(Arc::clone(&self.0), role.numbered(number), role)
     }
 
-    /// Notes a phase that began at `begin` (a clock reading) and ends now.
+    /// Records a phase that started at `begin` (a clock reading) and ends now.
     pub fn phase(&self, phase: Phase, begin: Nanos, rows: u64) {
         let origin = self.0.origin;
         locked(&self.0.phases).push(PhaseSpan {
@@ -72,8 +72,8 @@ impl Recorder {
         });
     }
 
-    /// The phases so far, spans of one phase joined to one (first begin, last
-    /// end, sum of rows), in order of beginning.
+    /// Returns the phases so far, in order of their start. Spans of one phase are joined: first
+    /// begin, last end, sum of rows.
     #[must_use]
     pub fn phases(&self) -> Vec<PhaseSpan> {
         let mut joined: Vec<PhaseSpan> = Vec::new();
@@ -91,33 +91,34 @@ impl Recorder {
         joined
     }
 
-    /// The profile of the sessions that have ended, and of living ones up to
-    /// their last long wait.
+    /// Returns the profile of ended sessions, and of living ones up to their last long wait.
     #[must_use]
     pub fn profile(&self) -> Profile {
         locked(&self.0.profile).clone()
     }
 
-    /// Has memory for a trace of so many requests at most; it is taken as they come. The first call counts.
+    /// Allows a trace of at most `most` requests, whose memory is allocated as they come.
+    /// Only the first call counts.
     pub fn arm_trace(&self, most: u64) {
         self.0.tracer.get_or_init(|| Tracer::new(most));
     }
 
-    /// Keeps the requests of all sessions from now on, where a trace was armed. The first snapshot of a trace is taken thereafter.
+    /// Traces the requests of all sessions from now on, if a trace was armed. The first snapshot of
+    /// the trace is taken after this call.
     pub fn begin_trace(&self) {
         if let Some(tracer) = self.0.tracer.get() {
             tracer.turn(true);
         }
     }
 
-    /// Keeps none from now on. The last snapshot of a trace was taken before.
+    /// Stops tracing. The last snapshot of the trace was taken before this call.
     pub fn end_trace(&self) {
         if let Some(tracer) = self.0.tracer.get() {
             tracer.turn(false);
         }
     }
 
-    /// The requests that were kept between two snapshots, and no other; none where no trace was armed.
+    /// Returns the requests traced between two snapshots; `None` where no trace was armed.
     #[must_use]
     pub fn trace(&self, [first, last]: [&Snapshot; 2]) -> Option<Trace> {
         self.0.tracer.get()?;
@@ -129,7 +130,7 @@ impl Recorder {
         Some(trace)
     }
 
-    /// Totals of every session, living or ended, as of now.
+    /// Returns the totals of every session, living or ended, as of now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let at = now();
@@ -144,24 +145,24 @@ impl Default for Recorder {
     }
 }
 
-/// What all sessions had recorded at one moment.
+/// Totals of all sessions at one moment.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The moment, a reading of the monotonic clock.
+    /// Time of the snapshot, a reading of the monotonic clock.
     pub at: Nanos,
     /// One entry per session, in order of their start.
     pub sessions: Vec<SessionTotals>,
 }
 
 impl Snapshot {
-    /// One statistic over all sessions.
+    /// Returns one statistic summed over all sessions.
     #[must_use]
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.sessions.iter().map(|session| session.statistics[statistic as usize]).sum()
     }
 
-    /// What happened between `earlier` and this snapshot. Sessions that recorded
-    /// nothing in between are left out.
+    /// Returns the growth since the snapshot `earlier`. Sessions that had ended
+    /// by then are left out.
     #[must_use]
     pub fn since(&self, earlier: &Snapshot) -> Period {
         let sessions = self
@@ -174,23 +175,23 @@ impl Snapshot {
     }
 }
 
-/// What happened between two snapshots.
+/// Growth of all totals between two snapshots.
 #[derive(Debug, Clone)]
 pub struct Period {
-    /// The time between them.
+    /// Time between the two snapshots.
     pub elapsed: Nanos,
-    /// The sessions that lived in it.
+    /// Totals of the sessions that were alive in it.
     pub sessions: Vec<SessionTotals>,
 }
 
 impl Period {
-    /// One statistic over all sessions.
+    /// Returns one statistic summed over all sessions.
     #[must_use]
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.sessions.iter().map(|session| session.statistics[statistic as usize]).sum()
     }
 
-    /// One event over the sessions of a kind.
+    /// Returns one event's totals over the sessions of a kind.
     #[must_use]
     pub fn event(&self, event: Event, kind: SessionKind) -> EventTotals {
         let mut total = EventTotals::default();
@@ -200,7 +201,7 @@ impl Period {
         total
     }
 
-    /// One stream over all sessions.
+    /// Returns one stream's totals over all sessions.
     #[must_use]
     pub fn stream(&self, stream: IoStream) -> StreamTotals {
         let mut total = StreamTotals::default();
@@ -210,13 +211,13 @@ impl Period {
         total
     }
 
-    /// CPU of foreground sessions outside waits.
+    /// Returns the CPU of foreground sessions outside waits.
     #[must_use]
     pub fn db_cpu(&self) -> Nanos {
         self.foreground().map(|session| session.cpu).sum()
     }
 
-    /// DB time: CPU outside waits and non-idle waits of foreground sessions.
+    /// Returns DB time: CPU outside waits plus non-idle waits of foreground sessions.
     #[must_use]
     pub fn db_time(&self) -> Nanos {
         self.foreground().map(|session| session.cpu + session.waits()).sum()
@@ -227,10 +228,12 @@ impl Period {
     }
 }
 
-/// Readings of a session's requests until two agree; a session that moves bytes without pause lets none.
+/// Attempts to read a session's requests consistently; a session that moves
+/// bytes without pause allows none.
 const READINGS: usize = 100;
 
-/// By [`IoStream`], and how many a trace was asked to keep, as of one moment: a session may take in a hundred as it is read.
+/// Returns the totals by [`IoStream`] and the number of traced requests, both of one moment: a
+/// session may complete a hundred requests during the read.
 fn requests(record: &Record) -> (Vec<StreamTotals>, u64) {
     let read = || {
         let before = record.kept.requests();
@@ -244,25 +247,25 @@ fn requests(record: &Record) -> (Vec<StreamTotals>, u64) {
 /// The totals of one session.
 #[derive(Debug, Clone)]
 pub struct SessionTotals {
-    /// Its name.
+    /// Name of the session, as `PX sort server p001`.
     pub name: String,
-    /// What it is there for.
+    /// Role from which the name and the kind follow.
     pub role: Role,
-    /// How long it lived.
+    /// Time from its start to its end or the snapshot.
     pub elapsed: Nanos,
-    /// CPU time it used outside waits, in user and in kernel mode.
+    /// CPU time outside waits, in user and kernel mode.
     pub cpu: Nanos,
-    /// CPU time it used inside waits: a part of their time.
+    /// CPU time inside waits, which is a part of their time.
     pub wait_cpu: Nanos,
-    /// Time it was ready to run and had no processor, from the scheduler.
+    /// Time for which it was ready without a processor, from the scheduler.
     pub run_queue: Nanos,
-    /// By [`Event`].
+    /// Totals of waits, in the order of [`Event`].
     pub events: Vec<EventTotals>,
-    /// By [`IoStream`].
+    /// Totals of requests, in the order of [`IoStream`].
     pub streams: Vec<StreamTotals>,
-    /// By [`Statistic`].
+    /// Counts, in the order of [`Statistic`].
     pub statistics: Vec<u64>,
-    /// Requests while a trace was on: those that it has, and those that it had no room for.
+    /// Requests while a trace was on: those kept, and those for which there was no room.
     pub traced: u64,
 }
 
@@ -272,7 +275,8 @@ impl SessionTotals {
         let until = if end == 0 { at } else { Nanos(end) };
         let [used, run_queue] = if end == 0 {
             let [mut cpu, queued] = record.meter.read();
-            // The scheduler's figure is a tick old; a thread can read its own.
+            // The scheduler's figure is a tick old; the session's own thread
+            // can read the exact one.
             if record.meter.is_own() {
                 cpu = clock::thread_cpu();
             }
@@ -282,7 +286,7 @@ impl SessionTotals {
         };
         let mut events: Vec<EventTotals> = record.events.iter().map(EventTotals::of).collect();
         let wait_cpu = events.iter().map(|event| event.cpu).sum::<Nanos>().min(used);
-        // Time of a wait that is not over; it is counted as a wait when it is.
+        // Adds the time of a wait in progress; it is counted as a wait when it ends.
         if let Some(event) = (record.waiting_for.get() as usize).checked_sub(1).filter(|_| end == 0) {
             events[event].time += at.saturating_sub(Nanos(record.waiting_since_ns.get()));
         }
@@ -301,8 +305,8 @@ impl SessionTotals {
         }
     }
 
-    /// The difference to an earlier snapshot of the same session; `None` when it
-    /// had ended by then.
+    /// Returns the growth since an earlier snapshot of the same session; `None` if
+    /// it had ended by then.
     fn since(&self, earlier: Option<&SessionTotals>) -> Option<SessionTotals> {
         let Some(earlier) = earlier else { return Some(self.clone()) };
         let elapsed = self.elapsed.saturating_sub(earlier.elapsed);
@@ -327,13 +331,13 @@ impl SessionTotals {
         Some(difference)
     }
 
-    /// Time it waited for events that are not idle.
+    /// Returns the time of its waits for events that are not idle.
     #[must_use]
     pub fn waits(&self) -> Nanos {
         self.time_of(|class| class != WaitClass::Idle)
     }
 
-    /// Time it waited for work.
+    /// Returns the time of its waits for work.
     #[must_use]
     pub fn idle(&self) -> Nanos {
         self.time_of(|class| class == WaitClass::Idle)
@@ -344,13 +348,13 @@ impl SessionTotals {
         events.map(|event| self.events[*event as usize].time).sum()
     }
 
-    /// CPU time it used, inside waits too.
+    /// Returns its CPU time, inside waits too.
     #[must_use]
     pub fn cpu_used(&self) -> Nanos {
         self.cpu + self.wait_cpu
     }
 
-    /// What neither CPU nor a wait explains: elapsed - CPU - waits.
+    /// Returns the time explained by neither CPU nor waits: elapsed - CPU - waits.
     #[must_use]
     pub fn unaccounted(&self) -> Nanos {
         self.elapsed.saturating_sub(self.cpu + self.waits() + self.idle())
@@ -360,17 +364,18 @@ impl SessionTotals {
 /// Count and time of an event.
 #[derive(Debug, Clone, Default)]
 pub struct EventTotals {
-    /// Waits.
+    /// Number of waits that have ended.
     pub count: u64,
-    /// Time waited.
+    /// Sum of their times, in nanoseconds.
     pub time: Nanos,
-    /// CPU used meanwhile: what was read around waits, applied to all of them.
+    /// CPU used inside the waits: the measured share, applied to all of them.
     pub cpu: Nanos,
-    /// The longest wait: in a snapshot over the life of the session; in a period 0 where it may lie before it.
+    /// The longest wait. In a snapshot over the life of the session; in a period 0
+    /// if it may lie before.
     pub max: Nanos,
-    /// By duration.
+    /// Number of waits by duration, log2.
     pub histogram: Histogram,
-    /// The same within 3.2%; none where nothing was waited for.
+    /// Number of waits by duration within 3.2%; `None` without waits.
     pub latency: Option<LatencyHistogram>,
 }
 
@@ -392,7 +397,7 @@ impl EventTotals {
         }
     }
 
-    /// Adds another session's totals.
+    /// Adds the totals of another session.
     pub fn merge(&mut self, other: &EventTotals) {
         self.count += other.count;
         self.time += other.time;
@@ -419,17 +424,18 @@ impl EventTotals {
 /// Requests, bytes and service time of a stream.
 #[derive(Debug, Clone, Default)]
 pub struct StreamTotals {
-    /// Requests.
+    /// Number of requests that were completed.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes that the requests moved.
     pub bytes: u64,
-    /// Service time ([`crate::RequestTimes`], from begin to end) summed over requests that may overlap.
+    /// Service time ([`crate::RequestTimes`], from begin to end), summed
+    /// over requests that may overlap.
     pub time: Nanos,
-    /// The same from the hand-over until the session took them in.
+    /// Time from hand-over until the session took them in, summed likewise.
     pub away: Nanos,
-    /// The longest service time, as [`EventTotals::max`].
+    /// The longest service time, under the conditions of [`EventTotals::max`].
     pub max: Nanos,
-    /// By service time.
+    /// Number of requests by service time, log2.
     pub histogram: Histogram,
 }
 
@@ -445,7 +451,7 @@ impl StreamTotals {
         }
     }
 
-    /// Adds another session's totals.
+    /// Adds the totals of another session.
     pub fn merge(&mut self, other: &StreamTotals) {
         self.count += other.count;
         self.bytes += other.bytes;
@@ -469,7 +475,7 @@ fn histogram(tally: &Tally) -> Histogram {
     Histogram(std::array::from_fn(|bucket| tally.histogram[bucket].get()))
 }
 
-/// The longest of a period: known where it is longer than all before it.
+/// Returns the maximum of a period: known only if it exceeds all before.
 fn risen(later: Nanos, earlier: Nanos) -> Nanos {
     if later > earlier { later } else { Nanos(0) }
 }

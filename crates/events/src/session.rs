@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-/// A counter with one writer and many readers: no locked instruction.
+/// A counter with one writer and many readers, so no locked instruction is needed.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -40,7 +40,7 @@ impl Counter {
     }
 }
 
-/// Count, time, maximum and histogram of what has a duration.
+/// Count, total time, maximum and histogram of durations.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) count: Counter,
@@ -72,9 +72,9 @@ impl Tally {
 #[derive(Debug)]
 pub(crate) struct EventCell {
     pub(crate) waits: Tally,
-    /// By length, for quantiles; from the first wait on.
+    /// Counts by length for quantiles; allocated by the first wait.
     pub(crate) latency: OnceLock<Box<[Counter]>>,
-    /// CPU used inside those waits around which the CPU clock was read, and how long they were.
+    /// CPU inside the waits around which the CPU clock was read, and the time of those waits.
     pub(crate) metered_cpu_ns: Counter,
     pub(crate) metered_ns: Counter,
 }
@@ -87,12 +87,12 @@ pub(crate) struct StreamCell {
     pub(crate) away_ns: Counter,
 }
 
-/// Where it stands what a living session has used of a processor, and how long it was ready and had none.
+/// Source of a living session's CPU time and run-queue delay.
 #[derive(Debug)]
 pub(crate) enum Meter {
-    /// With the scheduler, under the number of its thread.
+    /// The scheduler, by the number of the session's thread.
     Thread(i32),
-    /// With what runs the sessions of a thread.
+    /// The server that runs the sessions of a shared thread.
     Shared(Arc<Used>),
 }
 
@@ -104,7 +104,8 @@ impl Meter {
         }
     }
 
-    /// Both, by anybody: CPU is a tick old, or a turn of the session.
+    /// Reads CPU and delay from any thread; CPU may be one tick (shared: one
+    /// turn of the session) old.
     pub(crate) fn read(&self) -> [Nanos; 2] {
         match self {
             Meter::Thread(thread) => clock::scheduler_times(*thread).unwrap_or_default().into(),
@@ -112,31 +113,31 @@ impl Meter {
         }
     }
 
-    /// Whether the session is the caller's.
+    /// True if the session runs on the calling thread, unshared.
     pub(crate) fn is_own(&self) -> bool {
         matches!(self, Meter::Thread(thread) if *thread == rustix::thread::gettid().as_raw_nonzero().get())
     }
 
-    /// Both, by the session itself, with its CPU up to now.
+    /// Reads CPU up to now, and delay, from the session itself.
     fn read_own(&self) -> [Nanos; 2] {
         [sharing::cpu(), self.read()[1]]
     }
 }
 
-/// What a session has recorded; read by snapshots, written by its owner alone.
+/// Counters of a session, read by snapshots and written by its owner only.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) meter: Meter,
     pub(crate) begin: Nanos,
-    /// What the thread had used and queued for before the session.
+    /// CPU and delay of the thread before the session started.
     pub(crate) begin_cpu: Nanos,
     pub(crate) begin_run_queue: Nanos,
-    /// Zero while the session lives.
+    /// Zero while the session is alive.
     pub(crate) end_ns: Counter,
-    /// The long wait under way: the event's place in the table plus one, or zero,
-    /// and when it began.
+    /// The long wait in progress: the event's place in the table plus one, or zero; and the
+    /// time at which it started.
     pub(crate) waiting_for: Counter,
     pub(crate) waiting_since_ns: Counter,
     pub(crate) cpu_ns: Counter,
@@ -148,7 +149,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// A record without an entry, of a thread that had used so much CPU and queued so long at `begin`.
+    /// Creates an empty record of a thread with this CPU and delay at `begin`.
     pub(crate) fn new(
         (name, role, meter): (String, Role, Meter),
         begin: Nanos,
@@ -182,7 +183,7 @@ impl Record {
         }
     }
 
-    /// Notes a wait, and the CPU used inside it where that is known.
+    /// Records a wait, and the CPU inside it where that was read.
     #[inline]
     pub(crate) fn waited(&self, event: Event, duration: Nanos, cpu: Option<Nanos>) {
         let cell = &self.events[event as usize];
@@ -195,7 +196,7 @@ impl Record {
         }
     }
 
-    /// Notes the session's end, and what it had used and queued for by then.
+    /// Records the session's end, with its CPU and delay by then.
     pub(crate) fn ended(&self, end: Nanos, [cpu, run_queue]: [Nanos; 2]) {
         self.cpu_ns.set(cpu.saturating_sub(self.begin_cpu).0);
         self.run_queue_ns.set(run_queue.saturating_sub(self.begin_run_queue).0);
@@ -203,23 +204,24 @@ impl Record {
     }
 }
 
-/// What reading the CPU clock twice is charged with: it is a system call, 0.1 to 0.5 us.
+/// Charge for reading the CPU clock twice: each is a system call of 0.1 to 0.5 us.
 const METERING_COST: Nanos = Nanos(1_000);
-/// At most one part in so many of the time waited goes to metering, so that it changes nothing it measures.
+/// Metering costs at most one part in 256 of the time waited, so that it
+/// does not distort the measurement.
 const METERED_PART: u64 = 256;
-/// What a session has for it at first, and at most saved up.
+/// Metering time that a session has at first, and may save up at most.
 const METERING_BUDGET: Nanos = Nanos(64 * METERING_COST.0);
 
-/// Begin of a wait.
+/// Start of a wait, to be ended by [`Session::end_wait`].
 #[derive(Debug, Clone, Copy)]
 pub struct WaitBegin {
     at: Nanos,
-    /// The thread's CPU clock, where it was read.
+    /// The thread's CPU clock, if it was read.
     cpu: Option<Nanos>,
 }
 
 impl WaitBegin {
-    /// When it was, by the monotonic clock.
+    /// Returns the start of the wait, by the monotonic clock.
     #[must_use]
     pub fn at(self) -> Nanos {
         self.at
@@ -229,34 +231,34 @@ impl WaitBegin {
 /// The times of one request for bytes, in this order.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestTimes {
-    /// It left its session's hands: for the kernel, or for a pool of threads.
+    /// Time at which its session handed it over to the kernel or to a pool of threads.
     pub handed_over: Nanos,
-    /// It was handed to the kernel: the call, or the enter that submitted it.
+    /// Time at which the kernel got it: the call, or the enter that submitted it.
     pub begin: Nanos,
-    /// It was complete: the call returned, or the completion was seen in its queue.
+    /// Time at which it was complete: the call returned, or its completion was seen.
     pub end: Nanos,
-    /// Its session took it in.
+    /// Time at which its session took it in.
     pub taken_in: Nanos,
 }
 
 impl RequestTimes {
-    /// Those of a request that the session carries out itself.
+    /// Returns the times of a request that the session carries out by a call.
     #[must_use]
     pub const fn of_call(begin: Nanos, end: Nanos) -> RequestTimes {
         RequestTimes { handed_over: begin, begin, end, taken_in: end }
     }
 }
 
-/// One server process: names what it waits for and counts what it does.
-/// It belongs to the thread that made it.
+/// One server process: names the events for which it waits and counts its work. It belongs to
+/// the thread that made it.
 #[derive(Debug)]
 pub struct Session {
     record: Arc<Record>,
     shared: Arc<Shared>,
     profile: RefCell<Profile>,
-    /// What is left for reading the CPU clock, nanoseconds.
+    /// Nanoseconds that may still be spent on reading the CPU clock.
     metering_ns: Cell<u64>,
-    /// Where its requests go that a trace keeps.
+    /// Chunk for its traced requests.
     chunk: RefCell<Option<Arc<Chunk>>>,
 }
 
@@ -264,7 +266,7 @@ impl Session {
     pub(crate) fn new(shared: Arc<Shared>, name: String, role: Role) -> Session {
         let meter = Meter::here();
         let queued = meter.read()[1];
-        // The CPU clock is read within the life of the session, here and at its end.
+        // The CPU clock is read within the session's life, here and at its end.
         let begin = now();
         let record = Arc::new(Record::new((name, role, meter), begin, [sharing::cpu(), queued]));
         shared.register(Arc::clone(&record));
@@ -278,18 +280,19 @@ impl Session {
         }
     }
 
-    /// The session's name, as `PX sort server p001`.
+    /// Returns the session's name, as `PX sort server p001`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.record.name
     }
 
-    /// Locks a mutex that is held for long, as [`locked`] does: the wait for it is the session's, under `event`.
+    /// Locks a mutex that is held for long, as [`locked`] does, and records the session's
+    /// wait for it under `event`.
     pub fn latch<'m, T>(&self, mutex: &'m Mutex<T>, event: Event) -> MutexGuard<'m, T> {
         try_locked(mutex).unwrap_or_else(|| self.wait(event, || locked(mutex)))
     }
 
-    /// Runs `work`, which may wait, and records how long it took under `event`.
+    /// Runs `work`, which may wait, and records its time under `event`.
     #[inline]
     pub fn wait<T>(&self, event: Event, work: impl FnOnce() -> T) -> T {
         let begin = self.begin_wait();
@@ -298,12 +301,12 @@ impl Session {
         result
     }
 
-    /// Begins a wait that the caller ends with [`Session::end_wait`]. Waits do not nest.
+    /// Starts a wait that the caller ends with [`Session::end_wait`]. Waits do not nest.
     #[inline]
     #[must_use]
     pub fn begin_wait(&self) -> WaitBegin {
         let left = self.metering_ns.get().checked_sub(METERING_COST.0);
-        // Who shares a thread gives it up in a wait, and uses no CPU there.
+        // A session that shares a thread gives it up during a wait, and uses no CPU there.
         let cpu = left.filter(|_| matches!(self.record.meter, Meter::Thread(_))).map(|left| {
             self.metering_ns.set(left);
             clock::thread_cpu()
@@ -317,7 +320,8 @@ impl Session {
         self.end_wait_at(event, begin, now());
     }
 
-    /// Records a wait whose end has just been read from the clock: a clock is 50 ns, and a read of a fast device some thousand.
+    /// Records a wait whose end was just read from the clock. A clock read costs 50 ns, a read from
+    /// a fast device about a thousand.
     #[inline]
     pub fn end_wait_at(&self, event: Event, begin: WaitBegin, end: Nanos) {
         let duration = end.saturating_sub(begin.at);
@@ -329,13 +333,13 @@ impl Session {
         }
     }
 
-    /// Records a wait that was found to be one when it was over, and used next to no CPU.
+    /// Records a wait that is known only after its end and used almost no CPU.
     #[inline]
     pub fn waited(&self, event: Event, begin: Nanos, end: Nanos) {
         self.record.waited(event, end.saturating_sub(begin), None);
     }
 
-    /// Waits that may last, as a background process's for work: a snapshot taken
+    /// Waits for an event that may take long, as a background process's work. A snapshot taken
     /// meanwhile counts the time so far, and the I/O profile until now is published.
     pub fn wait_long<T>(&self, event: Event, work: impl FnOnce() -> T) -> T {
         self.publish_profile();
@@ -348,22 +352,21 @@ impl Session {
         result
     }
 
-    /// Hands the I/O profile so far to the recorder, which otherwise gets it when
-    /// the session ends.
+    /// Hands the I/O profile so far to the recorder, which otherwise gets it when the session ends.
     fn publish_profile(&self) {
         let mut profile = self.profile.borrow_mut();
         self.shared.merge_profile(&profile);
         *profile = Profile::new(self.shared.origin);
     }
 
-    /// Counts something.
+    /// Adds `amount` to a statistic of the session.
     #[inline]
     pub fn count(&self, statistic: Statistic, amount: u64) {
         self.record.statistics[statistic as usize].add(amount);
     }
 
-    /// Records one finished request for bytes. Its service time, from begin to end,
-    /// may overlap others and is no wait.
+    /// Records one finished request for bytes. Its service time, from begin to end, may overlap
+    /// others and is no wait.
     pub fn transferred(&self, times: RequestTimes, moved: &Moved) {
         let RequestTimes { handed_over, begin, end, taken_in } = times;
         let Moved { stream, bytes, .. } = *moved;
@@ -392,14 +395,14 @@ impl Drop for Session {
     }
 }
 
-/// What the sessions of a recorder share.
+/// State shared by the sessions of a recorder.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) origin: Nanos,
     pub(crate) records: Mutex<Vec<Arc<Record>>>,
     pub(crate) profile: Mutex<Profile>,
     pub(crate) phases: Mutex<Vec<PhaseSpan>>,
-    /// There once a trace was asked for.
+    /// Set once a trace is armed.
     pub(crate) tracer: OnceLock<Tracer>,
 }
 
@@ -416,12 +419,12 @@ impl Shared {
 /// A phase and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseSpan {
-    /// What was done.
+    /// Kind of the work, a row of the table.
     pub phase: Phase,
-    /// When it began, since the recorder's origin.
+    /// Time of its start, since the recorder's origin.
     pub begin: Nanos,
-    /// When it ended.
+    /// Time of its end, since the recorder's origin.
     pub end: Nanos,
-    /// Rows that passed through.
+    /// Rows that passed through; 0 if none are counted.
     pub rows: u64,
 }

@@ -1,12 +1,16 @@
-//! Sessions that share a thread, as seen from where a session waits.
+//! Sessions that share a thread, as seen by a session that waits.
 //!
-//! What it does: a session that may have to wait asks here whether its thread is its own. If it is not, others of that thread go on meanwhile;
-//! standing in a call of the kernel it would keep them all from it, and who holds what it waits for may be one of them.
+//! A session that may have to wait asks here if its thread is shared. If so, other sessions of
+//! the thread run meanwhile. Blocking in the kernel would stop all of them, and one may hold
+//! what the session waits for.
 //!
-//! How: who runs the sessions (`plumb_io::carry`) says so to the thread for as long as it does. Locks that a session may hold through a wait are
-//! taken [`patiently`]; waits for a signal look again and again ([`wait_signal`](crate::wait_signal)). A thread of one session does neither: it sleeps until it is woken.
+//! Mechanism: the server that runs the sessions (`plumb_io::carry`) registers itself with the
+//! thread. Locks that a session may hold through a wait are taken [`patiently`]; waits for a
+//! signal poll ([`wait_signal`](crate::wait_signal)). A thread of one session does neither: it
+//! sleeps until it is woken.
 //!
-//! CPU is read here too, because the kernel counts it by thread: a session that shares one is told what it used while it had it.
+//! CPU is read here too, because the kernel counts it by thread: the server counts the CPU of
+//! each session that shares one.
 
 use crate::clock;
 use plumb_units::Nanos;
@@ -19,23 +23,23 @@ use std::time::Duration;
 
 /// A thread that runs several sessions, each until it waits.
 pub trait SharedThread {
-    /// Whether the caller is one of them, and not what runs them.
+    /// True if the caller is one of the sessions, not the server.
     fn runs_session(&self) -> bool;
 
-    /// Lets others run, and goes on at this moment at the earliest.
+    /// Lets other sessions run; returns at `until` at the earliest. Zero: after all that are ready.
     fn pause(&self, until: Nanos);
 
-    /// Lets those run that are ready now, each until it waits.
+    /// Lets the sessions run that are ready now, each until it waits.
     fn let_others(&self);
 
-    /// CPU that the caller has used up to now: the session, or what runs them.
+    /// Returns the CPU of the caller up to now, a session or the server.
     fn cpu(&self) -> Nanos;
 
-    /// Where it is noted what the caller has used.
+    /// Returns the counters of the caller's CPU.
     fn used(&self) -> Arc<Used>;
 }
 
-/// What a session has had of a thread that it shares; written by that thread alone.
+/// CPU of a session on a shared thread; written by that thread only.
 #[derive(Debug, Default)]
 pub struct Used {
     cpu_ns: AtomicU64,
@@ -43,22 +47,22 @@ pub struct Used {
 }
 
 impl Used {
-    /// CPU, in turns that are over.
+    /// Returns its CPU, in turns that have ended.
     pub fn cpu(&self) -> Nanos {
         Nanos(self.cpu_ns.load(Relaxed))
     }
 
-    /// How long it was ready and others ran.
+    /// Returns the time for which it was ready while others ran.
     pub fn queued(&self) -> Nanos {
         Nanos(self.queued_ns.load(Relaxed))
     }
 
-    /// It has used so much more.
+    /// Adds CPU of one turn.
     pub fn add_cpu(&self, more: Nanos) {
         self.cpu_ns.store(self.cpu_ns.load(Relaxed) + more.0, Relaxed);
     }
 
-    /// It has been ready so much longer.
+    /// Adds time for which it was ready while others ran.
     pub fn add_queued(&self, more: Nanos) {
         self.queued_ns.store(self.queued_ns.load(Relaxed) + more.0, Relaxed);
     }
@@ -68,7 +72,7 @@ thread_local! {
     static HERE: RefCell<Option<Rc<dyn SharedThread>>> = const { RefCell::new(None) };
 }
 
-/// Says that sessions share this thread from now on, or no more.
+/// Registers the server whose sessions share this thread; `None` ends the sharing.
 pub fn share(thread: Option<Rc<dyn SharedThread>>) {
     HERE.set(thread);
 }
@@ -77,23 +81,23 @@ pub(crate) fn here() -> Option<Rc<dyn SharedThread>> {
     HERE.with_borrow(Clone::clone)
 }
 
-/// The caller's thread, if it is a session that shares it.
+/// Returns the server of the caller's thread, if the caller is one of its sessions.
 fn shared() -> Option<Rc<dyn SharedThread>> {
     here().filter(|thread| thread.runs_session())
 }
 
-/// Whether the caller is a session that shares its thread.
+/// True if the caller is a session that shares its thread.
 #[must_use]
 pub fn is_shared() -> bool {
     HERE.with_borrow(|here| here.as_ref().is_some_and(|thread| thread.runs_session()))
 }
 
-/// CPU time of the caller: of its thread, or what is its own of a shared one.
+/// Returns the CPU time of the caller: of its thread, or its own part of a shared one.
 pub(crate) fn cpu() -> Nanos {
     here().map_or_else(clock::thread_cpu, |thread| thread.cpu())
 }
 
-/// Lets other sessions of the thread run, and other threads where there are none.
+/// Lets other sessions of the thread run, or other threads where it is not shared.
 pub fn yield_now() {
     match shared() {
         Some(thread) => thread.pause(Nanos(0)),
@@ -101,14 +105,15 @@ pub fn yield_now() {
     }
 }
 
-/// Lets other sessions of the thread run that are ready, each until it waits; nothing where the thread is the caller's own.
+/// Lets the ready sessions of the thread run, each until it waits; does
+/// nothing on an unshared thread.
 pub fn let_others() {
     if let Some(thread) = shared() {
         thread.let_others();
     }
 }
 
-/// Sleeps for at least so long.
+/// Sleeps for at least `time`, while other sessions of the thread run.
 pub fn sleep(time: Duration) {
     match shared() {
         Some(thread) => thread.pause(clock::now() + Nanos::from(time)),
@@ -116,7 +121,8 @@ pub fn sleep(time: Duration) {
     }
 }
 
-/// Tries for a lock, and stands until it is free where that keeps nobody else from the thread.
+/// Takes a lock by `attempt`. On an unshared thread it blocks in `stand`; on a shared one it lets
+/// other sessions run between attempts.
 pub fn patiently<G>(attempt: impl Fn() -> Option<G>, stand: impl FnOnce() -> G) -> G {
     if let Some(guard) = attempt() {
         return guard;

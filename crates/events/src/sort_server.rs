@@ -1,50 +1,50 @@
-//! What one server of a sort did: filled by the engine, kept in the record of a run.
+//! Work of one server of a sort: filled by the engine, kept in the record of a run.
 
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Work of one sort server. The attributes give its names in the record of a run, which keeps
-/// nothing that is skipped.
+/// Work of one sort server. The attributes name the fields in the record of a run, which
+/// leaves out the skipped ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SortServerSummary {
-    /// Name of the session.
+    /// Name of the server's session.
     pub name: String,
-    /// Memory it was given for runs and merges.
+    /// Memory granted for runs and merges, in bytes.
     #[serde(rename = "area_bytes", with = "bytes")]
     pub area: Bytes,
-    /// Memory that was really mapped for its sort area.
+    /// Memory that was mapped for its sort area, in bytes.
     #[serde(skip)]
     pub area_mapped: Bytes,
-    /// Time that the system took to supply that memory, as far as was seen.
+    /// Time that the system took to supply that memory, as far as it was measured.
     #[serde(skip)]
     pub area_mapping: Nanos,
-    /// Memory of a strip of it, and how much of that is records: what a run takes.
+    /// Memory of one strip of the area, and its part for records, which is the size of a run.
     #[serde(skip)]
     pub strip: (Bytes, Bytes),
-    /// Rows that never left memory.
+    /// Rows that stayed in memory.
     #[serde(skip)]
     pub memory_rows: u64,
-    /// Rows it sorted.
+    /// Rows that the server sorted.
     #[serde(rename = "rows")]
     pub row_count: u64,
-    /// Runs it made from its input; 0 when all fitted in memory.
+    /// Runs made from its input; 0 when all rows fitted in memory.
     #[serde(rename = "runs")]
     pub run_count: u64,
-    /// Bytes of runs it wrote, intermediate merges included.
+    /// Bytes of runs that it wrote, intermediate merges included.
     pub run_bytes: u64,
     /// Merges of some runs into a longer one before the last merge.
     #[serde(skip)]
     pub intermediate_merges: u64,
-    /// Times that a row was read back, at most.
+    /// Most times that any row was read back.
     pub merge_passes: u64,
-    /// The largest fan-in: most runs that one merge took.
+    /// The largest fan-in: most runs in one merge.
     pub merge_width: u64,
     /// True when all rows fitted in memory, so that no run was written.
     #[serde(skip)]
     pub optimal: bool,
 }
 
-/// Bytes as a number.
+/// Serialises `Bytes` as a number.
 mod bytes {
     use plumb_units::Bytes;
     use serde::{Deserialize, Deserializer, Serializer};

@@ -1,7 +1,8 @@
-//! The tables: wait events with their classes, statistics, I/O streams, roles of sessions, phases of a run.
+//! The tables: wait events with their classes, statistics, I/O streams, session
+//! roles, phases of a run.
 //!
-//! One row each; names, documentation and reports follow from it. The names
-//! are Oracle's where Oracle has one.
+//! Each has one row; names, documentation and reports follow from it. The names are
+//! Oracle's where Oracle has one.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,16 +19,16 @@ pub enum WaitClass {
     Configuration,
     /// Nothing to do: not part of DB time.
     Idle,
-    /// None of the others.
+    /// A class for all other events.
     Other,
     /// Background I/O: the database writer.
     SystemIo,
-    /// Foreground I/O.
+    /// Foreground I/O: reads and writes that a user's session waits for.
     UserIo,
 }
 
 impl WaitClass {
-    /// Every class.
+    /// Every class, in alphabetical order.
     pub const ALL: [WaitClass; 8] = [
         WaitClass::Application,
         WaitClass::Commit,
@@ -39,7 +40,7 @@ impl WaitClass {
         WaitClass::UserIo,
     ];
 
-    /// The class as reports print it.
+    /// Returns the class as reports print it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,29 +58,29 @@ impl WaitClass {
 
 macro_rules! events {
     ($($variant:ident, $name:literal, $class:ident, $sentence:literal;)*) => {
-        /// Something a session may wait for.
+        /// An event for which a session may wait.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Event { $(#[doc = $sentence] $variant),* }
 
         impl Event {
             /// Every event, in the order of the table.
             pub const ALL: &'static [Event] = &[$(Event::$variant),*];
-            /// How many there are.
+            /// Number of rows of the table.
             pub const COUNT: usize = Self::ALL.len();
 
-            /// The name as reports print it.
+            /// Returns the name as reports print it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Event::$variant => $name),* }
             }
 
-            /// The class it is counted under.
+            /// Returns the class under which it is counted.
             #[must_use]
             pub const fn class(self) -> WaitClass {
                 match self { $(Event::$variant => WaitClass::$class),* }
             }
 
-            /// What the session waits for, in a sentence.
+            /// Returns a sentence that describes the wait.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Event::$variant => $sentence),* }
@@ -132,41 +133,41 @@ events! {
     DbwrIdle, "rdbms ipc message", Idle, "A background process waits for work.";
 }
 
-/// How a statistic's number is to be read.
+/// Unit of a statistic's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// A plain count.
+    /// A plain number of occurrences.
     Count,
-    /// Bytes.
+    /// A number of bytes, printed with a unit.
     Bytes,
 }
 
 macro_rules! statistics {
     ($($variant:ident, $name:literal, $unit:ident, $sentence:literal;)*) => {
-        /// Something a session counts.
+        /// A number that a session counts.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Statistic { $(#[doc = $sentence] $variant),* }
 
         impl Statistic {
             /// Every statistic, in the order of the table.
             pub const ALL: &'static [Statistic] = &[$(Statistic::$variant),*];
-            /// How many there are.
+            /// Number of rows of the table.
             pub const COUNT: usize = Self::ALL.len();
 
-            /// The name as reports print it.
+            /// Returns the name as reports print it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Statistic::$variant => $name),* }
             }
 
-            /// How its number is to be read.
+            /// Returns the unit of its number.
             #[must_use]
             pub const fn unit(self) -> Unit {
                 match self { $(Statistic::$variant => Unit::$unit),* }
             }
 
-            /// What is counted, in a sentence.
+            /// Returns a sentence that describes the count.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Statistic::$variant => $sentence),* }
@@ -260,19 +261,19 @@ statistics! {
     SpaceNotReserved, "output bytes not reserved", Bytes, "Bytes of outputs for which the file system reserves no space (fallocate): the files were lengthened by zeros.";
 }
 
-/// Which way bytes move.
+/// Direction in which bytes move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From a file.
+    /// From a file to memory.
     Read,
-    /// To a file.
+    /// From memory to a file.
     Write,
 }
 
 macro_rules! streams {
     ($($variant:ident, $name:literal, $direction:ident, $sentence:literal;)*) => {
-        /// What bytes are moved for: the functions of `IOStat by Function` and the
+        /// Purpose of moved bytes: the functions of `IOStat by Function` and the
         /// lines of the I/O profile.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum IoStream { $(#[doc = $sentence] $variant),* }
@@ -280,22 +281,22 @@ macro_rules! streams {
         impl IoStream {
             /// Every stream, in the order of the table.
             pub const ALL: &'static [IoStream] = &[$(IoStream::$variant),*];
-            /// How many there are.
+            /// Number of rows of the table.
             pub const COUNT: usize = Self::ALL.len();
 
-            /// The name as reports print it.
+            /// Returns the name as reports print it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(IoStream::$variant => $name),* }
             }
 
-            /// Which way its bytes move.
+            /// Returns the direction in which its bytes move.
             #[must_use]
             pub const fn direction(self) -> Direction {
                 match self { $(IoStream::$variant => Direction::$direction),* }
             }
 
-            /// What the bytes are moved for, in a sentence.
+            /// Returns a sentence that describes the purpose.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(IoStream::$variant => $sentence),* }
@@ -326,7 +327,7 @@ streams! {
     ProbeWrites, "device probe writes", Write, "Writes that measure the device.";
 }
 
-/// Whether a session's time is DB time.
+/// Kind of a session, which decides if its time is DB time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionKind {
@@ -334,13 +335,14 @@ pub enum SessionKind {
     Foreground,
     /// Works for the instance: the database writer.
     Background,
-    /// Measures a device, the CPU of each request too: its own is not looked at within waits.
+    /// Measures a device, including CPU by request, so its CPU clock is not read inside waits.
     Probe,
 }
 
 macro_rules! roles {
     ($($variant:ident, $name:literal, $kind:ident, $sentence:literal;)*) => {
-        /// What a session is there for. Its name follows from its role, and from its number where there are several.
+        /// Task of a session. The session's name follows from its role
+        /// and, among several, its number.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Role { $(#[doc = $sentence] $variant),* }
 
@@ -348,13 +350,13 @@ macro_rules! roles {
             /// Every role, in the order of the table.
             pub const ALL: &'static [Role] = &[$(Role::$variant),*];
 
-            /// The name of a session that is alone in its role.
+            /// Returns the name of a session that is the only one of its role.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Role::$variant => $name),* }
             }
 
-            /// Whether its time is DB time.
+            /// Returns the kind, which decides if its time is DB time.
             #[must_use]
             pub const fn kind(self) -> SessionKind {
                 match self { $(Role::$variant => SessionKind::$kind),* }
@@ -392,8 +394,8 @@ roles! {
 }
 
 impl Role {
-    /// The name of the session of this number among several: `PX sort server p001`; for background processes as
-    /// Oracle counts, `DBW0` to `DBW9`, then `DBWa`.
+    /// Returns the name of session `number` among several: `PX sort server p001`. Background
+    /// processes count as Oracle's do: `DBW0` to `DBW9`, then `DBWa`.
     #[must_use]
     pub fn numbered(self, number: usize) -> String {
         match self.kind() {
@@ -406,16 +408,16 @@ impl Role {
     }
 }
 
-/// What a phase is part of.
+/// Part of a run to which a phase belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Making the data.
+    /// The stage that makes the data.
     Load,
-    /// Measuring the device.
+    /// The stage that measures the device.
     Calibration,
-    /// What the run is made for.
+    /// The work is done that the run measures.
     Work,
-    /// Checking what came of it.
+    /// The stage that checks the result.
     Verification,
 }
 
@@ -429,19 +431,19 @@ macro_rules! phases {
             /// Every phase, in the order of the table.
             pub const ALL: &'static [Phase] = &[$(Phase::$variant),*];
 
-            /// The name as reports print it.
+            /// Returns the name as reports print it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Phase::$variant => $name),* }
             }
 
-            /// What it is part of.
+            /// Returns the part of a run to which it belongs.
             #[must_use]
             pub const fn operation(self) -> Operation {
                 match self { $(Phase::$variant => Operation::$operation),* }
             }
 
-            /// Which way its bytes go, where all go the same.
+            /// Returns the direction of its bytes; `None` if they move both ways.
             #[must_use]
             pub const fn direction(self) -> Option<Direction> {
                 match self { $(Phase::$variant => $direction),* }

@@ -105,7 +105,7 @@ fn a_long_wait_counts_while_it_lasts_and_publishes_what_was_moved() {
     assert_eq!(idle.count, 1);
 }
 
-/// A record by a clock that the test sets.
+/// Creates a record by a clock that the test sets.
 fn record(begin: Nanos, used_before: [Nanos; 2]) -> session::Record {
     session::Record::new(("p000".to_string(), Role::User, session::Meter::Thread(0)), begin, used_before)
 }
@@ -113,12 +113,13 @@ fn record(begin: Nanos, used_before: [Nanos; 2]) -> session::Record {
 #[test]
 fn cpu_inside_waits_is_a_part_of_the_waits_and_the_parts_sum_to_elapsed() {
     let record = record(Nanos(1_000), [Nanos(7_000), Nanos(50)]);
-    // Read around one wait of two: a third of its time was CPU, and so it is taken to be in the other.
+    // The clock was read around one wait of two. A third of its time was CPU, which is
+    // assumed of the other too.
     record.waited(Event::DirectPathRead, Nanos(300), Some(Nanos(100)));
     record.waited(Event::DirectPathRead, Nanos(600), None);
-    // A reading of the CPU clock is longer than an empty wait.
+    // Reading the CPU clock takes longer than an empty wait.
     record.waited(Event::PxDeqTableQNormal, Nanos(40), Some(Nanos(90)));
-    // Nothing is known of the CPU inside: none is taken from the rest.
+    // The CPU inside is unknown: none is subtracted from the rest.
     record.waited(Event::DbFileAsyncIoSubmit, Nanos(60), None);
     record.ended(Nanos(3_000), [Nanos(7_900), Nanos(70)]);
     let session = SessionTotals::of(&record, Nanos(9_999));
@@ -163,7 +164,7 @@ fn waits_that_are_all_cpu_leave_the_sleep_beside_them_to_the_cpu_of_the_session(
     assert_eq!(period.db_time(), parts);
 }
 
-/// Uses the processor for so long.
+/// Uses the processor for `time`.
 fn spin(time: Nanos) {
     let begin = clock::thread_cpu();
     while clock::thread_cpu().saturating_sub(begin) < time {}

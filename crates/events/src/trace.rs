@@ -1,25 +1,33 @@
 //! A trace: every request for bytes of every session, one entry each.
 //!
-//! What it does: a recorder that was [armed](crate::Recorder::arm_trace) keeps, between [begin](crate::Recorder::begin_trace) and
-//! [end](crate::Recorder::end_trace), when a request was handed to the kernel, how long it took, its file, place and length, what for, and what its
-//! session waits for if it has to. The hook is the one place where requests are recorded at all, [`Session::transferred`](crate::Session::transferred).
+//! A recorder that is [armed](crate::Recorder::arm_trace) keeps requests between
+//! [begin](crate::Recorder::begin_trace) and [end](crate::Recorder::end_trace). An entry has the
+//! time at which the kernel got the request, its service time, file, offset and length, its
+//! purpose, and the event of its session's wait. The only hook is
+//! [`Session::transferred`](crate::Session::transferred), which records all requests.
 //!
-//! How: a session writes entries of five words into a chunk of its own, and nobody else writes there. A chunk that is full is followed by another; that takes a
-//! lock, once in 4,096 requests. The words are atomics so that the trace can be taken while background sessions live; a store
-//! of one is a plain store. An entry counts when the number of entries of its chunk says so.
+//! Mechanism: a session writes entries of five words into a chunk of its own, without other
+//! writers. A full chunk is followed by another; that takes a lock, once in 4,096 requests. The
+//! words are atomics so that the trace can be read while background sessions are alive; a store of
+//! one is a plain store. An entry is valid once the chunk's length includes it.
 //!
-//! A session counts its requests that came while the trace was on, and a [snapshot](crate::Snapshot) has that number beside all others. So
-//! [the trace between two snapshots](crate::Recorder::trace) has what they count, but for one request a session that is being recorded. Why not to stop the
-//! trace beside the snapshot: DBWR takes in a batch of a hundred requests at once, and where the snapshot fell within it, a fifth of a short run was apart.
+//! A session counts its requests while the trace is on, and a [snapshot](crate::Snapshot) has that
+//! number with all others. So [the trace between two snapshots](crate::Recorder::trace) has the
+//! requests that they count, except one request of each session that is recording at that moment.
+//! Rejected: stopping the trace at the snapshot. DBWR takes in a hundred requests at once, and a
+//! snapshot within such a batch missed a fifth of a short run.
 //!
-//! Cost: six stores (five words and the count) and what they displace in the cache, 160 KB a chunk. `cargo xtask bench events`: 25 ns a request that is kept and 10 ns
-//! one that is not; the 15 ns between are 0.1% of a processor at 50,000 requests a second.
+//! Cost: six stores (five words and the length), and the lines they displace in the cache, 160 KB a
+//! chunk. `cargo xtask bench events`: a traced request takes 25 ns, an untraced one 10 ns; the
+//! difference is 0.1% of a processor at 50,000 requests a second.
 //!
-//! Why not a ring that overwrites the oldest: what a report says of a run must be of its whole, or say which part is missing. So memory is bounded by
-//! a number of requests, and what comes later is counted as dropped.
+//! Why not a ring that overwrites the oldest: a report's figures must cover the whole
+//! run, or name the missing part. So the number of requests bounds the memory, and later
+//! ones are counted as dropped.
 //!
-//! Limits: a request of 4 GB and more has a length of 4 GB - 1. Calls that move no bytes (open, a sync by itself) are waits and not requests; a sync that
-//! goes with a write, as the log's, is in that request's time.
+//! Limits: a request of 4 GB and more has a length of 4 GB - 1. Calls that move no bytes
+//! (open, a separate sync) are waits and not requests. A sync that goes with a write, as the
+//! log's, is in that request's time.
 
 use crate::{Event, IoStream, locked};
 use plumb_units::{Bytes, Nanos};
@@ -30,70 +38,70 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Mutex};
 
-/// Entries of a chunk.
+/// Entries of one chunk: 160 KB.
 const CHUNK: usize = 4096;
 /// Words of an entry: begin, offset, service time, file and length, event and stream.
 const WORDS: usize = 5;
 
-/// A request for bytes that was carried out.
+/// One request for bytes, completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
-    /// What the bytes were moved for.
+    /// Stream that names the purpose of the bytes.
     pub stream: IoStream,
-    /// What its session waits for if it has to.
+    /// Event under which its session waits for it, if it has to.
     pub event: Event,
-    /// The file's number, by which whoever opened it knows its path.
+    /// Number of the file's path, known to the crate that opened it.
     pub file: u32,
-    /// Where in the file, bytes.
+    /// Byte offset in the file.
     pub offset: u64,
-    /// How many bytes.
+    /// Number of bytes that it moved.
     pub bytes: u64,
 }
 
-/// A request of a trace.
+/// One traced request, which has completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedRequest {
-    /// When it was handed to the kernel, since the begin of the trace; zero where that was before.
+    /// Time at which the kernel got it, since the begin of the trace; zero if earlier.
     pub begin: Nanos,
-    /// Its service time.
+    /// Service time in the kernel, from begin to end.
     pub latency: Nanos,
-    /// What was moved.
+    /// File, place, length and purpose of its bytes.
     pub moved: Moved,
 }
 
-/// The requests of a session, in the order of their ends.
+/// Requests of one session, in the order of their ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedSession {
-    /// Its name.
+    /// Name of the session, as `PX sort server p001`.
     pub name: String,
-    /// Its requests.
+    /// Requests that were kept, in the order of their ends.
     pub requests: Vec<TracedRequest>,
 }
 
-/// The requests of all sessions.
+/// Requests of all sessions between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// From its first snapshot to its last.
+    /// Time from its first snapshot to its last.
     pub elapsed: Nanos,
-    /// By session, in the order of their start; those of one name are one.
+    /// Requests by session, in the order of their start; sessions of one name are joined.
     pub sessions: Vec<TracedSession>,
-    /// Requests that there was no room for.
+    /// Requests for which there was no room.
     pub dropped: u64,
 }
 
 impl Trace {
-    /// The memory that so many requests of a session take.
+    /// Returns the bytes of memory that a session's trace of this many requests takes.
     #[must_use]
     pub fn bytes_of(requests: u64) -> Bytes {
         Bytes(requests.div_ceil(CHUNK as u64) * (CHUNK * WORDS * size_of::<AtomicU64>()) as u64)
     }
 
-    /// One without a request, between two moments.
+    /// Creates an empty trace between two moments.
     pub(crate) fn between(begin: Nanos, end: Nanos) -> Trace {
         Trace { elapsed: end.saturating_sub(begin), sessions: Vec::new(), dropped: 0 }
     }
 
-    /// Adds what a session kept of these of its requests, by their places from the first that came while the trace was on.
+    /// Adds the requests of a session at `places`, counted from the first while the trace was on.
     pub(crate) fn add(&mut self, name: &str, kept: &Kept, begin: Nanos, places: Range<u64>) {
         let chunks = locked(&kept.chunks);
         let asked = places.end.saturating_sub(places.start);
@@ -108,7 +116,7 @@ impl Trace {
     }
 }
 
-/// A stretch of a session's entries.
+/// A fixed number of a session's entries.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     words: Box<[AtomicU64]>,
@@ -116,7 +124,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// `false` when it is full.
+    /// Appends an entry; `false` when the chunk is full.
     fn push(&self, entry: [u64; WORDS]) -> bool {
         let at = self.len.load(Relaxed);
         let Some(place) = self.words.get(at * WORDS..(at + 1) * WORDS) else { return false };
@@ -147,33 +155,34 @@ impl Chunk {
     }
 }
 
-/// What a trace keeps of a session.
+/// Traced requests of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    /// Requests while the trace was on. The first of them are in the chunks; the others had no room.
+    /// Requests while the trace was on. The first of them are in the chunks;
+    /// the rest found no room.
     requests: AtomicU64,
     chunks: Mutex<Vec<Arc<Chunk>>>,
 }
 
 impl Kept {
-    /// Requests while the trace was on.
+    /// Returns the requests while the trace was on.
     pub(crate) fn requests(&self) -> u64 {
         self.requests.load(Acquire)
     }
 }
 
-/// Whether requests are kept, and room for them.
+/// Switch of the trace, and its remaining room.
 #[derive(Debug)]
 pub(crate) struct Tracer {
     is_on: AtomicBool,
-    /// Requests that may still be kept, in whole chunks.
+    /// Chunks that may still be given out.
     chunks_left: AtomicUsize,
 }
 
 const _: () = assert!(Event::COUNT <= 256, "an event is a byte of an entry");
 
 impl Tracer {
-    /// One that keeps so many requests at most, rounded up to whole chunks.
+    /// Creates a tracer for at most `most` requests, rounded up to whole chunks.
     pub(crate) fn new(most: u64) -> Tracer {
         Tracer {
             is_on: AtomicBool::new(false),
@@ -209,11 +218,11 @@ impl Tracer {
                 chunk.push(entry);
             }
         }
-        // The session alone writes it, after what it counts.
+        // Only the session writes this count, after its entry.
         kept.requests.store(kept.requests.load(Relaxed) + 1, Release);
     }
 
-    /// A chunk for a session; none when there are as many as there may be.
+    /// Returns a new chunk for a session; `None` when no room is left.
     #[cold]
     fn another(&self, kept: &Kept) -> Option<Arc<Chunk>> {
         let take = |left: usize| left.checked_sub(1);
@@ -255,7 +264,7 @@ mod tests {
         late.transferred(times(begin), &moved(8));
         two.transferred(times(begin), &moved(7));
         let last = recorder.snapshot();
-        // What is taken in beside the last snapshot and what comes when the trace has ended.
+        // Neither the request after the last snapshot nor the one after the end is in the trace.
         two.transferred(times(begin), &moved(9));
         recorder.end_trace();
         one.transferred(times(crate::now()), &moved(2));

@@ -1,13 +1,14 @@
-//! What lies under a path: mount, block devices, queue, and which ways of
-//! reaching them really work here.
+//! The storage under a path: mount, block devices, queue, and the ways of access that work here.
 //!
-//! What it does: [`describe`] answers, for one directory, the questions a
-//! report has to open with. Which file system, on which disk, behind which
-//! layers; is there a write cache, FUA, a scheduler, more than one hardware
-//! queue; does direct I/O work and with which alignment; does io_uring work,
-//! and if not, what cures it. [`notes`] turns the answers into sentences.
+//! [`describe`] answers, for one directory, the questions with which a report opens:
 //!
-//! How:
+//! - the file system, its disk and the layers between them;
+//! - write cache, FUA, scheduler and number of hardware queues;
+//! - direct I/O and its alignment; io_uring, or the cure where it does not work.
+//!
+//! [`notes`] turns the answers into sentences.
+//!
+//! Mechanism:
 //!
 //! ```text
 //! path -> mount (mountinfo, by mount id) -> device number
@@ -16,19 +17,17 @@
 //! path -> probe file (unlinked at once) -> O_DIRECT write and read, io_uring NOP and read
 //! ```
 //!
-//! Why not the obvious way: capability is tried, not inferred from versions
-//! and names. A container may have a new kernel and a seccomp filter that
-//! forbids io_uring; tmpfs opens with `O_DIRECT` and has no device; a file
-//! system may take `O_DIRECT` and read through the page cache all the same.
-//! The mount is found by its id rather than by `st_dev`, which on btrfs and
-//! overlay names no mount, or by the longest prefix, which stacked mounts defeat.
+//! Why not the obvious way: each feature is tried, because versions and names do not show if it
+//! works. A container may have a new kernel and a seccomp filter that forbids io_uring. tmpfs opens
+//! with `O_DIRECT` and has no device. A file system may accept `O_DIRECT` and still read through
+//! the page cache. The mount is found by its id. `st_dev` names no mount on btrfs and overlay, and
+//! stacked mounts defeat the longest prefix.
 //!
-//! Limits: Linux only. What the kernel does not show (the host under a virtual
-//! disk, the server under NFS, the disks of a ZFS pool) is not described, and
-//! a fact that sysfs lacks is `None`, never a default. ZFS before 2.3 accepts
-//! `O_DIRECT` and caches outside the page cache: that is not seen here. The
-//! probe creates one small file in the directory and unlinks it before using
-//! it; nothing else is written.
+//! Limits: Linux only. Parts that the kernel hides are not described: the host under a virtual
+//! disk, the server under NFS, the disks of a ZFS pool. A fact that sysfs lacks is `None`,
+//! never a default. ZFS before 2.3 accepts `O_DIRECT` and caches outside the page cache, which
+//! is not seen here. The probe creates one small file in the directory and unlinks it before
+//! using it; nothing else is written.
 
 mod block;
 mod direct;
@@ -51,12 +50,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Describes what lies under `path`, an existing directory or file. A probe
-/// file is made and unlinked in the directory (or beside the file); `ring` tries io_uring on it.
+/// Describes the storage under `path`, an existing directory or file. Creates and unlinks a probe
+/// file in the directory (or next to the file); `ring` tries io_uring on it.
 ///
 /// # Errors
-/// When the path does not exist, or `/proc` does not tell its mount. A probe
-/// that fails is not an error: it is an answer in the description.
+/// When the path does not exist, or `/proc` does not list its mount. A probe that fails is no
+/// error: the description reports it.
 pub fn describe(path: &Path, ring: RingProbe) -> Result<DeviceDescription, DeviceError> {
     describe_under(&Roots::real(), path, ring)
 }
@@ -64,31 +63,31 @@ pub fn describe(path: &Path, ring: RingProbe) -> Result<DeviceDescription, Devic
 /// Tries io_uring on a probe file.
 pub type RingProbe = fn(&Probed<'_>) -> IoUringSupport;
 
-/// What a probe of io_uring is given.
+/// Facts that a probe of io_uring needs.
 #[derive(Debug)]
 pub struct Probed<'a> {
-    /// What the kernel allows this process.
+    /// Limits that the kernel sets for this process.
     pub host: &'a Host,
-    /// The probe file through the page cache; `None`: none could be made.
+    /// The probe file through the page cache; `None` if none could be created.
     pub buffered: Option<&'a File>,
-    /// The same file past the page cache; `None` where the kernel has not opened it so.
+    /// The same file opened for direct I/O; `None` where the kernel refused.
     pub direct: Option<&'a File>,
-    /// Whether direct I/O works on it. Where it does, the block at the offset of one alignment
-    /// has been written.
+    /// Support of direct I/O for the file. If it works, the block at the offset of
+    /// one alignment has been written.
     pub direct_io: &'a DirectIoSupport,
-    /// The device under it.
+    /// Block device under the file; `None` if there is none or sysfs hides it.
     pub block: Option<&'a BlockDevice>,
 }
 
-/// Why a path could not be described.
+/// A path that could not be described.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
     /// The path cannot be resolved.
     #[error("cannot resolve {}: {source}; name a directory that exists", path.display())]
     Resolve {
-        /// The path as given.
+        /// Path as the caller gave it.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error from the resolution.
         source: io::Error,
     },
     /// The mount table cannot be read.
@@ -96,30 +95,30 @@ pub enum DeviceError {
     MountTable {
         /// The file that holds the table.
         table: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error from the read.
         source: io::Error,
     },
-    /// The file system does not say what it is, and no line of the mount table covers the path.
+    /// The file system does not report its type, and no line of the mount table covers the path.
     #[error("no mount in {} holds {}, and statfs failed: {source}", table.display(), path.display())]
     NoMount {
-        /// The resolved path.
+        /// Path of the directory or file, absolute and without links.
         path: PathBuf,
         /// The file that holds the table.
         table: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error from stat(2) or statfs(2).
         source: io::Error,
     },
     /// The size of the file system cannot be read.
     #[error("statvfs of {} failed: {source}", path.display())]
     Space {
-        /// The resolved path.
+        /// Path of the directory or file, absolute and without links.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error from statvfs(2).
         source: io::Error,
     },
 }
 
-/// What lies under a path.
+/// The storage under a path, top down.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceDescription {
     // What holds the path.
@@ -135,28 +134,28 @@ pub struct DeviceDescription {
     pub stack: Vec<String>,
     /// The block device; `None` when there is none or sysfs does not show it.
     pub block: Option<BlockDevice>,
-    /// Whether machine and disk are virtual, and how that is known.
+    /// Virtual machine, virtual disk, and the evidence.
     pub virtualization: Virtualization,
 
     // How it can be reached.
-    /// Whether direct I/O works in this directory.
+    /// Support of direct I/O in this directory.
     pub direct_io: DirectIoSupport,
-    /// Whether io_uring works in this process, on a file in this directory.
+    /// Support of io_uring in this process, on a file in this directory.
     pub io_uring: IoUringSupport,
-    /// What the kernel is and allows this process.
+    /// Version of the kernel and its limits for this process.
     pub host: Host,
 }
 
 /// A line of the mount table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Where it is mounted.
+    /// Directory on which it is mounted.
     pub mount_point: PathBuf,
     /// The type of the file system: `ext4`, `xfs`, `overlay`.
     pub file_system: String,
     /// The options of the mount, then those of the file system, each once.
     pub options: Vec<String>,
-    /// What is mounted: a device file, `server:/export`, or any word.
+    /// Mounted source: a device file, `server:/export`, or any word.
     pub source: String,
     /// The device number the kernel gives the file system; major 0 is made up.
     pub device: DeviceNumber,
@@ -167,9 +166,9 @@ pub struct Mount {
 /// The number of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeviceNumber {
-    /// Which driver; 0 for file systems without a device of their own.
+    /// Number of the driver; 0 for file systems without a device of their own.
     pub major: u32,
-    /// Which device of the driver.
+    /// Number of the device within its driver.
     pub minor: u32,
 }
 
@@ -182,16 +181,16 @@ impl fmt::Display for DeviceNumber {
 /// The room in a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// What an ordinary user may still fill.
+    /// Bytes that an ordinary user may still fill.
     pub free: Bytes,
     /// The size of the file system.
     pub total: Bytes,
     /// The block size of the file system.
     pub block_size: Bytes,
-    /// Whether the mount is read-only.
+    /// True if the mount is read-only.
     pub read_only: bool,
-    /// What the file system calls itself (`f_fsid`): from its UUID on ext4 and btrfs,
-    /// the number of its device on xfs.
+    /// Id that the file system reports (`f_fsid`): from its UUID on ext4 and btrfs, the number
+    /// of its device on xfs.
     pub id: u64,
 }
 
@@ -200,7 +199,7 @@ pub struct Space {
 pub struct BlockDevice {
     /// The device the file system is on: `vda`, `nvme0n1p2`, `dm-0`.
     pub name: String,
-    /// The number of that device, where sysfs tells it.
+    /// The number of that device; `None` where sysfs does not show it.
     pub number: Option<DeviceNumber>,
     /// The partition number, when the device is one.
     pub partition: Option<u32>,
@@ -210,50 +209,51 @@ pub struct BlockDevice {
     pub disks: Vec<String>,
     /// The capacity of the disk.
     pub disk_size: Option<Bytes>,
-    /// Who made the disk, as it says: a name, or a number on virtio.
+    /// Vendor that the disk reports: a name, or a number on virtio.
     pub vendor: Option<String>,
-    /// The model of the disk, as it says.
+    /// Model that the disk reports.
     pub model: Option<String>,
     /// The kernel driver nearest to the disk: `virtio_blk`, `nvme`, `sd`.
     pub driver: Option<String>,
     /// The queue of the disk.
     pub queue: Queue,
-    /// The queue of the device the file system is on, when that is neither the
-    /// disk nor a partition of it (dm, md, loop): its limits are what the file
-    /// system sees, while scheduler and hardware queues are those of the disk.
+    /// The queue of the device that the file system is on, if that is neither the disk nor a
+    /// partition of it (dm, md, loop). The file system sees the limits of this queue; scheduler and
+    /// hardware queues are those of the disk.
     pub upper_queue: Option<Queue>,
-    /// The capacity of the device that the file system is on, under the same condition.
+    /// The capacity of that device, under the same condition.
     pub upper_size: Option<Bytes>,
-    /// Layers that may answer a request without the disk, a sentence each: a loop device over the
-    /// page cache, a cache on another device, memory, a network. Empty where every request reaches
-    /// the disk as far as sysfs tells.
+    /// Layers that may answer a request without the disk, a sentence each: a loop device
+    /// over the page cache, a cache device, memory, a network. Empty if sysfs shows none:
+    /// every request reaches the disk.
     pub caches: Vec<String>,
-    /// Whether a loop device reaches its file by direct I/O (sysfs `loop/dio`); `None` for other devices.
+    /// True if a loop device reaches its file by direct I/O (sysfs
+    /// `loop/dio`); `None` for other devices.
     pub loop_direct_io: Option<bool>,
 }
 
-/// The request queue of a disk; `None` where sysfs does not say.
+/// The request queue of a disk; `None` for each value that sysfs lacks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Whether a completed write may sit in a cache that a power cut empties.
+    /// Mode of the write cache, as the kernel sees it.
     pub write_cache: Option<WriteCache>,
-    /// Whether one write can be forced to the medium without a flush of all.
+    /// True if one write can be forced to the medium without a flush of the whole cache.
     pub fua: Option<bool>,
     /// The scheduler in use: `none`, `mq-deadline`, `bfq`.
     pub scheduler: Option<String>,
     /// The schedulers to choose from, the one in use among them.
     pub schedulers: Vec<String>,
-    /// Requests the queue holds before a submitter has to wait.
+    /// Requests that the queue holds before a submitter has to wait.
     pub nr_requests: Option<u64>,
     /// The largest request (sysfs `max_sectors_kb`); larger ones are split.
     pub request_size_max: Option<Bytes>,
-    /// Pieces of memory in a request at most (sysfs `max_segments`).
+    /// Most pieces of memory in a request (sysfs `max_segments`).
     pub max_segments: Option<u64>,
     /// Hardware queues (directories in sysfs `mq`).
     pub hardware_queues: Option<usize>,
-    /// Whether completions can be polled (io_uring `IOPOLL`).
+    /// True if completions can be polled (io_uring `IOPOLL`).
     pub io_poll: Option<bool>,
-    /// Whether the disk says it rotates.
+    /// True if the disk reports that it rotates.
     pub rotational: Option<bool>,
     /// The smallest unit that can be addressed.
     pub logical_block_size: Option<Bytes>,
@@ -263,11 +263,11 @@ pub struct Queue {
     pub discard_max: Option<Bytes>,
     /// The largest write that is never torn (`RWF_ATOMIC`); zero: none.
     pub atomic_write_unit_max: Option<Bytes>,
-    /// How far the kernel reads ahead in buffered sequential reads.
+    /// Bytes that the kernel reads ahead in buffered sequential reads.
     pub read_ahead: Option<Bytes>,
 }
 
-/// What the kernel takes the disk's write cache to be.
+/// Mode of a disk's write cache, as the kernel sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteCache {
     /// A completed write may be in a volatile cache: durability needs a flush.
@@ -285,27 +285,27 @@ impl fmt::Display for WriteCache {
     }
 }
 
-/// Whether machine and disk are virtual.
+/// Virtual machine, virtual disk, and the evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Virtualization {
     /// The kernel runs under a hypervisor.
     pub machine: bool,
     /// The disk is made by software: a hypervisor's, a loop device, memory.
     pub disk: bool,
-    /// What says so, one line each.
+    /// The facts that show it, one line each.
     pub evidence: Vec<String>,
 }
 
-/// Whether direct I/O works.
+/// Support of direct I/O, with its alignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DirectIoSupport {
     /// One block was written and read back with `O_DIRECT`.
     Yes {
-        /// What the address of a buffer must be a multiple of.
+        /// Multiple at which a buffer's address must lie, in bytes.
         memory_align: Bytes,
-        /// What offset and length must be a multiple of.
+        /// Multiple of which offset and length must be, in bytes.
         offset_align: Bytes,
-        /// Who says so.
+        /// Source of the two alignments.
         source: AlignmentSource,
     },
     /// It does not reach a device here, or could not be tried.
@@ -315,7 +315,7 @@ pub enum DirectIoSupport {
     },
 }
 
-/// Who named the alignment of direct I/O.
+/// Source of the alignment for direct I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlignmentSource {
     /// The file system, through `statx`; a write and a read confirmed it.
@@ -339,8 +339,8 @@ fn describe_under(roots: &Roots, path: &Path, ring: RingProbe) -> Result<DeviceD
     let beneath = block::descend(roots, &table, &mount);
     let directory = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
     let probe = ProbeFile::create(directory);
-    // The direct probe comes first: it checks that nothing of the file is in
-    // the page cache, and the ring reads it through the page cache.
+    // The direct probe comes first, because it checks that the page cache holds nothing of the
+    // file, and the ring reads it through the page cache.
     let direct_io = direct::support(&probe, &mount.file_system);
     let host = kernel::read(roots);
     let probe = probe.as_ref().ok();

@@ -1,25 +1,25 @@
-//! What the kernel is and allows this process.
+//! Version of the kernel, and its limits for this process.
 
 use crate::roots::{Roots, bracketed};
 use plumb_units::Bytes;
 
-/// What the kernel is and allows this process.
+/// Version of the kernel, and its limits for this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// The release of the kernel, as `uname -r` prints it.
     pub kernel_release: Option<String>,
     /// The size of a page of memory.
     pub page_size: Bytes,
-    /// The soft limit on locked memory (`ulimit -l`); `None`: unlimited.
+    /// The soft limit on locked memory (`ulimit -l`); `None` for no limit.
     pub memlock_soft: Option<Bytes>,
-    /// Whether that limit does not bind this process (`CAP_IPC_LOCK`).
+    /// True if that limit does not bind this process (`CAP_IPC_LOCK`).
     pub memlock_exempt: bool,
-    /// When memory gets huge pages: `always`, `madvise` or `never`.
+    /// Policy for huge pages: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
 }
 
 impl Host {
-    /// Reads what this machine's kernel is and allows.
+    /// Reads these facts of this machine.
     #[must_use]
     pub fn this() -> Host {
         read(&Roots::real())
@@ -29,7 +29,6 @@ impl Host {
 /// The bit of `CAP_IPC_LOCK` in the capability sets of `/proc/self/status`.
 const CAP_IPC_LOCK: u32 = 14;
 
-/// Reads it.
 pub(crate) fn read(roots: &Roots) -> Host {
     let status = roots.proc_text("self/status").unwrap_or_default();
     let huge_pages = roots.sys_text("kernel/mm/transparent_hugepage/enabled");
@@ -44,7 +43,7 @@ pub(crate) fn read(roots: &Roots) -> Host {
     }
 }
 
-/// The value of a field in the text of `/proc/self/status`.
+/// Returns the value of a field in the text of `/proc/self/status`.
 #[must_use]
 pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))

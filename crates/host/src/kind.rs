@@ -1,9 +1,9 @@
-//! The kinds of things that paths lead to, in the words of messages.
+//! The kinds of files at a path, in the words of messages.
 
 use rustix::fs::{self, FileType};
 use std::path::Path;
 
-/// Returns what a path leads to, as a message calls it; `None` when nothing has the name.
+/// Returns the kind of file at a path, as a message names it; `None` when the path does not exist.
 #[must_use]
 pub fn what_is(path: &Path) -> Option<&'static str> {
     match fs::stat(path) {
@@ -12,7 +12,7 @@ pub fn what_is(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Returns the word of messages for a kind of thing.
+/// Returns the word of messages for a kind of file.
 #[must_use]
 pub fn word_of(kind: FileType) -> &'static str {
     match kind {

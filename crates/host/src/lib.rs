@@ -1,14 +1,15 @@
-//! The machine that a program runs on, and what its kernel says of files, processes and disks.
+//! The machine on which a program runs, and the kernel's facts about files, processes and disks.
 //!
-//! What it does: [`device`] says what lies under a path, [`limits`] what the system gives this
-//! process, [`readings`] what the kernel counted of a file, a process or a disk, [`process`]
-//! starts and watches other programs, [`owner`] marks what has to go again, [`regular`] opens
-//! only regular files.
+//! [`device`] describes the storage under a path and [`limits`] the limits of this process.
+//! [`readings`] reads the kernel's counters of a file, a process or a disk. [`process`] starts and
+//! watches other programs. [`owner`] marks temporary files. [`regular`] opens regular files only.
 //!
-//! How: by reading `/proc` and `/sys`, and by trying what names and versions do not tell.
+//! Mechanism: it reads `/proc` and `/sys`, and tries features, because names and versions do
+//! not show if they work.
 //!
-//! Why apart from `plumb-io`: a report, an importer or a target needs to know the machine and
-//! opens no data file. Nothing here knows io_uring; [`device::describe`] is given the probe of it.
+//! Why apart from `plumb-io`: a report, an importer or a target needs facts of the machine
+//! and opens no data file. This crate knows no io_uring; the caller of [`device::describe`]
+//! passes the probe for it.
 //!
 //! Limits: Linux.
 

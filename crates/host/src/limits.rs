@@ -1,10 +1,11 @@
-//! What the system gives this process, and how much of it is taken: threads, memory, locked memory, open files.
+//! Limits of this process and their use: threads, memory, locked memory, open files.
 //!
-//! The kernel says that a limit was hit and not which: EAGAIN of a thread, ENOMEM of a ring. The functions here
-//! find the limit behind such an error, with its value and the number it takes, while what was begun still
-//! counts against it. Control groups are read in both of their layouts, each group with its parents.
+//! The kernel reports that a limit was hit, not which one: EAGAIN for a thread, ENOMEM for a ring.
+//! The functions here find the limit behind such an error, with its value and the number needed.
+//! Call them while the partial work still counts against the limit. Control groups are read in both
+//! of their layouts, each group with its parents.
 //!
-//! A [`Quota`] is a limit of our own, so that a test hits one at a place of its choice.
+//! A [`Quota`] is a limit of the program's own, so that a test can hit one at a chosen place.
 
 use crate::kernel::{Host, status_field};
 use crate::roots::{Roots, names};
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{io, thread};
 
-/// So many may be had at once; any number by default.
+/// A limit on the number held at once; none by default.
 #[derive(Debug, Clone)]
 pub struct Quota {
     most: usize,
@@ -31,16 +32,16 @@ impl Default for Quota {
 }
 
 impl Quota {
-    /// At most so many at once.
+    /// Returns a quota of `most` places.
     #[must_use]
     pub fn of(most: usize) -> Quota {
         Quota { most, ..Quota::default() }
     }
 
-    /// Takes the place of a thread, which is free again when the share is dropped.
+    /// Takes a place for a thread, freed when the share is dropped.
     ///
     /// # Errors
-    /// As the kernel refuses a thread, when all are taken.
+    /// When all places are taken, as the kernel refuses a thread (EAGAIN).
     pub fn thread(&self) -> io::Result<Share> {
         self.take(1).map(|()| Share(Arc::clone(&self.taken))).ok_or_else(|| Errno::AGAIN.into())
     }
@@ -48,16 +49,16 @@ impl Quota {
     /// Takes the places of `count` threads, or none of them.
     ///
     /// # Errors
-    /// As the kernel refuses a thread, when fewer are free.
+    /// When fewer are free, as the kernel refuses a thread (EAGAIN).
     pub fn threads(&self, count: usize) -> io::Result<Vec<Share>> {
         self.take(count).ok_or(Errno::AGAIN)?;
         Ok((0..count).map(|_| Share(Arc::clone(&self.taken))).collect())
     }
 
-    /// Takes the place of a ring.
+    /// Takes a place for a ring, freed when the share is dropped.
     ///
     /// # Errors
-    /// As the kernel refuses locked memory, when all are taken.
+    /// When all places are taken, as the kernel refuses locked memory (ENOMEM).
     pub fn ring(&self) -> io::Result<Share> {
         self.take(1).map(|()| Share(Arc::clone(&self.taken))).ok_or_else(|| Errno::NOMEM.into())
     }
@@ -80,7 +81,7 @@ impl Quota {
     }
 }
 
-/// One of a [`Quota`].
+/// One place of a [`Quota`], freed on drop.
 #[derive(Debug)]
 pub struct Share(Arc<AtomicUsize>);
 
@@ -90,35 +91,36 @@ impl Drop for Share {
     }
 }
 
-/// What an instance may have at once.
+/// Limits of an instance on the threads and rings held at once.
 #[derive(Debug, Clone, Default)]
 pub struct Quotas {
-    /// Threads.
+    /// Most threads at once, across all pools.
     pub threads: Quota,
-    /// Rings.
+    /// Most rings of io_uring at once.
     pub rings: Quota,
 }
 
-/// Threads that could not all be started.
+/// Failure to start all threads of some work.
 #[derive(Debug)]
 pub struct ThreadShortage {
-    /// Those that could.
+    /// Number of threads that started.
     pub started: usize,
-    /// What the kernel said of the next.
+    /// The kernel's error from the next start.
     pub source: io::Error,
     /// The limit that was hit.
     pub limit: String,
 }
 
-/// Starts so many threads that do nothing and ends them again: work whose threads wait for each other begins
-/// only where all of them can be had.
+/// Starts `wanted` idle threads and ends them again. Work whose threads wait for each other starts
+/// only if the system can run all of them.
 ///
 /// # Errors
-/// When not all can be started.
+/// When one of them cannot be started, with the limit that was hit.
 pub fn try_threads(quota: &Quota, wanted: usize) -> Result<(), ThreadShortage> {
     let gate = Mutex::new(());
     thread::scope(|scope| {
-        // All are there at once: each waits, for less than a millisecond, until the last was tried.
+        // All exist at once: each waits, for less than a millisecond, until
+        // the last start was tried.
         let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
         for started in 0..wanted {
             let tried = quota.thread().and_then(|share| {
@@ -134,14 +136,14 @@ pub fn try_threads(quota: &Quota, wanted: usize) -> Result<(), ThreadShortage> {
     })
 }
 
-/// The limit that stands against so many more threads, and what it must be.
+/// Returns the limit that prevents `needed` more threads, with the value that it needs.
 #[must_use]
 pub fn threads(needed: usize) -> String {
     let limit = getrlimit(Resource::Nproc).current;
     threads_at(&Roots::real(), limit, needed as u64)
 }
 
-/// Threads that counted when the limit was hit and may have ended before they were counted.
+/// Margin for threads that counted when the limit was hit and ended before this count.
 const ENDED_SINCE: u64 = 8;
 
 pub(crate) fn threads_at(roots: &Roots, limit: Option<u64>, needed: u64) -> String {
@@ -171,7 +173,7 @@ pub(crate) fn threads_at(roots: &Roots, limit: Option<u64>, needed: u64) -> Stri
     )
 }
 
-/// Threads of all processes of this user, as far as /proc shows them.
+/// Counts the threads of all processes of this user that /proc shows.
 fn threads_of_user(roots: &Roots) -> u64 {
     let user = rustix::process::getuid().as_raw();
     let processes = names(&roots.proc).into_iter().filter(|name| name.parse::<u32>().is_ok());
@@ -183,16 +185,16 @@ fn threads_of_user(roots: &Roots) -> u64 {
     processes.filter_map(threads).sum()
 }
 
-/// Files and rings that a run of a few servers opens.
+/// Number of files and rings that a run with a few servers opens.
 const FILES_OF_A_RUN: u64 = 64;
 
-/// The limit that stands against a further open file, and what it must be.
+/// Returns the limit that prevents another open file, and its cure.
 #[must_use]
 pub fn files() -> (String, String) {
     let limit = getrlimit(Resource::Nofile).current;
     let least = limit.unwrap_or_default() + FILES_OF_A_RUN;
     let limit = limit.map_or("unlimited".to_string(), |limit| limit.to_string());
-    // To count them takes one more, which is not there when all are taken.
+    // Counting opens one more file, which fails when all are taken.
     let used = names(Path::new("/proc/self/fd")).len().checked_sub(1);
     let used = used.map_or("has them all".to_string(), |used| format!("has {used}"));
     (
@@ -201,12 +203,13 @@ pub fn files() -> (String, String) {
     )
 }
 
-/// The limit that stands against locking `needed` more bytes, beside `held` that are known of, and what it must be.
+/// Returns the limit that prevents locking `needed` more bytes on top of `held`, and its cure.
 #[must_use]
 pub fn locked(needed: Bytes, held: Bytes) -> (String, String) {
     let limit = getrlimit(Resource::Memlock).current.map(Bytes);
     let shown = limit.map_or("not limited".to_string(), |limit| format!("limited to {limit}"));
-    // Of other processes of the user nothing is known: with as much more as is needed they are beside the point.
+    // Other processes of the user may hold locked memory, which is unknown here. The limit is
+    // raised by all of `needed`, so their share does not matter.
     let least = Bytes(needed.0 + limit.unwrap_or_default().max(held).0);
     (
         format!(
@@ -224,25 +227,25 @@ pub fn lockable() -> Option<u64> {
     host.memlock_soft.filter(|_| !host.memlock_exempt).map(|bytes| bytes.0)
 }
 
-/// Returns the bytes that this process has pinned.
+/// Returns the bytes that this process has pinned (VmPin).
 #[must_use]
 pub fn pinned() -> Bytes {
     let status = Roots::real().proc_text("self/status").unwrap_or_default();
     Bytes(status_field(&status, "VmPin").and_then(kibibytes).unwrap_or(0))
 }
 
-/// The memory a process may use, and what bounds it.
+/// The memory that a process may use, and the source of the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryBounds {
-    /// The machine's, or less where a control group says so.
+    /// Memory of the machine, or less where a control group limits it.
     pub total: Bytes,
-    /// Which of them: `MemTotal` or `memory.max`.
+    /// Source of the limit: `MemTotal`, or `memory.max` of the control group.
     pub source: &'static str,
-    /// What could still be taken.
+    /// Bytes that the process could still take.
     pub available: Bytes,
 }
 
-/// The memory this process may use; `None` where /proc does not tell.
+/// Returns the memory that this process may use; `None` where /proc does not show it.
 #[must_use]
 pub fn memory() -> Option<MemoryBounds> {
     memory_at(&Roots::real())
@@ -270,23 +273,23 @@ pub(crate) fn memory_at(roots: &Roots) -> Option<MemoryBounds> {
     }))
 }
 
-/// A quota of processor time that a control group has, and how often it was reached since the group was made.
+/// A control group's quota of processor time, and its use since the group was made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuQuota {
     /// The directory of the group.
     pub group: PathBuf,
-    /// The processors that it may use: 0.5 for half of the time of one.
+    /// The processors that it may use; 0.5 is half of the time of one.
     pub cpus: f64,
-    /// Periods in which it had something to run.
+    /// Periods in which a process of the group was runnable.
     pub periods: u64,
-    /// Of these, periods in which it was stopped because its quota was used up.
+    /// Periods in which the quota ran out and the group was stopped.
     pub throttled: u64,
-    /// Time that it was stopped, summed over processors.
+    /// Time for which it was stopped, summed over processors.
     pub throttled_time: Nanos,
 }
 
 impl CpuQuota {
-    /// What was added since an earlier reading of the same group.
+    /// Returns the growth since an earlier reading of the same group.
     #[must_use]
     pub fn since(&self, earlier: &CpuQuota) -> CpuQuota {
         CpuQuota {
@@ -298,7 +301,8 @@ impl CpuQuota {
     }
 }
 
-/// The quotas of processor time that bound this process, its own group's first; none where nothing bounds it.
+/// Returns the quotas of processor time that bind this process, its own
+/// group's first; empty for none.
 #[must_use]
 pub fn cpu_quotas() -> Vec<CpuQuota> {
     cpu_quotas_at(&Roots::real())
@@ -306,7 +310,8 @@ pub fn cpu_quotas() -> Vec<CpuQuota> {
 
 pub(crate) fn cpu_quotas_at(roots: &Roots) -> Vec<CpuQuota> {
     let quota = |group: PathBuf| {
-        // One tree has both numbers in a file; a tree for each controller has a file for each, and -1 for no quota.
+        // The unified layout has both numbers in one file. The older one has a file for each,
+        // with -1 for no quota.
         let cpus = match crate::roots::text(&group.join("cpu.max")) {
             Some(both) => {
                 let (quota, period) = both.split_once(' ')?;
@@ -335,28 +340,31 @@ pub(crate) fn cpu_quotas_at(roots: &Roots) -> Vec<CpuQuota> {
     roots.group_directories("cpu").into_iter().filter_map(quota).collect()
 }
 
-/// The memory pressure of this process's control group, as the kernel writes it; `None` where it keeps none for a group.
+/// Returns the memory pressure of this process's control group, as the kernel writes it; `None`
+/// where the kernel keeps none.
 #[must_use]
 pub fn memory_pressure() -> Option<String> {
     let groups = Roots::real().group_directories("memory");
     groups.into_iter().find_map(|group| crate::roots::text(&group.join("memory.pressure")))
 }
 
-/// Bytes that the machine has moved to and from its swap since it started; `None` where /proc does not tell.
+/// Returns the bytes that the machine has moved to and from its swap since its start; `None` where
+/// /proc does not show them.
 #[must_use]
 pub fn swapped() -> Option<Bytes> {
     let pages: u64 = ["pswpin", "pswpout"].into_iter().map(counter).sum::<Option<u64>>()?;
     Some(Bytes(pages.saturating_mul(rustix::param::page_size() as u64)))
 }
 
-/// A counter of /proc/vmstat.
+/// Returns a counter of /proc/vmstat.
 fn counter(name: &str) -> Option<u64> {
     let text = Roots::real().proc_text("vmstat")?;
     let words = text.lines().filter_map(|line| line.split_once(' '));
     words.filter(|(own, _)| *own == name).find_map(|(_, value)| value.trim().parse().ok())
 }
 
-/// Bytes in the page cache of all files that are still to be written; `None` where /proc does not tell.
+/// Returns the bytes of all files in the page cache that are not yet written; `None` where
+/// /proc does not show them.
 #[must_use]
 pub fn unwritten() -> Option<Bytes> {
     let info = Roots::real().proc_text("meminfo")?;

@@ -1,22 +1,22 @@
-//! Who made a directory or a file that has to go again.
+//! Marks of ownership on temporary directories and files.
 //!
-//! A program that is killed leaves what it would have removed. So that the next one can
-//! tell such an orphan from what a living process uses, its maker leaves a mark in the
-//! directory (or beside the file) and holds a lock on it as long as it lives. The mark
-//! goes with what it marks, or when that is to stay.
+//! A killed program leaves files that it would have removed. The next program must tell such an
+//! orphan from a file in use. So a process that creates one leaves a mark in the directory (or next
+//! to the file) and holds a lock on the mark while it lives. The mark is removed with the marked
+//! file, or when that is to stay.
 //!
 //! ```text
 //! plumb-run-4711/plumb-owner        plumb 4711 started 812345
 //! ```
 //!
-//! Why a lock and numbers: the kernel drops the lock with the process, whatever ended it, and
-//! knows it across containers, where process numbers mean nothing. The number of the process,
-//! and when it started (numbers are used again), decide where a file system has no locks.
+//! Why a lock and numbers: the kernel releases the lock with the process, however it ended, and
+//! across containers, where process numbers mean nothing. Where a file system has no locks, the
+//! process number decides, with the start time, because numbers are reused.
 //!
 //! Invariants:
-//! - O1 A mark whose lock is held, or whose process lives, is nobody's to take or to remove.
-//! - O2 A mark has its text and its lock before it has its name. Where the file system has no files
-//!   without a name, it is written under its lock, and an empty one is being made.
+//! - O1 While a mark's lock is held or its process lives, no other process takes or removes it.
+//! - O2 A mark has its text and its lock before its name. Where the file system lacks unnamed
+//!   files, it is written in place under its lock; an empty mark is one in the making.
 //! - O3 A mark counts only if it belongs to this user, to root or to the owner of what it marks.
 
 use crate::regular::regular;
@@ -28,58 +28,58 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The name of the mark in a directory, and what the name of a file's mark ends in.
+/// Name of the mark in a directory, and suffix of the name of a file's mark.
 pub const MARK: &str = "plumb-owner";
 
-/// The longest mark.
+/// Most bytes of a mark's text.
 const MARK_BYTES_MAX: usize = 64;
 
-/// A mark of this process, which goes when this is dropped.
+/// A mark of this process, removed on drop.
 #[derive(Debug)]
 pub struct Owner {
     mark: PathBuf,
-    /// True if the mark stays, because the directory that it marks could not be removed.
+    /// True if the mark stays, because the marked directory could not be removed.
     stays: bool,
-    /// Holds the lock.
+    /// Open file of the mark, which holds the lock.
     file: File,
 }
 
 impl Owner {
-    /// Marks a directory as this process's.
+    /// Marks a directory as owned by this process.
     ///
     /// # Errors
-    /// `ResourceBusy` when another process has it; otherwise what the kernel answers.
+    /// `ResourceBusy` when another process owns it; otherwise the kernel's error.
     pub fn of_directory(directory: &Path) -> io::Result<Owner> {
         Owner::take(directory.join(MARK))
     }
 
-    /// Marks a file, which may still have to be made.
+    /// Marks a file, which need not exist yet.
     ///
     /// # Errors
-    /// As [`Owner::of_directory`].
+    /// The errors that [`Owner::of_directory`] returns.
     pub fn of_file(file: &Path) -> io::Result<Owner> {
         let mut mark = file.as_os_str().to_owned();
         mark.push(format!(".{MARK}"));
         Owner::take(PathBuf::from(mark))
     }
 
-    /// Leaves the mark where it is: once this process has ended, what it marks is an orphan.
+    /// Leaves the mark in place: when this process has ended, the marked file is an orphan.
     pub fn leave(mut self) {
         self.stays = true;
     }
 
-    /// The mark's file.
+    /// Returns the path of the mark.
     #[must_use]
     pub fn mark(&self) -> &Path {
         &self.mark
     }
 
-    /// Makes the mark, or takes over that of a dead process.
+    /// Creates the mark, or takes over that of a dead process.
     fn take(mark: PathBuf) -> io::Result<Owner> {
         loop {
             let file = match open(File::options().read(true).write(true), &mark) {
                 Err(error) if error.kind() == ErrorKind::NotFound => match make(&mark) {
-                    // Another process has made one since.
+                    // Another process has created one since.
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                     made => return Ok(Owner { mark, stays: false, file: made? }),
                 },
@@ -92,11 +92,12 @@ impl Owner {
                     maker.map_or("another process".to_string(), |maker| format!("process {}", maker.process));
                 return Err(io::Error::new(ErrorKind::ResourceBusy, format!("{who} is using it")));
             }
-            // Its maker may have removed it since it was opened; then nobody would see our lock.
+            // The owner may have removed the mark since the open; then no
+            // process would see this lock.
             let found = fs::symlink_metadata(&mark).ok();
             if found.is_some_and(|found| is_same(&found, &file)) {
-                // A full disk refuses a new block, and takes the bytes where those of the dead
-                // process are.
+                // A full disk refuses a new block, but allows overwriting the
+                // bytes of the dead process.
                 let text = Maker::this().text();
                 file.write_all_at(text.as_bytes(), 0)?;
                 file.set_len(text.len() as u64)?;
@@ -106,8 +107,8 @@ impl Owner {
     }
 }
 
-/// Makes a mark that is whole when it gets its name: otherwise a full disk, or a kill, would leave
-/// an empty one. A file system that has no files without a name has it made in place.
+/// Creates a mark that is complete when it gets its name. Otherwise a full disk or a kill would
+/// leave an empty one. A file system without unnamed files gets it in place.
 fn make(mark: &Path) -> io::Result<File> {
     make_unnamed(mark).or_else(|error| match error.kind() {
         ErrorKind::AlreadyExists => Err(error),
@@ -127,7 +128,7 @@ fn make_unnamed(mark: &Path) -> io::Result<File> {
 fn make_in_place(mark: &Path) -> io::Result<File> {
     let file = File::options().read(true).write(true).create_new(true).open(mark)?;
     write_held(&file).inspect_err(|_| {
-        // The error to report is the first one.
+        // The first error is the one to report.
         let _ = fs::remove_file(mark);
     })?;
     Ok(file)
@@ -141,7 +142,7 @@ fn write_held(mut file: &File) -> io::Result<()> {
     file.write_all(Maker::this().text().as_bytes())
 }
 
-/// True if this is what a name leads to and what is open.
+/// True if the name still leads to the open file.
 fn is_same(found: &fs::Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|ours| (found.dev(), found.ino()) == (ours.dev(), ours.ino()))
 }
@@ -149,8 +150,8 @@ fn is_same(found: &fs::Metadata, file: &File) -> bool {
 impl Drop for Owner {
     fn drop(&mut self) {
         if !self.stays {
-            // It may have gone with its directory, or its directory may have been moved and another
-            // one with a mark of its own be in the place.
+            // The mark may be gone with its directory. Or the directory was moved, and another one
+            // with a mark of its own is in its place.
             let found = fs::symlink_metadata(&self.mark).ok();
             if found.is_some_and(|found| is_same(&found, &self.file)) {
                 let _ = fs::remove_file(&self.mark);
@@ -159,7 +160,7 @@ impl Drop for Owner {
     }
 }
 
-/// Returns the mark of a dead process, if this file is one and may be acted on. While the returned
+/// Opens the mark of a dead process; `None` if it is alive or not to be trusted. While the returned
 /// file is open, no process takes the mark over.
 #[must_use]
 pub fn abandoned(mark: &Path) -> Option<File> {
@@ -172,22 +173,21 @@ pub fn abandoned(mark: &Path) -> Option<File> {
     (!maker.lives() && !held()).then_some(file)
 }
 
-/// True if two marks that were abandoned are of one process.
+/// True if one process made both abandoned marks.
 #[must_use]
 pub fn is_same_maker(one: &File, other: &File) -> bool {
     let maker = |mark| Maker::read(mark).ok().flatten();
     maker(one).is_some_and(|one| maker(other) == Some(one))
 }
 
-/// True if what a file of this user says about a thing of that one may be acted on: it is this
-/// process's user, root, or the owner of the thing. Anybody may lay a file in a directory such as
-/// `/tmp`.
+/// True if a file of this user may be trusted about another file: the user is that of this process,
+/// root, or the other file's owner. Any user may create a file in a directory such as `/tmp`.
 #[must_use]
 pub fn is_trusted(user: u32, owner_of_thing: Option<u32>) -> bool {
     user == rights::caller() || user == 0 || owner_of_thing == Some(user)
 }
 
-/// Whose the directory is that a mark lies in, or the file that it lies beside.
+/// Returns the owner of the marked directory or file.
 fn owner_of_marked(mark: &Path) -> Option<u32> {
     let around = || mark.parent().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
     let marked = match mark.file_name().is_some_and(|name| name == MARK) {
@@ -197,10 +197,10 @@ fn owner_of_marked(mark: &Path) -> Option<u32> {
     fs::symlink_metadata(marked).ok().map(|found| found.uid())
 }
 
-/// Never through a symbolic link, and never waiting for the other end of a pipe.
+/// Opens a mark without following a link or waiting for the other end of a pipe.
 ///
 /// # Errors
-/// When the mark is no regular file, or what the kernel answers.
+/// When the mark is no regular file, or the kernel refuses.
 fn open(options: &mut fs::OpenOptions, mark: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let opened = options.truncate(false).custom_flags(flags).open(mark);
@@ -212,11 +212,11 @@ fn open(options: &mut fs::OpenOptions, mark: &Path) -> io::Result<File> {
     file.map(File::from)
 }
 
-/// A process that made something.
+/// The process that made a mark.
 #[derive(Debug, PartialEq, Eq)]
 struct Maker {
     process: u32,
-    /// Clock ticks after the start of the system; 0 where /proc does not say.
+    /// Start time in clock ticks since boot; 0 where /proc does not show it.
     started: u64,
 }
 
@@ -230,7 +230,7 @@ impl Maker {
         format!("plumb {} started {}\n", self.process, self.started)
     }
 
-    /// What a mark says; none when it is empty or no mark.
+    /// Reads a mark's text; `None` when it is empty or in another form.
     fn read(file: &File) -> io::Result<Option<Maker>> {
         let mut bytes = [0; MARK_BYTES_MAX];
         let length = if file.metadata()?.is_file() { file.read_at(&mut bytes, 0)? } else { 0 };
@@ -247,7 +247,8 @@ impl Maker {
     }
 }
 
-/// When a process started: field 22 of its stat file, behind a name that may hold anything.
+/// Returns a process's start time: field 22 of its stat file, behind a name
+/// that may contain any character.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
@@ -262,7 +263,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let owner = Owner::of_directory(directory.path()).expect("a mark");
         assert!(abandoned(owner.mark()).is_none(), "O1");
-        // Held by a process of another namespace, whose number means nothing here.
+        // A process of another namespace holds it, and its number means nothing here.
         fs::write(owner.mark(), "plumb 4194305 started 1\n").expect("another mark");
         assert!(abandoned(owner.mark()).is_none(), "O1");
         let error = Owner::of_directory(directory.path()).expect_err("O1");
@@ -277,7 +278,7 @@ mod tests {
     fn the_mark_of_a_dead_process_is_taken_over_and_what_is_no_mark_is_not_one() {
         let directory = tempfile::tempdir().expect("a directory");
         let mark = directory.path().join(MARK);
-        // The number is used again, by a process that started at another time.
+        // The number is in use again, by a process with another start time.
         let again = format!("plumb {} started 1\n", std::process::id());
         for text in ["plumb 4194305 started 1\n", again.as_str()] {
             fs::write(&mark, text).expect("a mark");

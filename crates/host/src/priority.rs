@@ -1,22 +1,24 @@
-//! The priority of a thread, which Linux has by thread and not by process.
+//! The nice value of a thread, which Linux keeps by thread and not by process.
 //!
-//! What it does: a thread that others will soon wait for is put before those that work, so that it has a processor when it is woken and not a slice
-//! of the scheduler later (some 3 ms). To be put before others takes a privilege (`CAP_SYS_NICE`, or a limit `RLIMIT_NICE`).
+//! A thread for which others will soon wait gets precedence, so that it runs when it is
+//! woken and not a scheduler slice later (some 3 ms). That takes a privilege
+//! (`CAP_SYS_NICE`, or a limit `RLIMIT_NICE`).
 //!
-//! Why not a real-time class: what runs in one keeps everybody from a processor, and a mistake the machine.
+//! Why not a real-time class: a thread in one keeps all others from its processor, and a
+//! mistake would hang the machine.
 
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setpriority_process};
 use rustix::thread::gettid;
 use std::fs;
 
-/// The nice value before all others.
+/// The nice value of highest precedence.
 pub const FIRST: i32 = -20;
 
-/// Puts the calling thread before others ([`FIRST`]).
+/// Gives the calling thread the highest precedence ([`FIRST`]).
 ///
 /// # Errors
-/// Why that is refused, and what it takes.
+/// The reason and the cure, when the kernel refuses.
 pub fn put_first() -> Result<(), String> {
     // A limit of n allows nice values down to 20 - n.
     let allowed =
@@ -30,19 +32,20 @@ pub fn put_first() -> Result<(), String> {
     })
 }
 
-/// The number of the calling thread.
+/// Returns the kernel's number of the calling thread.
 #[must_use]
 pub fn thread_number() -> i32 {
     gettid().as_raw_nonzero().get()
 }
 
-/// The nice value of a thread of this process, as /proc has it; `None` when it has ended.
+/// Returns the nice value of a thread of this process, from /proc; `None` when it has ended.
 #[must_use]
 pub fn nice_of(thread: i32) -> Option<i32> {
     nice_in(&fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?)
 }
 
-/// Field 19 of proc_pid_stat(5); the name, field 2, is in brackets and may have any character.
+/// Reads field 19 of proc_pid_stat(5). The name, field 2, is in brackets
+/// and may contain any character.
 fn nice_in(stat: &str) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()
 }

@@ -1,23 +1,26 @@
-//! Commands that were started: ended as a group, waited for with what they used, and looked at from outside.
+//! Child commands: ended as a group, waited for with their resource use, and sampled from outside.
 //!
 //! ```text
-//! Guard::new ──> start(command) ──> wait ──> Ended     (the clock stops when the command does)
-//!                     │ look, every now and then, from another thread: /proc of all its processes
-//!                   dropped: nothing of it lives any more
+//! start(command) ──> Started::wait ──> Ended   (the clock stops when the command does)
+//!                       │ Looks::look, from another thread: samples /proc of all its processes
+//!                     dropped: all its processes are killed
 //! ```
 //!
-//! What it does: a command runs in a process group of its own, and this process is the reaper of everything below it,
-//! so that what a command leaves behind is found and ended, whatever groups and sessions it made.
+//! A command runs in a process group of its own, and this process is the reaper of all its
+//! descendants. So processes that a command leaves behind are found and killed, whatever
+//! groups and sessions they made.
 //!
-//! How: an ended process stays a zombie until it is waited for, and a zombie still has its counters of bytes and
-//! requests, those of the children that it waited for included. They are read between `waitid`, which only says that
-//! it has ended, and `wait4`, which gives CPU time and peak of memory. What goes with the end (open files, libraries,
-//! the executable) is looked at while it lives, soon after the start and then ten times a second.
+//! Mechanism: an ended process stays a zombie until it is waited for. A zombie still has its
+//! counters of bytes and requests, including those of children that it waited for. They are read
+//! between `waitid`, which only reports the end, and `wait4`, which returns CPU time and peak of
+//! memory. Open files, libraries and the executable vanish with the end, so they are sampled while
+//! it lives: soon after the start, then ten times a second.
 //!
-//! Why not ptrace, which would miss nothing: it stops the command at each event, and what is measured is its time.
+//! Why not ptrace, which would miss nothing: it stops the command at each event, and
+//! its time is the measurement.
 //!
-//! Limits: what lives shorter than the time between two looks may not be seen. The kernel takes a process's peak of
-//! memory over an exec along, so that a small command has at least the peak of the process that started it.
+//! Limits: a process that lives shorter than the time between two samples may be missed. An exec
+//! keeps the peak of memory, so a small command has at least the peak of its parent.
 
 use crate::readings::{self, OpenFlags, ProcessIo};
 use plumb_events::clock;
@@ -33,10 +36,10 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-/// How long what was killed may take to go.
+/// Longest time for killed processes to end.
 const END_BOUND: Nanos = Nanos(5_000_000_000);
 
-/// What a command used, with all that it waited for.
+/// Resources that a command used, with all children that it waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// CPU time in user mode.
@@ -45,24 +48,24 @@ pub struct Usage {
     pub system: Nanos,
     /// The peak of memory of the largest of its processes.
     pub peak: Bytes,
-    /// Bytes and calls; none where the kernel does not tell.
+    /// Bytes and calls; `None` where the kernel does not show them.
     pub io: Option<ProcessIo>,
 }
 
-/// How a command ended.
+/// End of a command, with its use of resources.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its status.
+    /// Exit status or signal of the command.
     pub status: ExitStatus,
-    /// What it used.
+    /// CPU time, memory and I/O.
     pub usage: Usage,
-    /// From before it was started to after it had ended, by the monotonic clock.
+    /// Time from before the start to after the end, by the monotonic clock.
     pub elapsed: Nanos,
-    /// Its processes that lived on, and were ended.
+    /// Number of its processes that outlived it and were killed.
     pub left: usize,
 }
 
-/// A command that runs. Whatever is left of it ends when this is dropped.
+/// A running command; dropping it kills all its processes.
 #[derive(Debug)]
 pub struct Started {
     /// The process, with the pipes that were asked for.
@@ -74,9 +77,9 @@ pub struct Started {
 /// Starts a command in a process group of its own.
 ///
 /// # Errors
-/// When it cannot be started.
+/// When the program is missing or the kernel refuses a process.
 pub fn start(command: &mut Command) -> io::Result<Started> {
-    // What it leaves behind becomes ours, and can be found.
+    // Its orphans become children of this process, and can be found.
     set_child_subreaper(Some(rustix::process::getpid()))?;
     command.process_group(0);
     let begin = clock::now();
@@ -87,19 +90,19 @@ pub fn start(command: &mut Command) -> io::Result<Started> {
 }
 
 impl Started {
-    /// Its number.
+    /// Returns the number of the command's process.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Waits until it has ended, and ends what it left.
+    /// Waits until it has ended, and kills the processes that it left.
     ///
     /// # Errors
-    /// When the kernel loses it.
+    /// When the kernel's wait fails, or a left process does not end.
     pub fn wait(self) -> io::Result<Ended> {
         loop {
-            // It stays a zombie, whose counters can still be read.
+            // It stays a zombie, with readable counters.
             match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
                 Ok(_) => break,
                 Err(Errno::INTR) => {}
@@ -116,12 +119,12 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // What cannot be ended now is not ours any more.
+        // A process that does not end now is no longer this program's to kill.
         let _ = end_all();
     }
 }
 
-/// Takes an ended process out of the kernel's table.
+/// Removes an ended process from the kernel's table.
 fn reap(pid: Pid) -> io::Result<(ExitStatus, Usage)> {
     let mut status = 0;
     // SAFETY: a structure of integers, for which zero is a value.
@@ -143,10 +146,10 @@ fn reap(pid: Pid) -> io::Result<(ExitStatus, Usage)> {
     Ok((ExitStatus::from_raw(status), usage))
 }
 
-/// Ends every process below this one; says how many lived.
+/// Kills every descendant of this process; returns the number that were alive.
 ///
 /// # Errors
-/// When one does not go.
+/// When one does not end within five seconds.
 pub fn end_all() -> io::Result<usize> {
     let begin = clock::now();
     let mut ended = BTreeSet::new();
@@ -155,7 +158,7 @@ pub fn end_all() -> io::Result<usize> {
         let mut alive = false;
         for pid in living {
             if is_zombie(pid) {
-                // Only its parent can take it; where that is us, it goes here.
+                // Only its parent can reap a zombie; this reaps those of this process.
                 let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
                 continue;
             }
@@ -173,7 +176,7 @@ pub fn end_all() -> io::Result<usize> {
     }
 }
 
-/// All processes below one, children first.
+/// Returns all descendants of a process, in the order found: children before their own children.
 #[must_use]
 pub fn below(parent: Pid) -> Vec<Pid> {
     let mut found: Vec<Pid> = Vec::new();
@@ -187,7 +190,7 @@ pub fn below(parent: Pid) -> Vec<Pid> {
     found
 }
 
-/// The children of all threads of a process.
+/// Returns the children of all threads of a process.
 fn children(parent: Pid) -> Vec<Pid> {
     let tasks = format!("/proc/{}/task", parent.as_raw_nonzero());
     let lists = fs::read_dir(tasks).into_iter().flatten().flatten();
@@ -201,35 +204,35 @@ fn children(parent: Pid) -> Vec<Pid> {
 
 fn is_zombie(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-    // The name before the state may have anything in it.
+    // The name before the state may contain any character.
     stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// What was seen of the processes of a command, over all looks.
+/// Facts about the processes of a command, over all samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Looks {
-    /// How many looks there were at which it lived.
+    /// Number of samples in which it was alive.
     pub count: u64,
-    /// Its processes.
+    /// Numbers of its processes, as the kernel gives them.
     pub processes: BTreeSet<i32>,
-    /// The executables.
+    /// Paths of the executables that they ran.
     pub executables: BTreeSet<PathBuf>,
-    /// Libraries and other files that were mapped for execution.
+    /// Libraries and other files mapped for execution.
     pub libraries: BTreeSet<PathBuf>,
-    /// Files that were open, each with all flags that it was ever open with, as octal bits.
+    /// Files that were open, each with the union of its open flags, as octal bits.
     pub files: BTreeMap<PathBuf, OpenFlags>,
-    /// Sockets that were open, each by its number: others may work at their far ends.
+    /// Sockets that were open, by number. Other processes may work at their far ends.
     pub sockets: BTreeSet<PathBuf>,
-    /// Rings, and the requests that went through each.
+    /// Requests through each ring, by process and descriptor.
     pub rings: BTreeMap<(i32, i32), u64>,
-    /// Most threads of all processes at once.
+    /// Most threads of all processes in one sample.
     pub threads_max: u64,
-    /// The peak of the largest process, by its own count.
+    /// Peak of memory of the largest process, as the kernel counts it.
     pub peak: Bytes,
 }
 
 impl Looks {
-    /// Looks at a process and all below it. What has ended meanwhile is not seen.
+    /// Samples a process and its descendants. A process that ends meanwhile is missed.
     pub fn look(&mut self, root: Pid) {
         let mut threads = 0;
         let mut seen = false;
@@ -244,7 +247,7 @@ impl Looks {
         self.threads_max = self.threads_max.max(threads);
     }
 
-    /// One process; its threads.
+    /// Samples one process and returns the number of its threads.
     fn look_at(&mut self, pid: Pid) -> u64 {
         let number = pid.as_raw_nonzero().get();
         let at = |name: &str| format!("/proc/{number}/{name}");
@@ -267,7 +270,7 @@ impl Looks {
 
     fn open(&mut self, process: i32, descriptor: &str, target: PathBuf, info: &str) {
         if target.as_os_str() == "anon_inode:[io_uring]" {
-            // Requests taken out of the ring by the kernel.
+            // SqHead counts the requests that the kernel took from the ring.
             let taken = readings::field(info, "SqHead").and_then(|head| head.parse().ok()).unwrap_or(0);
             let ring = self.rings.entry((process, descriptor.parse().unwrap_or(-1))).or_default();
             *ring = (*ring).max(taken);
@@ -280,7 +283,7 @@ impl Looks {
         }
     }
 
-    /// Requests through all rings.
+    /// Returns the requests through all rings.
     #[must_use]
     pub fn ring_requests(&self) -> u64 {
         self.rings.values().sum()
@@ -298,7 +301,7 @@ mod tests {
         command
     }
 
-    /// One test, because processes below this one are everybody's.
+    /// One test, because every test sees the descendants of this process.
     #[test]
     fn a_command_is_waited_for_with_what_it_used_and_nothing_of_it_lives_on() {
         let ended = start(&mut sh("head -c 3000000 /dev/zero >/dev/null; exit 3"))
@@ -308,7 +311,7 @@ mod tests {
         assert_eq!((ended.status.code(), ended.left), (Some(3), 0));
         assert!(ended.elapsed >= Nanos(1000) && ended.usage.peak > Bytes(0));
         if let Some(io) = ended.usage.io {
-            // The shell waited for head: its bytes count too.
+            // The shell waited for head, so its bytes count too.
             assert!(io.rchar.0 >= 3_000_000, "{io:?}");
         }
 

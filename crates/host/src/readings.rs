@@ -1,10 +1,9 @@
 //! Receipts: evidence that a setting took effect, from outside the code that
 //! set it.
 //!
-//! What it does: reads back what the kernel knows of an open file, a process,
-//! a thread and a disk. Each reading is a plain value; those that count have a
-//! `since` that subtracts an earlier reading, so that a run is two readings
-//! and a difference.
+//! It reads back the kernel's view of an open file, a process, a thread and a disk. Each
+//! reading is a plain value. Counters have a `since` that subtracts an earlier reading, so a
+//! run is two readings and a difference.
 //!
 //! ```text
 //! was it direct?          open_flags, residency, ProcessIo against DiskStats
@@ -20,10 +19,9 @@
 //! kernel refuses an answer the reading is an error or `None`, never zero: a
 //! zero would pass for evidence.
 //!
-//! Limits: Linux only. Counters of a process miss what the kernel writes back
-//! after it ended; those of a disk include the requests of all other processes. Times of
-//! the readings are the caller's business. Readings cost a system call or a
-//! small file each: take them around a run, not within.
+//! Limits: Linux only. Counters of a process miss bytes that the kernel writes back after its end;
+//! those of a disk include the requests of all processes. The caller times the readings. A reading
+//! costs a system call or a small file: take them around a run, not within.
 
 mod cycles;
 #[cfg(test)]
@@ -48,13 +46,13 @@ const SECTOR_BYTES: u64 = 512;
 pub struct OpenFlags {
     /// `O_DIRECT`: past the page cache, where the file system can.
     pub direct: bool,
-    /// Each write is durable when it returns: `O_DSYNC`, which `O_SYNC` includes.
+    /// `O_DSYNC`, which `O_SYNC` includes: each write is durable when it returns.
     pub dsync: bool,
-    /// The same with all metadata: `O_SYNC`.
+    /// `O_SYNC`: each write is durable with all metadata when it returns.
     pub sync: bool,
-    /// Each write goes to the end: `O_APPEND`.
+    /// `O_APPEND`: each write goes to the end.
     pub append: bool,
-    /// All flags, as bits.
+    /// All flags as the bits of open(2).
     pub raw: u32,
 }
 
@@ -67,16 +65,16 @@ pub fn open_flags(fd: BorrowedFd<'_>) -> io::Result<OpenFlags> {
     flags_of(&read_text(&path)?).ok_or_else(|| malformed(&path))
 }
 
-/// The flags in the text of a file of fdinfo.
+/// Parses the flags in the text of a fdinfo file.
 pub(crate) fn flags_of(info: &str) -> Option<OpenFlags> {
     u32::from_str_radix(field(info, "flags")?, 8).ok().map(OpenFlags::of_bits)
 }
 
 impl OpenFlags {
-    /// The flags that these bits of open(2) stand for.
+    /// Returns the flags of these bits of open(2).
     #[must_use]
     pub fn of_bits(raw: u32) -> OpenFlags {
-        // The C names: rustix's DSYNC is the bits of O_SYNC.
+        // Uses the C constants, because rustix's DSYNC has the bits of O_SYNC.
         let has = |flag: libc::c_int| raw & flag as u32 == flag as u32;
         OpenFlags {
             direct: has(libc::O_DIRECT),
@@ -87,13 +85,14 @@ impl OpenFlags {
         }
     }
 
-    /// All flags of both.
+    /// Returns the union of two sets of flags.
     #[must_use]
     pub fn with(self, other: OpenFlags) -> OpenFlags {
         OpenFlags::of_bits(self.raw | other.raw)
     }
 
-    /// Whether a flag is set, by its name: `O_DIRECT`, `O_DSYNC`, `O_SYNC` or `O_APPEND`; none for another name.
+    /// True if the named flag is set: `O_DIRECT`, `O_DSYNC`, `O_SYNC` or
+    /// `O_APPEND`; `None` for another name.
     #[must_use]
     pub fn has(&self, name: &str) -> Option<bool> {
         match name {
@@ -106,25 +105,24 @@ impl OpenFlags {
     }
 }
 
-/// What this process asked for and caused, since it started (`/proc/self/io`).
+/// Requests and bytes of this process since it started (`/proc/self/io`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessIo {
-    /// Bytes asked for by read calls, from the page cache or not. Requests
-    /// through io_uring are not counted here.
+    /// Bytes that read calls asked for, from the page cache or not. Requests
+    /// through io_uring are not counted.
     pub rchar: Bytes,
-    /// Bytes handed to write calls; io_uring likewise not counted.
+    /// Bytes that write calls passed; without io_uring, too.
     pub wchar: Bytes,
-    /// Read calls.
+    /// Number of read system calls.
     pub syscr: u64,
-    /// Write calls.
+    /// Number of write system calls.
     pub syscw: u64,
     /// Bytes this process caused to be fetched from a device.
     pub read_bytes: Bytes,
-    /// Bytes this process caused to be sent to a device: direct writes, and
-    /// pages it made dirty, counted when made so.
+    /// Bytes that this process caused to be sent to a device: direct writes, and pages that
+    /// it dirtied, counted when dirtied.
     pub write_bytes: Bytes,
-    /// Of `write_bytes`, those never sent because the file was truncated or
-    /// removed.
+    /// Part of `write_bytes` that was never sent, because the file was truncated or removed first.
     pub cancelled_write_bytes: Bytes,
 }
 
@@ -137,11 +135,11 @@ impl ProcessIo {
         ProcessIo::at("/proc/self/io")
     }
 
-    /// The same of another process, also of one that has ended and was not waited for; its children count that it
-    /// waited for.
+    /// Reads the counters of another process, even of one that has ended and was not waited for.
+    /// They include the children that it waited for.
     ///
     /// # Errors
-    /// As [`ProcessIo::read`], and when it is not ours to look at.
+    /// The errors that [`ProcessIo::read`] returns, and when this user may not read them.
     pub fn of(process: Pid) -> io::Result<ProcessIo> {
         ProcessIo::at(&format!("/proc/{}/io", process.as_raw_nonzero()))
     }
@@ -163,7 +161,7 @@ impl ProcessIo {
         })
     }
 
-    /// What was added since an earlier reading.
+    /// Returns the growth since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &ProcessIo) -> ProcessIo {
         ProcessIo {
@@ -178,26 +176,26 @@ impl ProcessIo {
     }
 }
 
-/// Processor time and switches of this process, all its threads together, those that have ended too.
+/// Processor time and context switches of this process: all threads together, ended ones included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessUse {
     /// CPU time in user and kernel mode.
     pub cpu: Nanos,
-    /// Times that a thread gave its processor up, to wait.
+    /// Switches of a thread that waited.
     pub voluntary_switches: u64,
-    /// Times that it was taken from one.
+    /// Switches of a thread whose processor was taken away.
     pub involuntary_switches: u64,
 }
 
 impl ProcessUse {
-    /// Asks the kernel (getrusage): `/proc/self/status` knows the switches of one thread only.
+    /// Reads getrusage(2), because `/proc/self/status` has the switches of one thread only.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the kernel refuses the call.
     pub fn read() -> io::Result<ProcessUse> {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
         #[allow(unsafe_code)]
-        // SAFETY: the pointer is to room for the structure that the call fills.
+        // SAFETY: the pointer is to memory for the structure that the call fills.
         let result = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
         if result != 0 {
             return Err(io::Error::last_os_error());
@@ -215,7 +213,7 @@ impl ProcessUse {
         })
     }
 
-    /// What was added since an earlier reading.
+    /// Returns the growth since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &ProcessUse) -> ProcessUse {
         ProcessUse {
@@ -226,20 +224,20 @@ impl ProcessUse {
     }
 }
 
-/// Requests of one kind a disk has completed.
+/// Completed requests of one kind on a disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestCounts {
-    /// Requests completed.
+    /// Number of requests that were completed.
     pub completed: u64,
     /// Requests that were merged into another before it was sent.
     pub merged: u64,
-    /// What they transferred, or for discards covered.
+    /// Bytes transferred, or covered by discards.
     pub bytes: Bytes,
     /// The time from submission to completion, all requests added up.
     pub time: Nanos,
 }
 
-/// Flushes a disk has completed.
+/// Flushes that a disk has completed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlushCounts {
     /// Flushes completed; one may serve several waiting syncs.
@@ -248,19 +246,19 @@ pub struct FlushCounts {
     pub time: Nanos,
 }
 
-/// What a disk or partition has done since it appeared, for all processes.
-/// Times have the resolution of a millisecond.
+/// Counters of a disk or partition since it appeared, for all processes. Times have
+/// the resolution of a millisecond.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DiskStats {
-    /// Reads.
+    /// Completed reads, with their bytes.
     pub reads: RequestCounts,
-    /// Writes.
+    /// Completed writes, with their bytes.
     pub writes: RequestCounts,
-    /// Requests under way at the moment of the reading.
+    /// Requests in flight at the time of the reading.
     pub in_flight: u64,
-    /// The time during which at least one request was under way.
+    /// Time during which at least one request was in flight.
     pub io_time: Nanos,
-    /// The same, weighted with the number of requests under way.
+    /// That time weighted with the number of requests in flight.
     pub weighted_io_time: Nanos,
     /// Discards; `None` before kernel 4.18.
     pub discards: Option<RequestCounts>,
@@ -283,7 +281,7 @@ impl DiskStats {
         let path = "/proc/diskstats";
         let text = read_text(path)?;
         let line = text.lines().find_map(|line| {
-            // `major minor name` and then the fields sysfs has.
+            // The line has `major minor name`, then the fields of sysfs.
             let (_, rest) = line.split_once(&format!(" {device} "))?;
             Some(rest)
         });
@@ -294,7 +292,7 @@ impl DiskStats {
         DiskStats::parse(line.ok_or_else(unknown)?).ok_or_else(|| malformed(path))
     }
 
-    /// The fields in the order of the kernel's `Documentation/block/stat.rst`.
+    /// Parses the fields in the order of the kernel's `Documentation/block/stat.rst`.
     fn parse(text: &str) -> Option<DiskStats> {
         let numbers: Vec<u64> =
             text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
@@ -320,8 +318,7 @@ impl DiskStats {
         })
     }
 
-    /// What was added since an earlier reading; `in_flight` stays that of the
-    /// later one.
+    /// Returns the growth since an earlier reading; `in_flight` is that of the later one.
     #[must_use]
     pub fn since(&self, earlier: &DiskStats) -> DiskStats {
         DiskStats {
@@ -338,7 +335,8 @@ impl DiskStats {
         }
     }
 
-    /// Adds what was counted in the time that follows, as [`Self::since`] gives it; `in_flight` becomes that at its end.
+    /// Adds the counts of the time that follows, as [`Self::since`] returns them; `in_flight`
+    /// becomes that of its end.
     pub fn add(&mut self, next: &DiskStats) {
         self.reads.add(&next.reads);
         self.writes.add(&next.writes);
@@ -374,21 +372,21 @@ impl RequestCounts {
     }
 }
 
-/// How much of a file is in the page cache.
+/// Pages of a file in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residency {
     /// Pages in the page cache.
     pub resident_pages: u64,
-    /// Of these, pages not yet written; `None` where only mincore answers.
-    /// tmpfs has nowhere to write to and reports none.
+    /// Resident pages not yet written; `None` where only mincore answers. tmpfs has no device to
+    /// write to and reports none.
     pub dirty_pages: Option<u64>,
-    /// Pages of the range asked about.
+    /// Pages of the requested range.
     pub total_pages: u64,
-    /// Who says so.
+    /// System call that counted them.
     pub source: ResidencySource,
 }
 
-/// Who counted the resident pages.
+/// System call that counted the resident pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResidencySource {
     /// The system call `cachestat` (kernel 6.5 and later).
@@ -401,8 +399,8 @@ pub enum ResidencySource {
 /// The range may pass the end of the file; pages there are not resident.
 ///
 /// # Errors
-/// When neither way works: `PermissionDenied` when the file is neither this
-/// user's nor open for writing (mincore would then call every page resident).
+/// When neither call works. `PermissionDenied` when the file is neither this user's nor open for
+/// writing, because mincore would then report every page as resident.
 pub fn residency(fd: BorrowedFd<'_>, length: Bytes) -> io::Result<Residency> {
     let total_pages = length.0.div_ceil(rustix::param::page_size() as u64);
     if total_pages == 0 {
@@ -416,7 +414,7 @@ pub fn residency(fd: BorrowedFd<'_>, length: Bytes) -> io::Result<Residency> {
             total_pages,
             source: ResidencySource::Cachestat,
         }),
-        // A seccomp filter older than the call answers EPERM for ENOSYS.
+        // A seccomp filter older than the call answers EPERM instead of ENOSYS.
         Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => Ok(Residency {
             resident_pages: mincore(fd, length.0)?,
             dirty_pages: None,
@@ -427,13 +425,13 @@ pub fn residency(fd: BorrowedFd<'_>, length: Bytes) -> io::Result<Residency> {
     }
 }
 
-/// Numbers of file systems, as statfs(2) has them.
+/// Magic numbers of file systems, from statfs(2).
 const OVERLAYFS: u64 = 0x794c_7630;
 const TMPFS: u64 = 0x0102_1994;
 const RAMFS: u64 = 0x8584_58f6;
 
-/// Returns why the pages that the kernel counts for a file say nothing of how requests reached it;
-/// `None` where they do.
+/// Returns the reason why a file's page counts do not show the path of its
+/// requests; `None` where they do.
 #[must_use]
 pub fn pages_untold(fd: BorrowedFd<'_>) -> Option<&'static str> {
     match rustix::fs::fstatfs(fd).ok()?.f_type as u64 {
@@ -478,7 +476,7 @@ fn cachestat(fd: BorrowedFd<'_>, length: Bytes) -> Result<CachestatCounts, Errno
     Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL))
 }
 
-/// What is mapped at a time: its answer takes a byte a page, 64 KiB.
+/// Bytes mapped at a time: the answer has a byte a page, 64 KiB.
 const MINCORE_WINDOW_BYTES: u64 = 256 * Bytes::M;
 
 fn mincore(fd: BorrowedFd<'_>, length: u64) -> io::Result<u64> {
@@ -498,8 +496,8 @@ fn mincore(fd: BorrowedFd<'_>, length: u64) -> io::Result<u64> {
     Ok(resident_pages)
 }
 
-/// Since kernel 5.2 mincore calls all pages resident for anybody who neither
-/// owns the file nor may write to it.
+/// Since kernel 5.2 mincore reports all pages as resident to a caller that neither owns the file
+/// nor may write to it.
 fn mincore_tells_the_truth(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let user = rustix::process::geteuid();
     let writable = rustix::fs::fcntl_getfl(fd)?.intersects(OFlags::RDWR | OFlags::WRONLY);
@@ -526,44 +524,43 @@ fn mincore_window(fd: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<
     Ok(pages.iter().filter(|page| **page & 1 == 1).count() as u64)
 }
 
-/// Writes the file's dirty pages, asks the kernel to forget all of them, and
-/// returns what is still there: pages that are mapped, locked or, as on tmpfs,
-/// the only copy stay.
+/// Writes the file's dirty pages, asks the kernel to drop all pages, and returns those that stay:
+/// mapped ones, locked ones and those without another copy, as on tmpfs.
 ///
 /// # Errors
-/// When the sync fails, or the page cache cannot be asked. The file must be a
-/// regular one: a device has no length.
+/// When the sync fails, or the page cache cannot be read. The file must be a regular one:
+/// a device has no length.
 pub fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<Residency> {
     rustix::fs::fdatasync(fd)?;
     rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed)?;
     residency(fd, Bytes(rustix::fs::fstat(fd)?.st_size as u64))
 }
 
-/// Kernel threads that work off this process's io_uring requests: each is a
-/// request that could not be issued without blocking, now or a while ago.
+/// Counts the kernel threads that serve this process's io_uring requests. Each stands for a request
+/// that could not be issued without blocking, now or a short while ago.
 ///
 /// # Errors
 /// When `/proc` is not mounted.
 pub fn io_wq_workers() -> io::Result<usize> {
     let mut workers = 0;
     for task in fs::read_dir("/proc/self/task")? {
-        // A thread that ends between listing and reading is none.
+        // A thread that ends between listing and reading is not counted.
         let name = fs::read(task?.path().join("comm")).unwrap_or_default();
         workers += usize::from(name.starts_with(b"iou-wrk"));
     }
     Ok(workers)
 }
 
-/// Physical memory this process holds.
+/// Physical memory of this process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResidentMemory {
-    /// Now. The kernel counts in batches a thread, so this lags by some pages.
+    /// Present size. The kernel counts in batches by thread, so this lags by some pages.
     pub rss: Bytes,
-    /// At most, since the process started or [`reset_peak`].
+    /// Largest size since the start of the process or [`reset_peak`].
     pub peak: Bytes,
 }
 
-/// Reads `VmRSS` and `VmHWM`.
+/// Reads `VmRSS` and `VmHWM` of this process.
 ///
 /// # Errors
 /// When `/proc` is not mounted.
@@ -578,7 +575,7 @@ pub fn resident_memory() -> io::Result<ResidentMemory> {
     Ok(ResidentMemory { rss: value("VmRSS")?, peak: value("VmHWM")? })
 }
 
-/// Bytes of a range of this process's addresses that the kernel has mapped for reading and writing.
+/// Returns the bytes of an address range that are mapped for reading and writing.
 ///
 /// # Errors
 /// When `/proc` is not mounted.
@@ -596,8 +593,8 @@ pub fn mapped(range: &Range<usize>) -> io::Result<Bytes> {
     Ok(Bytes(within as u64))
 }
 
-/// Sets the peak of [`resident_memory`] to the present; false when the kernel
-/// does not let us, and the peak is that of the whole life of the process.
+/// Sets the peak of [`resident_memory`] to the present size. False where the kernel refuses: the
+/// peak then covers the whole life of the process.
 #[must_use = "when this fails the peak covers more than the run"]
 pub fn reset_peak() -> bool {
     fs::write("/proc/self/clear_refs", "5").is_ok()
@@ -612,7 +609,7 @@ fn malformed(path: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{path} is not in the form expected"))
 }
 
-/// The value of `name: value` in a text of such lines.
+/// Returns the value of a `name: value` line.
 pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
 }

@@ -1,7 +1,7 @@
-//! Regular files that the user or a bundle names, opened as nothing else.
+//! Regular files that the user or a bundle names, opened as no other kind.
 //!
-//! Why: the open of a pipe waits for its other end, and a read of a device or of a file without
-//! end goes on for ever. Both may stand under a name that comes from elsewhere.
+//! Why: opening a pipe waits for its other end, and reading a device or an endless file never ends.
+//! Either may have the name that a user or a bundle gives.
 
 use crate::kind::word_of;
 use rustix::fs::{self, FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat};
@@ -9,29 +9,29 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Reads a whole regular file that the user or a bundle names, of at most `most` bytes. Links on
-/// the way are followed.
+/// Reads a whole regular file of at most `most` bytes. Links on the way are followed.
 ///
 /// # Errors
-/// When it is not there, is longer, is a pipe, a device or a directory, or cannot be read.
+/// When it does not exist, is longer, is a pipe, a device or a directory, or cannot be read.
 pub fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     read_at_most(open_regular(path)?.into(), most)
 }
 
-/// Opens a regular file that the user or a bundle names, to read it. Links on the way are followed.
+/// Opens a regular file for reading. Links on the way are followed.
 ///
 /// # Errors
-/// When it is not there, is a pipe, a device or a directory, or may not be read.
+/// When it does not exist, is a pipe, a device or a directory, or may not be read.
 pub fn open_regular(path: &Path) -> std::io::Result<std::fs::File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     regular(fs::open(path, flags, Mode::empty())?).map(std::fs::File::from)
 }
 
-/// Passes on a regular file that was opened without waiting: the open of a pipe would wait for its
-/// other end. The flag is taken off again, because a ring answers EAGAIN for a file that has it.
+/// Returns the file if it is a regular one. The caller opened it with O_NONBLOCK, because opening
+/// a pipe would wait for its other end. The flag is cleared here, because a ring answers EAGAIN
+/// for a file that has it.
 ///
 /// # Errors
-/// When it is something else: the error names what.
+/// When it is of another kind, which the error names.
 pub fn regular(file: OwnedFd) -> std::io::Result<OwnedFd> {
     let kind = FileType::from_raw_mode(fstat(&file)?.st_mode);
     if kind == FileType::RegularFile {

@@ -1,4 +1,4 @@
-//! Who may do what with a file: its owner, its mode, its access control list.
+//! Access rights of a file: owner, mode and access control list.
 
 use rustix::fs::{Gid, Mode, Uid, fchmod, fchown, fgetxattr, flistxattr, fsetxattr, fstat};
 use rustix::io::Errno;
@@ -7,17 +7,17 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// The attribute that Linux keeps the access control list in.
+/// The attribute in which Linux keeps the access control list.
 const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
-/// The most that Linux keeps in one attribute, and the most that it lists of their names, bytes.
+/// Bytes: Linux's limit for one attribute, and for the list of their names.
 const ATTRIBUTE_MAX: usize = 64 * 1024;
 
-/// Gives a file the owner, the access control list, the mode and the other extended attributes of
-/// another one.
+/// Copies owner, access control list, mode and the other extended attributes
+/// from one file to another.
 ///
 /// # Errors
-/// When owner, list or mode cannot be set: the file would be open to others. An attribute that this
-/// process may not set, or that the file system does not take, is left out.
+/// When owner, list or mode cannot be set, because the file would be open to other users. An
+/// attribute that this process may not set, or that the file system rejects, is left out.
 pub fn copy_rights(from: &File, to: &File) -> io::Result<()> {
     let found = fstat(from)?;
     let own = fstat(to)?;
@@ -27,7 +27,7 @@ pub fn copy_rights(from: &File, to: &File) -> io::Result<()> {
     let mut names = vec![0; ATTRIBUTE_MAX];
     let listed = match flistxattr(from, &mut names) {
         Ok(bytes) => bytes,
-        // The file system has none.
+        // The file system has no extended attributes.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => 0,
         Err(errno) => return Err(errno.into()),
     };
@@ -38,8 +38,8 @@ pub fn copy_rights(from: &File, to: &File) -> io::Result<()> {
             copied?;
         }
     }
-    // The list sets the bits of the group and a change of owner takes bits away, so the mode comes
-    // last.
+    // Setting the list changes the group's bits, and a change of owner clears bits,
+    // so the mode comes last.
     fchmod(to, Mode::from_raw_mode(found.st_mode))?;
     Ok(())
 }
@@ -51,7 +51,7 @@ fn copy_attribute(from: &File, to: &File, name: &CStr) -> Result<(), Errno> {
     fsetxattr(to, name, &value[..bytes], rustix::fs::XattrFlags::empty())
 }
 
-/// Returns the number of the user whose rights this process has.
+/// Returns the effective user id of this process.
 #[must_use]
 pub fn caller() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -62,8 +62,8 @@ mod tests {
     use super::*;
     use rustix::fs::XattrFlags;
 
-    /// An access control list as the kernel has it: version 2, then tag, rights and user of each
-    /// entry.
+    /// An access control list in the kernel's form: version 2, then tag, rights
+    /// and user of each entry.
     fn access_list() -> Vec<u8> {
         let nobody_id = u32::MAX;
         let entries: [(u16, u16, u32); 5] = [

@@ -1,22 +1,22 @@
 //! A directory held by its descriptor: the one way to reach what lies in it.
 //!
-//! What it does: files and directories in it are opened, made, renamed, removed and synced by names
-//! relative to the descriptor. No name leads out of it, no symbolic link on the way is followed, a
-//! new file is never one that is there already, and only a regular file is opened as one.
+//! Names relative to the descriptor open, create, rename, remove and sync files and directories in
+//! it. No name leads out of it and no symbolic link on the way is followed. Creating a file fails
+//! if the name is taken, and only a regular file is opened as a file.
 //!
-//! How: openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. Where the kernel lacks it or a
-//! filter of system calls denies it, one openat(2) with O_NOFOLLOW for each component of the name.
+//! Mechanism: openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. Where the kernel lacks it or
+//! a system call filter denies it, one openat(2) with O_NOFOLLOW for each component of the name.
 //!
-//! Why: a path is looked up again at every call. Between two calls another process may move the directory
-//! and put another one in its place, or a directory from elsewhere may contain links to files of
-//! its reader. A descriptor stays with the directory that was opened, wherever that is moved.
+//! Why: each call resolves a path again. Between two calls another process may replace the
+//! directory by another one, or a directory from elsewhere may contain links to files of its
+//! reader. A descriptor stays with the directory that was opened, wherever that is moved.
 //!
-//! Rejected: cap-std, which follows links inside the directory and has no rename that refuses to
-//! replace; it would have brought eight crates for calls that rustix already has.
+//! Rejected: cap-std, which follows links inside the directory and lacks a rename that refuses to
+//! replace; it adds eight crates for calls that rustix already has.
 //!
 //! Limits: mounts are crossed, so that `mirror` of a database may be another disk. The path of the
-//! directory itself may have links: it is what the user named. A second hard link cannot be told
-//! from the first; a caller that must not share a file asks for the number of its links.
+//! directory itself may have links, because the user named it. A second hard link cannot be told
+//! from the first; a caller that must not share a file checks its number of links.
 //!
 //! - D1 A name has normal components only: neither `..` nor a leading `/`.
 
@@ -40,9 +40,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Readable and writable by their owner alone: control files, locks.
+/// Mode of control files and locks: readable and writable by the owner alone.
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
-/// A lookup beneath a descriptor gives up with EAGAIN when something is renamed meanwhile.
+/// Attempts of a lookup beneath a descriptor: it fails with EAGAIN when
+/// another process renames something meanwhile.
 const RESOLVE_TRIES: u32 = 128;
 
 /// A directory held by its descriptor.
@@ -52,14 +53,14 @@ pub struct Directory {
     descriptor: OwnedFd,
 }
 
-/// What an entry of a directory is, without following it.
+/// Kind of a directory entry; links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A regular file.
+    /// A regular file, the only kind that is opened as a file.
     File,
-    /// A directory.
+    /// A directory, or a mount point.
     Directory,
-    /// A symbolic link.
+    /// A symbolic link, whatever it points to.
     Link,
     /// A pipe, a socket or a device.
     Other,
@@ -79,9 +80,9 @@ impl EntryKind {
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name in the directory.
+    /// Name of the entry, without its directory.
     pub name: OsString,
-    /// Its kind, links not followed.
+    /// Kind of the entry itself; links are not followed.
     pub kind: EntryKind,
 }
 
@@ -92,30 +93,31 @@ impl Directory {
     /// When it does not exist, is no directory or may not be read.
     pub fn open(path: &Path) -> Result<Directory, IoError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // The directory of a path of one part.
+        // A relative path of one component has an empty parent.
         let named = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let descriptor = fs::open(named, flags, Mode::empty())
             .map_err(|errno| IoError::operation("open", named, errno))?;
         Ok(Directory { path: path.to_path_buf(), descriptor })
     }
 
-    /// Opens a directory, after making it and those around it as needed. The names of those that
-    /// were made are durable when this returns.
+    /// Opens a directory, after creating it and its missing parents. The names of those that were
+    /// created are durable when this returns.
     ///
     /// # Errors
-    /// When one cannot be made, or its parent cannot be synced.
+    /// When one cannot be created, or its parent cannot be synced.
     pub fn create(path: &Path) -> Result<Directory, IoError> {
         make_durably(path)?;
         Directory::open(path)
     }
 
-    /// The path that it was opened by, for messages. The directory may have been moved since.
+    /// Returns the path by which it was opened, for messages. The directory
+    /// may have been moved since.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The descriptor.
+    /// Returns the held descriptor, for calls relative to it.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
@@ -124,7 +126,7 @@ impl Directory {
     /// Opens a regular file to read it.
     ///
     /// # Errors
-    /// When it is not there, is reached through a link or is no regular file.
+    /// When it does not exist, is reached through a link or is no regular file.
     pub fn read_file(&self, name: impl AsRef<Path>) -> Result<std::fs::File, IoError> {
         let name = name.as_ref();
         let opened = self.open_regular(name, OFlags::RDONLY, Mode::empty());
@@ -134,17 +136,17 @@ impl Directory {
     /// Opens a regular file to read and write it.
     ///
     /// # Errors
-    /// As [`Directory::read_file`].
+    /// The errors that [`Directory::read_file`] returns.
     pub fn write_file(&self, name: impl AsRef<Path>) -> Result<std::fs::File, IoError> {
         let name = name.as_ref();
         let opened = self.open_regular(name, OFlags::RDWR, Mode::empty());
         opened.map(std::fs::File::from).map_err(|error| self.failed("open", name, error))
     }
 
-    /// Makes a new file.
+    /// Creates a regular file to read and write it.
     ///
     /// # Errors
-    /// When something has the name, be it a link that leads nowhere.
+    /// When the name is taken, even by a link that leads nowhere.
     pub fn create_file(&self, name: impl AsRef<Path>) -> Result<std::fs::File, IoError> {
         let name = name.as_ref();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
@@ -152,7 +154,7 @@ impl Directory {
         opened.map(std::fs::File::from).map_err(|error| self.failed("create", name, error))
     }
 
-    /// Reads a whole regular file of at most `most` bytes; `None` when it is not there.
+    /// Reads a whole regular file of at most `most` bytes; `None` when it does not exist.
     ///
     /// # Errors
     /// When it is longer, is no regular file, is reached through a link or cannot be read.
@@ -167,26 +169,27 @@ impl Directory {
         }
     }
 
-    /// Replaces a file by one with these bytes, durably and whole: after a crash either the old or
-    /// the new one is found. The process's mask decides who may read the new one.
+    /// Replaces a file durably and atomically: after a crash either the old or the new bytes are
+    /// found. The process's umask decides the mode of the new file.
     ///
     /// # Errors
-    /// When it cannot be written: the old one then stands. Or when the directory cannot be synced:
-    /// the new one stands, but may not after a power cut.
+    /// When it cannot be written: the old file is unchanged. When the directory cannot be synced:
+    /// the new file is in place, but a power cut may undo the rename.
     pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<(), IoError> {
         let name = name.as_ref();
         self.put(name, bytes, None).map_err(|errno| self.failed("write", name, errno.into()))?;
         self.sync(name.parent().unwrap_or(Path::new("")))
     }
 
-    /// As [`Directory::replace`], readable by the owner alone; without the sync of the directory.
+    /// As [`Directory::replace`], readable by the owner alone, but without
+    /// the sync of the directory.
     pub(crate) fn put_private(&self, name: &Path, bytes: &[u8]) -> Result<(), Errno> {
         self.put(name, bytes, Some(OWNER_ONLY))
     }
 
     fn put(&self, name: &Path, bytes: &[u8], mode: Option<Mode>) -> Result<(), Errno> {
         let fresh = with_suffix(name, ".new");
-        // What a killed process left. A link of the name is removed itself, never what it leads to.
+        // A killed process may have left one. Unlinking removes a link itself, never its target.
         match self.unlink(&fresh, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno),
@@ -195,7 +198,7 @@ impl Directory {
         let file = self.resolve(&fresh, flags, mode.unwrap_or(Mode::from_raw_mode(0o666)))?;
         let write = || {
             if let Some(mode) = mode {
-                // The process's mask may have taken more.
+                // The process's umask may have cleared bits of the mode.
                 fchmod(&file, mode)?;
             }
             let mut file = std::fs::File::from(file);
@@ -205,15 +208,15 @@ impl Directory {
             renameat(&directory, last, &directory, last_of(name)?)
         };
         write().inspect_err(|_| {
-            // The error to report is the first one.
+            // The first error is the one to report.
             let _ = self.unlink(&fresh, AtFlags::empty());
         })
     }
 
-    /// Gives a file or directory another name within the directory.
+    /// Renames a file or directory within this directory.
     ///
     /// # Errors
-    /// When it is not there, or something has the new name.
+    /// When it does not exist, or the new name is taken.
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), IoError> {
         let (from, to) = (from.as_ref(), to.as_ref());
         self.rename_once(from, to).map_err(|errno| self.failed("make", to, errno.into()))
@@ -222,7 +225,7 @@ impl Directory {
     pub(crate) fn rename_once(&self, from: &Path, to: &Path) -> Result<(), Errno> {
         let (old, new) = (self.parent(from)?, self.parent(to)?);
         match renameat_with(&old.0, old.1, &new.0, new.1, RenameFlags::NOREPLACE) {
-            // Network file systems, and kernels before 3.15.
+            // Network file systems and kernels before 3.15 lack NOREPLACE.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 rename_by_link((old.0.as_fd(), old.1), (new.0.as_fd(), new.1))
             }
@@ -230,10 +233,10 @@ impl Directory {
         }
     }
 
-    /// Gives a file another name within the directory, in place of what has it.
+    /// Renames a file within this directory and replaces any file of the new name.
     ///
     /// # Errors
-    /// When it is not there, or the kernel refuses.
+    /// When it does not exist, or the kernel refuses.
     pub fn rename_over(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), IoError> {
         let (from, to) = (from.as_ref(), to.as_ref());
         let rename = || {
@@ -246,16 +249,16 @@ impl Directory {
     /// Removes a file, or a link itself.
     ///
     /// # Errors
-    /// When it is not there or is a directory.
+    /// When it does not exist or is a directory.
     pub fn remove(&self, name: impl AsRef<Path>) -> Result<(), IoError> {
         let name = name.as_ref();
         self.unlink(name, AtFlags::empty()).map_err(|errno| self.failed("remove", name, errno.into()))
     }
 
-    /// Removes an empty directory.
+    /// Removes an empty directory by its name.
     ///
     /// # Errors
-    /// When it is not there, is no directory or is not empty.
+    /// When it does not exist, is no directory or is not empty.
     pub fn remove_directory(&self, name: impl AsRef<Path>) -> Result<(), IoError> {
         let name = name.as_ref();
         self.unlink(name, AtFlags::REMOVEDIR).map_err(|errno| self.failed("remove", name, errno.into()))
@@ -266,10 +269,10 @@ impl Directory {
         unlinkat(directory, last, flags)
     }
 
-    /// Makes a directory.
+    /// Creates a directory, of which only its parent must exist.
     ///
     /// # Errors
-    /// When something has the name.
+    /// When the name is taken.
     pub fn make_directory(&self, name: impl AsRef<Path>) -> Result<(), IoError> {
         let name = name.as_ref();
         let make = || {
@@ -282,7 +285,7 @@ impl Directory {
     /// Opens a directory within the directory.
     ///
     /// # Errors
-    /// When it is not there, is no directory or is reached through a link.
+    /// When it does not exist, is no directory or is reached through a link.
     pub fn directory(&self, name: impl AsRef<Path>) -> Result<Directory, IoError> {
         let name = name.as_ref();
         let opened = self.resolve(name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
@@ -290,7 +293,7 @@ impl Directory {
         Ok(Directory { path: self.path.join(name), descriptor })
     }
 
-    /// Returns what has a name; `None` when nothing has it or it cannot be reached.
+    /// Returns the kind of the entry; `None` when it does not exist or cannot be reached.
     #[must_use]
     pub fn kind(&self, name: impl AsRef<Path>) -> Option<EntryKind> {
         let (directory, last) = self.parent(name.as_ref()).ok()?;
@@ -298,7 +301,7 @@ impl Directory {
         Some(EntryKind::of(FileType::from_raw_mode(found.st_mode)))
     }
 
-    /// Returns how many names a file has (hard links); `None` when it is not there.
+    /// Returns the number of hard links of a file; `None` when it does not exist.
     #[must_use]
     pub fn links(&self, name: impl AsRef<Path>) -> Option<u64> {
         let (directory, last) = self.parent(name.as_ref()).ok()?;
@@ -313,7 +316,7 @@ impl Directory {
     /// When it cannot be read.
     pub fn entries(&self) -> Result<Vec<Entry>, IoError> {
         let list = || {
-            // A descriptor of its own: reading moves the offset of the one that is held.
+            // Reading moves a descriptor's offset, so this uses one of its own.
             let listed = self.resolve(Path::new(""), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
             let mut buffer = [MaybeUninit::uninit(); 8192];
             let mut read = RawDir::new(&listed, &mut buffer);
@@ -326,7 +329,7 @@ impl Directory {
                 }
                 let name = OsStr::from_bytes(name).to_os_string();
                 let kind = match entry.file_type() {
-                    // The file system does not say.
+                    // The file system does not report kinds: ask for this entry's.
                     FileType::Unknown => self.kind(&name).unwrap_or(EntryKind::Other),
                     kind => EntryKind::of(kind),
                 };
@@ -338,8 +341,7 @@ impl Directory {
         list().map_err(|errno: Errno| self.failed("read directory", Path::new(""), errno.into()))
     }
 
-    /// Makes the names in a directory durable: the one of this name within it, itself for an empty
-    /// name.
+    /// Makes the names in a subdirectory durable; an empty name is the directory itself.
     ///
     /// # Errors
     /// When the device reports a failed write.
@@ -360,7 +362,7 @@ impl Directory {
         IoError::operation(operation, &path, error)
     }
 
-    /// Opens a name that must be a regular file's.
+    /// Opens a name and fails unless it is a regular file.
     pub(crate) fn open_regular(
         &self,
         name: &Path,
@@ -370,7 +372,7 @@ impl Directory {
         regular::regular(self.resolve(name, flags | OFlags::NONBLOCK | OFlags::NOCTTY, mode)?)
     }
 
-    /// The directory that a name lies in, and the last part of the name.
+    /// Opens the parent of a name, and returns it with the name's last component.
     fn parent<'n>(&self, name: &'n Path) -> Result<(OwnedFd, &'n OsStr), Errno> {
         let last = last_of(name)?;
         let above = name.parent().unwrap_or(Path::new(""));
@@ -384,7 +386,7 @@ impl Directory {
             return Err(Errno::XDEV);
         }
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        // Unlike openat(2), openat2(2) refuses rights of what is not to be made.
+        // Unlike openat(2), openat2(2) rejects a mode without O_CREAT.
         let mode = if flags.contains(OFlags::CREATE) { mode } else { Mode::empty() };
         let name = if name.as_os_str().is_empty() { Path::new(".") } else { name };
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -398,7 +400,7 @@ impl Directory {
         self.walk(name, flags, mode)
     }
 
-    /// Does what openat2 does, a component at a time.
+    /// Does the work of openat2, one component at a time.
     fn walk(&self, name: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
         let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut parts = name.components().peekable();
@@ -413,8 +415,8 @@ impl Directory {
     }
 }
 
-/// Makes a directory and those around it as needed, each with its name made durable; an empty path
-/// is the present one.
+/// Creates a directory and its missing parents, each with a durable name. An empty path is the
+/// current directory. Returns those created, parents first.
 pub(crate) fn make_durably(path: &Path) -> Result<Vec<PathBuf>, IoError> {
     let missing: Vec<PathBuf> = path
         .ancestors()
@@ -427,7 +429,7 @@ pub(crate) fn make_durably(path: &Path) -> Result<Vec<PathBuf>, IoError> {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(IoError::operation("create directory", &directory, error));
             }
-            // Another process that has made it meanwhile may not have synced it yet.
+            // Another process may have created it meanwhile without having synced it yet.
             _ => {}
         }
         let around = directory.parent().unwrap_or(Path::new(""));
@@ -438,7 +440,7 @@ pub(crate) fn make_durably(path: &Path) -> Result<Vec<PathBuf>, IoError> {
     Ok(made)
 }
 
-/// True if nothing has the name.
+/// True if the name does not exist.
 pub(crate) fn is_missing(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
@@ -455,8 +457,8 @@ pub(crate) fn with_suffix(name: &Path, suffix: &str) -> PathBuf {
 
 type Named<'a> = (BorrowedFd<'a>, &'a OsStr);
 
-/// Renames without replacing where the kernel cannot: gives a second name, then removes the first.
-/// A crash between the two leaves both.
+/// Renames without replacing where the kernel cannot: adds a second link, then removes the first. A
+/// crash between the two leaves both.
 pub(crate) fn rename_by_link(from: Named<'_>, to: Named<'_>) -> Result<(), Errno> {
     match fs::linkat(from.0, from.1, to.0, to.1, AtFlags::empty()) {
         Ok(()) => unlinkat(from.0, from.1, AtFlags::empty()),
@@ -465,7 +467,8 @@ pub(crate) fn rename_by_link(from: Named<'_>, to: Named<'_>) -> Result<(), Errno
     }
 }
 
-/// The same where files have one name: renames onto an empty file that this call has made.
+/// Renames without replacing where hard links are unsupported: renames onto an empty file
+/// that this call has created.
 pub(crate) fn rename_over_own(from: Named<'_>, to: Named<'_>) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     drop(openat(to.0, to.1, flags, Mode::from_raw_mode(0o640))?);

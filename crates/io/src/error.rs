@@ -6,85 +6,86 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What can go wrong between the engine and a file.
+/// A failure between the engine and a file.
 #[derive(Debug, Error)]
 pub enum IoError {
     /// A read or write failed.
     #[error("{operation} of {length} bytes at offset {offset} of {} failed: {source}{}", path.display(), hint(source, path))]
     Transfer {
-        /// `read` or `write`.
+        /// The transfer's verb: `read` or `write`.
         operation: &'static str,
-        /// The file.
+        /// Path by which the file was opened.
         path: PathBuf,
-        /// Where in the file.
+        /// Byte offset at which the transfer began.
         offset: u64,
-        /// Bytes asked for.
+        /// Bytes that the request asked for.
         length: usize,
-        /// What the kernel said.
+        /// The kernel's error, with its cure in the message.
         source: io::Error,
     },
     /// A read found the end of the file where there should be data.
     #[error("{} was cut short: it ends at byte {found}, but a read needs bytes {offset} to {}; restore the file from a copy or load its tables again", path.display(), offset + *length as u64)]
     CutShort {
-        /// The file.
+        /// Path by which the file was opened.
         path: PathBuf,
-        /// Where the read began.
+        /// Byte offset at which the read began.
         offset: u64,
-        /// Bytes asked for.
+        /// Bytes that the request asked for.
         length: usize,
-        /// Where the file ends.
+        /// Byte offset of the file's end.
         found: u64,
     },
     /// A file operation other than a transfer failed.
     #[error("cannot {operation} {}: {source}{}", path.display(), hint(source, path))]
     Operation {
-        /// What was tried, as a verb: `open`, `create`, `sync`.
+        /// The failed operation as a verb: `open`, `create`, `sync`.
         operation: &'static str,
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error, with the free space where the file system is full.
         source: io::Error,
     },
-    /// Direct I/O was required and is not to be had.
+    /// Direct I/O was required and is not available.
     #[error("direct I/O was asked for, but {} cannot do it: {why}; put the files on another file system, or set filesystemio_options to asynch or none", path.display())]
     DirectUnsupported {
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason, as the end of a sentence.
         why: String,
     },
-    /// An I/O method was required and is not to be had.
+    /// An I/O method was required and is not available.
     #[error("io_method={method} does not work here: {why}; {cure}, or set io_method=auto")]
     MethodUnsupported {
-        /// The method's name.
+        /// The method's name as `io_method` takes it.
         method: &'static str,
-        /// Why not.
+        /// The reason, as the end of a sentence.
         why: String,
-        /// What would help.
+        /// The cure, as the end of a sentence.
         cure: String,
     },
     /// Threads could not be started.
     #[error("cannot start {what}: {source}; {limit}")]
     Threads {
-        /// Which.
+        /// The threads, for the message: their number and their work.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error from the failed start.
         source: io::Error,
         /// The limit that was hit, its value and what it must be.
         limit: String,
     },
-    /// Memory for buffers could not be had.
+    /// The kernel has no memory for buffers.
     #[error("cannot map {bytes} bytes for I/O buffers: {source}; lower the memory settings or free memory")]
     Memory {
-        /// Bytes asked for.
+        /// Bytes that were to be mapped.
         bytes: usize,
-        /// What the kernel said.
+        /// The kernel's error from the failed mapping.
         source: io::Error,
     },
 }
 
 impl IoError {
-    /// A file operation that failed just now.
+    /// Returns the error of a file operation that has just failed. The path's file system is asked
+    /// for its free space now.
     pub fn operation(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> IoError {
         IoError::Operation { operation, path: path.to_path_buf(), source: noted(source.into(), path) }
     }
@@ -96,14 +97,15 @@ impl IoError {
         is_full(source)
     }
 
-    /// One thread that could not be started.
+    /// Returns the error of one thread that could not be started.
     #[must_use]
     pub fn thread(what: impl Into<String>, source: io::Error) -> IoError {
         IoError::Threads { what: what.into(), source, limit: limits::threads(1) }
     }
 }
 
-/// Notes what a full file system has free now: before anything that was begun is removed again.
+/// Notes the free space of a full file system now, because the caller
+/// removes its unfinished files next.
 pub(crate) fn noted(source: io::Error, path: &Path) -> io::Error {
     if matches!(source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) {
         io::Error::new(source.kind(), format!("{source}{}", hint(&source, path)))
@@ -117,7 +119,7 @@ pub(crate) fn noted(source: io::Error, path: &Path) -> io::Error {
 #[must_use]
 pub fn cure(source: &io::Error, path: &Path, otherwise: &str) -> String {
     match source.raw_os_error() {
-        // It has been noted.
+        // The message has its hint already: see `noted`.
         None if is_full(source) => String::new(),
         Some(
             libc::ENOSPC
@@ -139,10 +141,10 @@ fn is_full(source: &io::Error) -> bool {
     matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// The cure for the errors whose cure is known, as the end of a sentence.
+/// Returns the known cure of an error as the end of a sentence; empty for an error without one.
 fn hint(source: &io::Error, path: &Path) -> String {
     let directory = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
-    // The directory of a path of one part.
+    // A relative path of one component has an empty parent.
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     match source.raw_os_error() {
         Some(libc::ENOSPC) => rustix::fs::statvfs(directory).map_or_else(
@@ -151,8 +153,8 @@ fn hint(source: &io::Error, path: &Path) -> String {
         ),
         Some(libc::EDQUOT) => format!("; this user's share of the file system is used up (quota): {MORE_ROOM}"),
         Some(libc::EINVAL) => "; direct I/O needs offsets, lengths and buffers aligned to the device's block: try filesystemio_options=asynch".to_string(),
-        Some(libc::EOPNOTSUPP) => "; the kernel, the file system or the device cannot do it in this way: choose another method or --path".to_string(),
-        Some(libc::EACCES | libc::EPERM) => "; give this user the right to read and write there, or choose another --path".to_string(),
+        Some(libc::EOPNOTSUPP) => "; the kernel, the file system or the device cannot do it in this way: choose another method or directory".to_string(),
+        Some(libc::EACCES | libc::EPERM) => "; give this user the right to read and write there, or choose another directory".to_string(),
         Some(libc::EROFS) => "; the file system is mounted read-only: choose a place on another one".to_string(),
         Some(libc::ENOENT) => match explained(source, path) {
             known if known.is_empty() => "; it does not exist: check the spelling or create it first".to_string(),
@@ -178,8 +180,8 @@ fn hint(source: &io::Error, path: &Path) -> String {
     }
 }
 
-/// Names what stops a path: the first part on the way that is no directory, or what has its name.
-/// Empty where there is neither.
+/// Names the component that stops a path: the first that is no directory, or the file that has the
+/// path's own name. Empty where there is neither.
 fn explained(source: &io::Error, path: &Path) -> String {
     let mut around: Vec<&Path> =
         path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect();
@@ -198,13 +200,12 @@ fn explained(source: &io::Error, path: &Path) -> String {
     what_is(path).map_or(String::new(), |found| format!("; {} is {found}{expected}", path.display()))
 }
 
-/// The cure for a full file system.
 const MORE_ROOM: &str = "free some space, or choose a place on another file system";
 
-/// What a full file system lacks: the kernel says the same of a file that has no inode and of one
-/// that has no blocks.
+/// Returns the resource that a full file system lacks. The kernel reports ENOSPC both for a lack of
+/// inodes and for a lack of blocks.
 fn hint_of_room(free_bytes: u64, (free_inodes, inodes): (u64, u64)) -> String {
-    // btrfs has no number of inodes.
+    // btrfs reports no number of inodes.
     match inodes > 0 && free_inodes == 0 && free_bytes > 0 {
         true => format!(
             "; no inode of {inodes} was free there at that moment, and {free_bytes} bytes were: remove some files, or choose a place on another file system"
@@ -213,7 +214,7 @@ fn hint_of_room(free_bytes: u64, (free_inodes, inodes): (u64, u64)) -> String {
     }
 }
 
-/// The cure for a file that grew past a limit, as the end of a sentence.
+/// Returns the cure for a file that grew past a limit, as the end of a sentence.
 fn hint_of_limits() -> String {
     match rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
         Some(limit) => format!(

@@ -1,17 +1,18 @@
-//! Files: opened direct or buffered, in the kernel's keeping or in memory.
+//! Files: opened direct or buffered, in the file system or in memory.
 //!
-//! A [`Disk`] decides where files live. `Disk::Kernel` is the real thing, and `Disk::Held` the same
-//! for a database whose directory is held: paths below it are looked up relative to its descriptor
-//! ([`Directory`]). The null device, `Disk::Memory`, keeps them in this process, so that a run
-//! costs what the engine costs: what remains is one copy per request.
+//! A [`Disk`] decides where files live. `Disk::Kernel` is the file system. `Disk::Held` is the same
+//! for a database whose directory is held: paths below it are resolved from its descriptor
+//! ([`Directory`]). The null device, `Disk::Memory`, keeps files in this process: a run then costs
+//! what the engine costs, and one copy per request.
 //!
-//! A write can be made durable in three places, and which of them is cheapest
-//! only a measurement tells: in the file ([`Durability`], an open flag), in the
-//! request ([`crate::Operation::WriteDurable`], [`crate::Operation::WriteAndSync`],
-//! [`crate::Operation::WriteAndSyncAll`])
-//! or by a call of its own ([`File::sync_data`], [`File::sync_all`]).
+//! A write can be made durable in three places, of which only a measurement shows the cheapest:
+//! - in the file ([`Durability`], an open flag);
+//! - in the request ([`crate::Operation::WriteDurable`], [`crate::Operation::WriteAndSync`],
+//!   [`crate::Operation::WriteAndSyncAll`]);
+//! - by a separate call ([`File::sync_data`], [`File::sync_all`]).
 //!
-//! A file that only one process may have open is locked ([`File::lock`]) by flock(2), so the lock ends with the process.
+//! A file that only one process may have open is locked ([`File::lock`]) by flock(2), so that the
+//! lock ends with the process.
 
 use crate::directory::{self, Directory, EntryKind};
 use crate::sim::{self, DurableCall, MemoryDisk, MemoryFile};
@@ -30,25 +31,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How long a lock is waited for, and how often it is tried: the kernel takes some milliseconds to close the rings of
-/// a process that was killed, and until then they hold its files.
+/// Number of attempts to take a lock, a pause apart. After a process is killed, its rings hold its
+/// files open until the kernel has closed them, some milliseconds later.
 const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
-/// The most bytes of a file that is read whole: a control file has a line for each extent.
+/// The most bytes of a file that is read whole: a control file has one line for each extent.
 const SMALL_MOST: u64 = 1 << 30;
 
-/// Whether the page cache is bypassed; records say `direct` or `buffered`.
+/// Page cache use of a file; records print `direct` or `buffered`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DirectIo {
-    /// Direct, or an error.
+    /// Bypasses the page cache; opening fails where the file system cannot.
     #[serde(rename = "direct")]
     Required,
-    /// Through the page cache.
+    /// Reads and writes through the page cache.
     #[serde(rename = "buffered")]
     Off,
 }
 
-/// What a file is opened for.
+/// Access for which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
     /// An existing file, to be read only.
@@ -59,37 +60,37 @@ pub enum OpenMode {
     Create,
 }
 
-/// What a sync makes durable.
+/// Extent of a sync: bytes or all metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
-    /// The bytes, with what is needed to read them back (fdatasync).
+    /// The bytes, and the metadata needed to read them back (fdatasync).
     Data,
-    /// All that the file system notes of the file, too (fsync).
+    /// The bytes and all metadata of the file (fsync).
     All,
 }
 
-/// Who else may have a file open while it is locked.
+/// Access that a lock leaves to other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// Others that only read it.
+    /// Others may hold a shared lock, to read.
     Shared,
-    /// Nobody.
+    /// Others may hold no lock.
     Exclusive,
 }
 
-/// When a write to a file is durable.
+/// Point at which a write to a file is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// When the file has been synced.
     OnSync,
-    /// When the write returns, with what is needed to read it back (`O_DSYNC`).
+    /// When the write returns, with the metadata needed to read it back (`O_DSYNC`).
     Data,
-    /// When the write returns, with all that the file system notes of it (`O_SYNC`).
+    /// When the write returns, with all metadata of the file (`O_SYNC`).
     All,
 }
 
 impl Durability {
-    /// The C names: rustix's `OFlags::DSYNC` has the bits of `O_SYNC`.
+    /// Uses the C constants, because rustix's `OFlags::DSYNC` has the bits of `O_SYNC`.
     fn flags(self) -> OFlags {
         let bits = match self {
             Durability::OnSync => 0,
@@ -100,22 +101,22 @@ impl Durability {
     }
 }
 
-/// What a file was given that asked for space ahead.
+/// Space that a call of [`File::allocate`] obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
-    /// Blocks of its own.
+    /// The file has blocks of its own.
     Reserved,
-    /// Its length alone: a disk that fills up shows when the file is written.
+    /// The file has its length alone: a full disk shows only when the file is written.
     Lengthened,
 }
 
-/// Where files live.
+/// Place in which files are opened.
 #[derive(Debug, Clone)]
 pub enum Disk {
-    /// In the file system.
+    /// The file system, by the paths as given.
     Kernel,
-    /// In the file system. What has a path below this directory's is reached by its descriptor and
-    /// through no link.
+    /// The file system; a path below this directory's is resolved from its descriptor
+    /// and follows no symbolic link.
     Held(Arc<Directory>),
     /// In the memory of this process: the null device.
     Memory(Arc<MemoryDisk>),
@@ -125,16 +126,16 @@ impl Disk {
     /// Opens a file whose writes are durable once it has been synced.
     ///
     /// # Errors
-    /// When the file is not there (or, for `Create`, is there), may not be
-    /// accessed, or direct I/O is required and refused.
+    /// When the file does not exist (or, for `Create`, exists) or may not be accessed, or the file
+    /// system refuses the direct I/O that is required.
     pub fn open(&self, path: &Path, mode: OpenMode, direct: DirectIo) -> Result<File, IoError> {
         self.open_durable(path, mode, direct, Durability::OnSync)
     }
 
-    /// Opens a file and says when its writes are durable.
+    /// Opens a file whose writes are durable at the point that `durability` names.
     ///
     /// # Errors
-    /// As [`Disk::open`].
+    /// The errors that [`Disk::open`] returns.
     pub fn open_durable(
         &self,
         path: &Path,
@@ -199,10 +200,10 @@ impl Disk {
         })
     }
 
-    /// Removes a file.
+    /// Removes a file by its path.
     ///
     /// # Errors
-    /// When it is not there or may not be removed.
+    /// When it does not exist or may not be removed.
     pub fn remove(&self, path: &Path) -> Result<(), IoError> {
         match (self, self.held(path)) {
             (Disk::Memory(disk), _) => disk.remove(path),
@@ -212,14 +213,14 @@ impl Disk {
         .map_err(|errno| IoError::operation("remove", path, errno))
     }
 
-    /// Removes an empty directory; in memory there is none.
+    /// Removes an empty directory. A disk in memory has none: nothing is done.
     ///
     /// # Errors
-    /// When it is not there, or is not empty.
+    /// When it does not exist, or is not empty.
     pub fn remove_directory(&self, path: &Path) -> Result<(), IoError> {
         match (self, self.held(path)) {
             (Disk::Memory(_), _) => Ok(()),
-            // Its name is in the directory around it, which is not held.
+            // The name of the held directory is an entry of its parent, which is not held.
             (_, Some((directory, name))) if !name.as_os_str().is_empty() => {
                 directory.unlink(name, AtFlags::REMOVEDIR)
             }
@@ -228,11 +229,11 @@ impl Disk {
         .map_err(|errno| IoError::operation("remove", path, errno))
     }
 
-    /// Makes a directory and those around it as needed, each with a name that is durable. Gives
-    /// back those that were made; in memory there is none.
+    /// Creates a directory and its missing parents, each with a durable name. Returns those that
+    /// were created, parents first; a disk in memory has none.
     ///
     /// # Errors
-    /// When one cannot be made, or the directory around it cannot be synced.
+    /// When one cannot be created, or its parent cannot be synced.
     pub fn make_directory(&self, path: &Path) -> Result<Vec<PathBuf>, IoError> {
         match (self, self.held(path)) {
             (Disk::Memory(_), _) => Ok(Vec::new()),
@@ -248,10 +249,10 @@ impl Disk {
         }
     }
 
-    /// Gives a file another name in the same file system.
+    /// Renames a file within its file system.
     ///
     /// # Errors
-    /// When it is not there, or something of the new name is.
+    /// When it does not exist, or the new name is taken.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
         match (self, self.held(from).zip(self.held(to))) {
             (Disk::Memory(disk), _) => disk.rename(from, to),
@@ -276,7 +277,7 @@ impl Disk {
         match (self, self.held(path)) {
             (Disk::Memory(disk), _) => disk.sync_directory(path),
             (_, Some((directory, name))) => directory.sync_once(name),
-            // The directory of a path of one part.
+            // A relative path of one component has an empty parent.
             _ if path.as_os_str().is_empty() => return self.sync_directory(Path::new(".")),
             _ => fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
                 .and_then(fs::fsync),
@@ -284,7 +285,7 @@ impl Disk {
         .map_err(|errno| IoError::operation("sync", path, errno))
     }
 
-    /// True if something has this name; below a held directory a link counts as itself.
+    /// True if the name is taken; below a held directory a link counts as itself.
     #[must_use]
     pub fn exists(&self, path: &Path) -> bool {
         match (self, self.held(path)) {
@@ -294,7 +295,7 @@ impl Disk {
         }
     }
 
-    /// Reads all of a small regular file; `None` when it is not there.
+    /// Reads all of a small regular file; `None` when it does not exist.
     ///
     /// # Errors
     /// When it cannot be read, is longer than a gigabyte, or is no regular file.
@@ -314,7 +315,7 @@ impl Disk {
     /// Reads the first bytes of a regular file, fewer where it is shorter.
     ///
     /// # Errors
-    /// When it is not there, or cannot be read.
+    /// When it does not exist, or cannot be read.
     pub fn read_head(&self, path: &Path, bytes: usize) -> Result<Vec<u8>, IoError> {
         let file = self.open(path, OpenMode::Read, DirectIo::Off)?;
         let mut head = vec![0; bytes];
@@ -323,20 +324,21 @@ impl Disk {
         Ok(head)
     }
 
-    /// A number that nobody has had before: from the kernel, or from the seed of a disk that can lose power.
+    /// Draws a number that is unique with near certainty: from the kernel, or from the seed of a
+    /// disk that can lose power.
     #[must_use]
     pub fn random_id(&self) -> u128 {
         let drawn = if let Disk::Memory(disk) = self { disk.draw() } else { None };
         drawn.unwrap_or_else(random_id)
     }
 
-    /// Replaces a small file by another with these bytes, durably and whole: what is found after a crash is the old
-    /// one or the new one. It is readable by its owner alone. A disk in memory keeps no such file, unless it can lose
-    /// power.
+    /// Replaces a small file durably and atomically: after a crash either the old or the new
+    /// bytes are found. Only its owner may read it. A disk in memory keeps such a file only
+    /// if it can lose power.
     ///
     /// # Errors
-    /// When it cannot be written; the old one then still stands. Or when the directory cannot be synced: the new one
-    /// stands, but may not after a power cut.
+    /// When it cannot be written: the old file is unchanged. When the directory cannot be synced:
+    /// the new file is in place, but a power cut may undo the rename.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
         let around = path.parent().unwrap_or(Path::new(""));
         let failed = |errno: Errno| IoError::operation("write", path, errno);
@@ -359,12 +361,12 @@ impl Disk {
 }
 
 impl Disk {
-    /// Replaces a small file in a held directory as [`Disk::replace`] does, and keeps room for the
-    /// next time: a file beside it, which is given up when the file system is full. So what frees
-    /// space can be done on a full disk.
+    /// Replaces a small file in a held directory as [`Disk::replace`] does, and keeps a reserve
+    /// file next to it for the next time. A replacement that finds the file system full removes the
+    /// reserve and tries once more. So a command that frees space can run on a full disk.
     ///
     /// # Errors
-    /// As [`Disk::replace`].
+    /// The errors that [`Disk::replace`] returns.
     pub fn replace_with_reserve(&self, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
         let Some((directory, name)) = self.held(path) else { return self.replace(path, bytes) };
         let reserve = Reserve { directory, name: directory::with_suffix(name, RESERVE) };
@@ -379,20 +381,17 @@ impl Disk {
     }
 }
 
-/// What the name of a reserve ends in, behind that of its file.
+/// Suffix that the name of a reserve adds to its file's name.
 pub const RESERVE: &str = ".reserve";
-/// The least that is reserved.
 const RESERVE_LEAST: u64 = 64 << 10;
 
-/// Room that is kept for a file.
 struct Reserve<'a> {
     directory: &'a Directory,
     name: PathBuf,
 }
 
 impl Reserve<'_> {
-    /// Makes the reserve, or a longer one, where there is room for it. A disk without room has none
-    /// until there is.
+    /// Creates the reserve, or a longer one, where there is room. On a full disk it does nothing.
     fn keep(&self, file_bytes: u64) {
         let needed = RESERVE_LEAST.max(2 * file_bytes);
         let found = self.directory.read_file(&self.name).ok();
@@ -418,14 +417,14 @@ fn read_from_memory(disk: &MemoryDisk, path: &Path) -> std::io::Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// A number that nobody has had before, from the kernel's random numbers.
+/// Draws 128 bits from the kernel's random numbers: unique with near certainty.
 ///
 /// # Panics
-/// When the kernel has none: it always has once the machine has started.
+/// When the kernel has no random numbers: once the machine has started, it always has.
 #[must_use]
 pub fn random_id() -> u128 {
     let mut bytes = [0; 16];
-    // Up to 256 bytes come whole.
+    // getrandom(2) delivers up to 256 bytes whole.
     let count = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     assert_eq!(count, Ok(bytes.len()));
     u128::from_le_bytes(bytes)
@@ -445,7 +444,7 @@ fn open_flags(mode: OpenMode, direct: DirectIo, durability: Durability) -> OFlag
     OFlags::CLOEXEC | durability.flags() | access | direct
 }
 
-/// Requests and bytes of one file, since it was opened.
+/// Requests, bytes and service time of one file since it was opened.
 #[derive(Debug, Default)]
 pub struct FileCounters {
     reads: AtomicU64,
@@ -487,7 +486,7 @@ enum Backing {
     Memory(Arc<MemoryFile>),
 }
 
-/// An open file.
+/// An open file, on the kernel or in memory.
 #[derive(Debug)]
 pub struct File {
     path: PathBuf,
@@ -499,7 +498,7 @@ pub struct File {
 }
 
 impl File {
-    /// A file that is open already, for tests of what is no regular file.
+    /// Wraps an open descriptor, for tests of files that are not regular.
     #[cfg(test)]
     pub(crate) fn of_descriptor(path: &Path, descriptor: OwnedFd) -> File {
         File {
@@ -512,7 +511,7 @@ impl File {
         }
     }
 
-    /// The path it was opened by.
+    /// Returns the path by which the file was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -524,19 +523,19 @@ impl File {
         self.number
     }
 
-    /// Whether it was opened past the page cache.
+    /// Returns the page cache use that it was opened with.
     #[must_use]
     pub fn direct(&self) -> DirectIo {
         self.direct
     }
 
-    /// Its requests and bytes so far.
+    /// Returns the counts of its requests and bytes since it was opened.
     #[must_use]
     pub fn counters(&self) -> &FileCounters {
         &self.counters
     }
 
-    /// The descriptor, for receipts; `None` on the null device.
+    /// Returns the descriptor, for receipts; `None` on the null device.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.backing {
@@ -545,10 +544,10 @@ impl File {
         }
     }
 
-    /// Its length in bytes.
+    /// Returns the file's length in bytes.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the kernel cannot stat the file.
     pub fn length(&self) -> Result<u64, IoError> {
         match &self.backing {
             Backing::Kernel(fd) => fstat(fd).map(|stat| stat.st_size.unsigned_abs()),
@@ -557,8 +556,9 @@ impl File {
         .map_err(|errno| IoError::operation("stat", &self.path, errno))
     }
 
-    /// Locks the file until it is closed or unlocked; false when another process, or this one by another name, has
-    /// it open in a way that does not allow that. A file in memory has no other user.
+    /// Locks the file until it is closed or unlocked. Waits up to a second, then returns
+    /// false: another open file description holds a lock that conflicts. A file in memory
+    /// has no other user: true.
     ///
     /// # Errors
     /// When the file system cannot lock.
@@ -578,10 +578,11 @@ impl File {
         Ok(false)
     }
 
-    /// Ends a lock now: a ring that knows the file keeps it open for some milliseconds more.
+    /// Releases the lock now, because a ring that registered the file keeps it open for
+    /// some milliseconds after the close.
     pub fn unlock(&self) {
         if let Backing::Kernel(fd) = &self.backing {
-            // It ends with the file at the latest.
+            // A failed unlock is harmless: the lock ends when the file is closed.
             let _ = fs::flock(fd, FlockOperation::Unlock);
         }
     }
@@ -589,7 +590,7 @@ impl File {
     /// Cuts the file to `bytes`.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// When the kernel refuses to shorten it.
     pub fn truncate(&self, bytes: u64) -> Result<(), IoError> {
         match &self.backing {
             Backing::Kernel(fd) => ftruncate(fd, bytes),
@@ -598,11 +599,11 @@ impl File {
         .map_err(|errno| IoError::operation("truncate", &self.path, errno))
     }
 
-    /// Refuses to write `more` bytes behind the file's end where its file system has not so much
-    /// left: the writes would fill the disk first, and others would find none left meanwhile.
+    /// Fails where the file system has less than `more` bytes free. Otherwise the writes would
+    /// first fill the disk, and other processes would find it full meanwhile.
     ///
     /// # Errors
-    /// When the space is not there.
+    /// When fewer bytes are free.
     pub fn require_room(&self, more: u64) -> Result<(), IoError> {
         match &self.backing {
             Backing::Kernel(fd) => require_left(fd, more)
@@ -612,11 +613,11 @@ impl File {
         }
     }
 
-    /// Refuses to write the file again, with `bytes` in all, where its file system would not have
-    /// so much left once the file is truncated.
+    /// Fails where the file system, once this file is truncated, would have less than `bytes` free:
+    /// room to write the file again.
     ///
     /// # Errors
-    /// When the space is not there.
+    /// When fewer bytes would be free.
     pub fn require_room_again(&self, bytes: u64) -> Result<(), IoError> {
         let Backing::Kernel(fd) = &self.backing else { return Ok(()) };
         let own = fstat(fd).map(|found| found.st_blocks.cast_unsigned().saturating_mul(512));
@@ -628,15 +629,14 @@ impl File {
     /// read as zeros and were never written: the first write to each also changes
     /// the file's map of blocks.
     ///
-    /// Refused at once where the file system has not so much left: ext4 would first give all that
-    /// it has.
+    /// Fails at once where the file system has too few free blocks, because ext4 would first
+    /// allocate all that are left.
     ///
-    /// ext2, NFS before 4.2 and many FUSE file systems cannot: there the file is lengthened by
-    /// zeros, if so much is free. Rejected: to write the zeros, which is all bytes of a sort's
-    /// output once more.
+    /// ext2, NFS before 4.2 and many FUSE file systems cannot allocate: there the file is only
+    /// lengthened. Rejected: writing zeros, which would write all bytes of a sort's output twice.
     ///
     /// # Errors
-    /// When the space is not there.
+    /// When the space is not free.
     pub fn allocate(&self, bytes: u64) -> Result<Space, IoError> {
         let allocated = match &self.backing {
             Backing::Kernel(fd) => not_there(fd, bytes)
@@ -665,7 +665,7 @@ impl File {
         }
     }
 
-    /// Makes what was written durable, with what is needed to read it back (fdatasync).
+    /// Makes written bytes durable, with the metadata needed to read them back (fdatasync).
     ///
     /// # Errors
     /// When the device reports a failed write. Never retry: the kernel may have
@@ -675,16 +675,15 @@ impl File {
         self.sync_once(Sync::Data).map_err(|errno| IoError::operation("sync", &self.path, errno))
     }
 
-    /// Makes what was written durable, with all that the file system notes of it (fsync).
+    /// Makes written bytes durable, with all metadata of the file (fsync).
     ///
     /// # Errors
-    /// As [`File::sync_data`], and never to be retried either.
+    /// The errors that [`File::sync_data`] returns; never retry this call either.
     pub fn sync_all(&self) -> Result<(), IoError> {
         sim::note(|| DurableCall::SyncFile(self.path.clone()));
         self.sync_once(Sync::All).map_err(|errno| IoError::operation("sync", &self.path, errno))
     }
 
-    /// One fdatasync or fsync.
     pub(crate) fn sync_once(&self, sync: Sync) -> Result<(), Errno> {
         match (&self.backing, sync) {
             (Backing::Kernel(fd), Sync::Data) => fdatasync(fd),
@@ -693,7 +692,7 @@ impl File {
         }
     }
 
-    /// One read system call; fewer bytes than asked for may come.
+    /// Issues one read system call; it may return fewer bytes than asked for.
     pub(crate) fn read_once(&self, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
         match &self.backing {
             Backing::Kernel(fd) => pread(fd, into, offset),
@@ -701,7 +700,7 @@ impl File {
         }
     }
 
-    /// One write system call; fewer bytes than given may go.
+    /// Issues one write system call; it may take fewer bytes than given.
     pub(crate) fn write_once(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
         match &self.backing {
             Backing::Kernel(fd) => pwrite(fd, from, offset),
@@ -712,7 +711,7 @@ impl File {
         }
     }
 
-    /// One write system call that returns when the bytes are durable (`RWF_DSYNC`).
+    /// Issues one write system call that returns when the bytes are durable (`RWF_DSYNC`).
     pub(crate) fn write_durable_once(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
         match &self.backing {
             Backing::Kernel(fd) => pwritev2(fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC),
@@ -721,15 +720,16 @@ impl File {
     }
 }
 
-/// Bytes by which a file is shorter.
+/// Returns the bytes that the file lacks to reach this length.
 fn not_there(fd: &OwnedFd, bytes: u64) -> Result<u64, Errno> {
     Ok(bytes.saturating_sub(fs::fstat(fd)?.st_size.cast_unsigned()))
 }
 
-/// Refuses more bytes than a file system has left; some of FUSE do not say.
+/// Fails with ENOSPC if the file system has less free. Some FUSE file systems
+/// report no sizes: these pass.
 fn require_left(fd: &OwnedFd, more: u64) -> Result<(), Errno> {
     let left = fs::fstatvfs(fd)?;
-    // Part of what is free is kept for root.
+    // Only root may use the blocks that the file system reserves.
     let free = if rights::caller() == 0 { left.f_bfree } else { left.f_bavail };
     let is_known = left.f_blocks > 0;
     match is_known && more > free.saturating_mul(left.f_frsize) {

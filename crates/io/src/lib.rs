@@ -1,29 +1,28 @@
 //! Files and the ways to reach them: the only crate that calls the kernel about files.
 //!
-//! What it does: a [`File`] is opened direct or buffered; a [`Channel`] carries
-//! [`Request`]s to it by one of three methods (plain system calls, a thread
-//! pool, an io_uring of its own) behind one interface; buffers come from an
-//! aligned [`Arena`]. [`describe_device`] tries which of the methods work under a path.
+//! A [`File`] is opened direct or buffered. A [`Channel`] carries [`Request`]s to it by one of
+//! three methods behind one interface: plain system calls, a thread pool, or an io_uring of
+//! its own. Buffers come from an aligned [`Arena`]. [`describe_device`] tests which of the
+//! methods work under a path.
 //!
-//! How: a request owns its buffer from submission to completion, so nobody else
-//! sees its bytes meanwhile and the interface is safe; of buffers that many look
-//! at a [`BufferPool`] keeps count. Each thread has
-//! its own channel: no lock is shared on the way to the kernel but the thread
-//! pool's queue.
+//! Mechanism: a request owns its buffer from submission to completion. No other thread sees its
+//! bytes meanwhile, so the interface is safe. A [`BufferPool`] counts the readers of buffers that
+//! several threads share. Each thread has its own channel: the only lock on the way to the kernel
+//! is that of the thread pool's queue.
 //!
-//! Why not an async runtime: the engine waits by event name, one channel a
-//! server, and needs to say what it waited for. Architecture (many requests in
-//! flight, submitted in batches) gives the factors, ring flags the per cents.
+//! Why not an async runtime: the engine waits by event name, with one channel a server, and must
+//! report the event it waited for. Architecture (many requests in flight, submitted in batches)
+//! gains factors, ring flags per cents.
 //!
-//! Limits: Linux. Requests are at most 1 GiB. Polled rings are for who asks for them
-//! by name, after [`describe_device`] has found that they work.
+//! Limits: Linux. Requests are at most 1 GiB. Polled rings are opened only on request, by name,
+//! after [`describe_device`] has found that they work.
 
 #![warn(missing_docs)]
 
-/// Whether costly assertions run: in debug builds, so in tests, and with the feature `strict`.
+/// True where costly assertions run: in debug builds, so in tests, and with the feature `strict`.
 pub const STRICT: bool = cfg!(any(debug_assertions, feature = "strict"));
 
-/// Asserts what is too costly to look at in every build: see [`STRICT`].
+/// Asserts a condition that is too costly to check in every build: see [`STRICT`].
 #[macro_export]
 macro_rules! strict_assert {
     ($($claim:tt)*) => {

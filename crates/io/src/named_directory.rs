@@ -1,6 +1,6 @@
-//! Directories that an argument of the user's names, and those of our own made in them.
+//! Directories named by a user's argument, and the program's own directories made in them.
 //!
-//! Each refusal says which argument to change, so the argument travels with the path.
+//! Each error names the argument to change, so the argument travels with the path.
 
 use crate::error::cure;
 use plumb_host::kind::what_is;
@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// A directory that an argument names and that cannot be used.
+/// A directory that an argument names and that is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum NamedDirectoryError {
     /// It is missing, of another kind, or out of reach.
@@ -17,12 +17,12 @@ pub enum NamedDirectoryError {
     Refused {
         /// The argument that named it.
         argument: &'static str,
-        /// The directory.
+        /// Path of the refused directory, as given.
         path: PathBuf,
         /// The reason, and the cure.
         why: String,
     },
-    /// A directory of our own cannot be made in it.
+    /// The program's own directory cannot be made in it.
     #[error(
         "{argument} {}: cannot make the directory {name} in it: {source}{}",
         path.display(),
@@ -31,20 +31,20 @@ pub enum NamedDirectoryError {
     Make {
         /// The argument that named the directory around it.
         argument: &'static str,
-        /// That directory.
+        /// Path of the directory around it.
         path: PathBuf,
         /// The name of the one to be made.
         name: String,
-        /// The kernel's error.
+        /// The kernel's error from mkdir(2) or from the lock.
         source: io::Error,
     },
 }
 
-/// Returns the directory, absolute and without links: what keeps the path may be read by a command
-/// that is typed elsewhere.
+/// Returns the directory's absolute path without links, because commands run from other working
+/// directories may read it later.
 ///
 /// # Errors
-/// When there is no such directory.
+/// When it does not exist, is no directory, or cannot be resolved.
 pub fn require(argument: &'static str, path: &Path) -> Result<PathBuf, NamedDirectoryError> {
     let refuse = |why: &str| {
         let why = why.to_string();
@@ -66,10 +66,10 @@ pub fn require(argument: &'static str, path: &Path) -> Result<PathBuf, NamedDire
     }
 }
 
-/// Makes a directory of our own; returns false when it is there already.
+/// Creates a directory of the program's own; returns false if it exists.
 ///
 /// # Errors
-/// When it can be neither made nor found.
+/// When it cannot be created and does not exist.
 pub fn make(argument: &'static str, path: &Path, directory: &Path) -> Result<bool, NamedDirectoryError> {
     match fs::create_dir(directory) {
         Ok(()) => Ok(true),
@@ -78,7 +78,8 @@ pub fn make(argument: &'static str, path: &Path, directory: &Path) -> Result<boo
     }
 }
 
-/// Marks a directory as this process's; removes it where it cannot, unless something is in it.
+/// Marks a directory as this process's. If that fails, removes the
+/// directory, unless it has contents.
 ///
 /// # Errors
 /// When another process owns it, or it cannot be written.

@@ -1,15 +1,14 @@
-//! Does io_uring work in this process, and if not, what cures it?
+//! Tests io_uring in this process, and names the cure where it does not work.
 //!
-//! A ring of four entries is set up, a NOP goes through it, and the probe
-//! file is read through it. Then each set-up and each kind of registration is
-//! tried by itself, for one may be missing where the others work. Versions are not
-//! asked: a filter, a sysctl or a limit forbids io_uring on kernels that have it,
-//! and each answers with another error. The error and the state of the process
-//! give reason and cure.
+//! The probe sets up a ring of four entries and sends a NOP and a read of the probe file through
+//! it. Then it tries each set-up and each kind of registration separately, because one may be
+//! missing where the others work. It does not check versions: a filter, a sysctl or a limit forbids
+//! io_uring on kernels that have it, each with another error. The error and the state of the
+//! process give reason and cure.
 //!
-//! Polling for completions is tried with a direct read of a block that was
-//! written, and only on a disk that has queues for it: on others the kernel answers
-//! differently from version to version, and some wait for the interrupt all the same.
+//! Polling for completions is tried with a direct read of a written block, and only on a disk that
+//! has queues for it. On other disks the kernel's answer differs from version to version, and some
+//! kernels wait for the interrupt all the same.
 //!
 //! Every wait is bounded by [`WAIT_MAX`] where the kernel can bound it (5.11).
 
@@ -32,27 +31,27 @@ use std::path::Path;
 
 /// Entries of the ring: NOP and read are submitted one after the other.
 const ENTRIES: u32 = 4;
-/// A read of one sector takes milliseconds on the slowest disk; a server that
-/// does not answer takes for ever.
+/// A read of one sector takes milliseconds on the slowest disk; a server
+/// that is down never answers.
 const WAIT_MAX: Timespec = Timespec::new().sec(5);
 const WAIT_MAX_NS: u64 = 5_000_000_000;
-/// What is read of the probe file, whatever its length.
+/// Bytes that are read from the start of the probe file, at most.
 const READ_BYTES: usize = 512;
 
 const SECCOMP_CURE: &str = "run the container with a seccomp profile that allows io_uring_setup, \
      io_uring_enter and io_uring_register (Docker: --security-opt seccomp=PROFILE)";
 
-/// Describes what lies under `path`, an existing directory or file, and tries io_uring there. A
-/// probe file is made and unlinked in the directory (or beside the file).
+/// Describes the storage under `path`, an existing directory or file, and tries io_uring there.
+/// Creates and unlinks a probe file in the directory (or next to the file).
 ///
 /// # Errors
-/// When the path does not exist, or `/proc` does not tell its mount. A probe that fails is not an
-/// error: it is an answer in the description.
+/// When the path does not exist, or `/proc` does not list its mount. A probe that fails is no
+/// error: the description reports it.
 pub fn describe_device(path: &Path) -> Result<DeviceDescription, DeviceError> {
     device::describe(path, support)
 }
 
-/// Tries io_uring, on the probe file when there is one.
+/// Tries io_uring, on the probe file if there is one.
 fn support(probed: &Probed<'_>) -> IoUringSupport {
     let state = ProcessState::of(probed.host);
     match attempt(probed.buffered) {
@@ -67,12 +66,13 @@ fn support(probed: &Probed<'_>) -> IoUringSupport {
     }
 }
 
-/// What polling for completions is tried with.
+/// Means to test polling for completions.
 #[derive(Debug)]
 enum PolledRead<'a> {
-    /// The file past the page cache, and a block of it that was written: where and how long.
+    /// The file opened for direct I/O, and a written block of it: its offset
+    /// and its length, in bytes.
     Possible(&'a File, usize),
-    /// Why not, and what would help.
+    /// The reason, and the cure.
     Impossible(String, String),
 }
 
@@ -93,7 +93,7 @@ impl<'a> PolledRead<'a> {
     }
 }
 
-/// Every part that does not work, although a plain ring does.
+/// Returns the parts that fail although a plain ring works.
 fn refusals(state: &ProcessState, probe: Option<&File>, polled: &PolledRead<'_>) -> Vec<RingRefusal> {
     let refusal = |part, (why, cure): (String, String)| RingRefusal { part, why, cure };
     let mut found = Vec::new();
@@ -127,7 +127,7 @@ fn refusals(state: &ProcessState, probe: Option<&File>, polled: &PolledRead<'_>)
     found
 }
 
-/// Reason and cure for a set-up that fails where a plain ring works.
+/// Returns reason and cure for a set-up that fails where a plain ring works.
 fn explain_setup(setup: RingSetup, error: &io::Error, state: &ProcessState) -> (String, String) {
     let (reason, cure) = match Errno::from_io_error(error) {
         Some(Errno::INVAL) => {
@@ -142,13 +142,13 @@ fn explain_setup(setup: RingSetup, error: &io::Error, state: &ProcessState) -> (
     (format!("a ring with {setup} failed: {error}: {reason}"), cure)
 }
 
-/// Which step failed and how.
+/// The failed step and its error.
 struct Refusal {
     step: &'static str,
     error: io::Error,
 }
 
-/// The kernel's features, after a ring has worked.
+/// Returns the kernel's features after one ring has worked.
 fn attempt(probe: Option<&File>) -> Result<Vec<&'static str>, Refusal> {
     let at = |step| move |error| Refusal { step, error };
     let mut ring = IoUring::new(ENTRIES).map_err(at("io_uring_setup"))?;
@@ -164,7 +164,7 @@ fn read(ring: &mut IoUring, file: &File) -> io::Result<()> {
     let buffer = Box::leak(vec![0u8; READ_BYTES].into_boxed_slice());
     let address: *mut u8 = buffer.as_mut_ptr();
     let entry = opcode::Read::new(Fd(file.as_raw_fd()), address, READ_BYTES as u32).offset(0).build();
-    // On failure the kernel may still write to the buffer: it stays leaked, once.
+    // On failure the kernel may still write to the buffer, so this path leaks it, once.
     submit_one(ring, &entry)?;
     #[allow(unsafe_code)]
     // SAFETY: the pointer is that of the box leaked above, nothing else refers
@@ -205,14 +205,14 @@ fn poll_a_read(file: &File, bytes: usize) -> io::Result<()> {
     unsafe { ring.submission().push(&entry) }.map_err(|_full| io::Error::from(Errno::BUSY))?;
     let end = now() + Nanos(WAIT_MAX_NS);
     loop {
-        // Submits, then asks once; a ring that is polled never sleeps in the kernel.
+        // Submits, then checks once; a polled ring never sleeps in the kernel.
         let entered = ring.submit();
         if let Some(completion) = ring.completion().next() {
             let result = completion.result();
             return if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) };
         }
         if let Some(error) = entered.err().or_else(|| (now() > end).then(|| Errno::TIME.into())) {
-            // The kernel may still write to the buffer: it stays leaked, once.
+            // The kernel may still write to the buffer, so it leaks, once.
             std::mem::forget(buffer);
             return Err(error);
         }
@@ -255,20 +255,20 @@ fn feature_names(parameters: &Parameters) -> Vec<&'static str> {
     .collect()
 }
 
-/// What of the process decides whether io_uring is allowed.
+/// State of the process that decides about io_uring.
 struct ProcessState {
-    /// `kernel.io_uring_disabled`: 0 allows all, 1 the privileged, 2 nobody.
+    /// `kernel.io_uring_disabled`: 0 allows all processes, 1 the privileged, 2 none.
     disabled: Option<u32>,
-    /// Whether a seccomp filter is installed.
+    /// True if a seccomp filter is installed.
     filtered: bool,
-    /// The limit on locked memory, for people.
+    /// The limit on locked memory, formatted.
     memlock: String,
 }
 
 impl ProcessState {
     fn of(host: &Host) -> ProcessState {
         let text = |path: &str| fs::read_to_string(path).ok();
-        // A filter binds threads: the one that asks decides.
+        // A filter binds single threads, so the calling thread's status decides.
         let status = text("/proc/thread-self/status").or_else(|| text("/proc/self/status"));
         let disabled = text("/proc/sys/kernel/io_uring_disabled");
         ProcessState {
@@ -279,12 +279,12 @@ impl ProcessState {
     }
 }
 
-/// Reason and cure for an error of io_uring in this process.
+/// Returns reason and cure for an error of io_uring in this process.
 pub(crate) fn explain_ring(error: &io::Error) -> (String, String) {
     explain(error, &ProcessState::of(&Host::this()))
 }
 
-/// Reason and cure for an error of io_uring.
+/// Returns reason and cure for an error of io_uring, given the state of the process.
 fn explain(error: &io::Error, state: &ProcessState) -> (String, String) {
     let say = |reason: &str, cure: &str| (reason.to_owned(), cure.to_owned());
     match (Errno::from_io_error(error), state.disabled) {

@@ -1,4 +1,4 @@
-//! How a ring is set up: which of the kernel's ways to run completions.
+//! Set-ups of a ring: the kernel's ways to run completions.
 //!
 //! ```text
 //! plain                  the kernel interrupts the thread to run a completion
@@ -11,24 +11,24 @@
 //!                        queues for it (queue/io_poll)
 //! ```
 //!
-//! Engines use `deferred`, and `plain` where the kernel is older: [`best`]. The others
-//! are for who asks for them by name; none is replaced by another.
+//! Engines use `deferred`, and `plain` where the kernel is older: [`best`]. The others are used
+//! only if asked for by name, and none is replaced by another.
 
 use io_uring::IoUring;
 use plumb_host::device::RingSetup;
 use std::io;
 
-/// How long the kernel's submission thread looks for entries before it sleeps: long
-/// against the time between two requests of a busy ring, short enough that an idle
-/// ring costs no processor.
+/// Milliseconds for which the kernel's submission thread polls for entries before it sleeps.
+/// That is long against the gap between two requests of a busy ring, and short enough that an
+/// idle ring costs no CPU.
 const SUBMISSION_IDLE_MS: u32 = 10;
 
-/// Makes a ring of its kind.
+/// Makes a ring with room for two completions an entry, the kernel's default.
 pub(crate) fn build(setup: RingSetup, entries: u32) -> io::Result<IoUring> {
     build_with(setup, entries, 2 * entries)
 }
 
-/// The same with room for so many completions; by itself the kernel makes room for two an entry.
+/// Makes a ring with room for `completions` completions.
 pub(crate) fn build_with(setup: RingSetup, entries: u32, completions: u32) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
     if completions != 2 * entries {
@@ -44,7 +44,7 @@ pub(crate) fn build_with(setup: RingSetup, entries: u32, completions: u32) -> io
     builder.build(entries)
 }
 
-/// The set-up for engines: the best that this kernel has.
+/// Returns the set-up for engines: the best that this kernel has.
 pub(super) fn best(entries: u32) -> io::Result<RingSetup> {
     match build(RingSetup::Deferred, entries) {
         Ok(_) => Ok(RingSetup::Deferred),

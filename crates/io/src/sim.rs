@@ -1,12 +1,11 @@
 //! Files in memory, which may be told to fail.
 //!
-//! As the null device they measure the engine's own cost. In tests they fail on
-//! purpose: the n-th read or write returns an error, transfers come up short, a
-//! quota runs out. Faults are plain numbers chosen by the test, so the same
-//! plan gives the same failure every time.
+//! As the null device they measure the engine's own cost. In tests they fail on purpose: the n-th
+//! read or write returns an error, transfers are short, a quota runs out. Faults are numbers that
+//! the test chooses, so the same plan gives the same failure every time.
 //!
-//! [`record_durable_calls`] lists the calls that make something durable, on any disk: the order of syncs and renames is
-//! what remains after a loss of power.
+//! [`record_durable_calls`] lists the calls that make something durable, on any disk, because only
+//! the order of syncs and renames survives a loss of power.
 //!
 //! [`MemoryDisk::with_power`] makes a disk that can lose power: see [`power`].
 //!
@@ -25,7 +24,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
 const CHUNK: usize = 1 << 20;
 
-/// What shall go wrong; the default is nothing.
+/// Planned faults; the default has none.
 #[derive(Debug, Default)]
 pub struct Faults {
     /// The n-th read from now, counted from 1, fails with EIO.
@@ -34,17 +33,17 @@ pub struct Faults {
     pub fail_write: Option<u64>,
     /// The n-th write from now, counted from 1, succeeds and changes nothing.
     pub lose_write: Option<u64>,
-    /// The n-th write from now, counted from 1, succeeds and goes to the place of the 4 KiB behind it.
+    /// The n-th write from now, counted from 1, succeeds but goes 4 KiB past its place.
     pub misdirect_write: Option<u64>,
     /// The n-th sync from now, counted from 1, fails with EIO.
     pub fail_sync: Option<u64>,
-    /// It and all that follow do.
+    /// The n-th sync from now, counted from 1, and all later ones fail with EIO.
     pub fail_syncs: Option<u64>,
     /// Every n-th transfer moves only half of what was asked for, in units of 512 bytes.
     pub short_every: Option<u64>,
     /// Every n-th call is interrupted (EINTR) before it moves a byte.
     pub interrupt_every: Option<u64>,
-    /// Writes fail with ENOSPC once so many bytes have been written in all.
+    /// Writes fail with ENOSPC after this number of bytes in all.
     pub capacity: Option<u64>,
     /// Writes to files below this directory fail with ENOSPC.
     pub full: Option<PathBuf>,
@@ -55,11 +54,11 @@ pub struct Faults {
 /// A call that makes something durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DurableCall {
-    /// What was written to a file.
+    /// fdatasync or fsync of a file.
     SyncFile(PathBuf),
-    /// The names in a directory.
+    /// fsync of a directory, for its names.
     SyncDirectory(PathBuf),
-    /// The new file of this name: it was synced itself, its directory was not yet.
+    /// Rename of a new file to this path: the file was synced, its directory not yet.
     Replace(PathBuf),
 }
 
@@ -67,7 +66,7 @@ thread_local! {
     static DURABLE_CALLS: RefCell<Option<Vec<DurableCall>>> = const { RefCell::new(None) };
 }
 
-/// Lists the calls of this thread, in order, that `work` makes to have something durable.
+/// Lists the calls of this thread, in order, by which `work` makes something durable.
 pub fn record_durable_calls<T>(work: impl FnOnce() -> T) -> (T, Vec<DurableCall>) {
     DURABLE_CALLS.set(Some(Vec::new()));
     let result = work();
@@ -87,7 +86,7 @@ pub(crate) fn note(call: impl FnOnce() -> DurableCall) {
 pub struct MemoryDisk {
     files: Mutex<BTreeMap<PathBuf, Arc<MemoryFile>>>,
     faults: Arc<FaultState>,
-    /// Where the files are, on a disk that can lose power.
+    /// Contents of a disk that can lose power; `files` is unused then.
     power: Option<Arc<Power>>,
 }
 
@@ -100,12 +99,12 @@ struct FaultState {
     writes: AtomicU64,
     syncs: AtomicU64,
     written: AtomicU64,
-    /// The file of the last call that did not do what it said.
+    /// File of the last write that was lost or misdirected.
     struck: Mutex<Option<PathBuf>>,
     stall: Stall,
 }
 
-/// Holds transfers as a device that has stopped answering does.
+/// Blocks transfers, as a device that no longer answers does.
 #[derive(Debug, Default)]
 struct Stall {
     state: Mutex<StallState>,
@@ -115,11 +114,11 @@ struct Stall {
 #[derive(Debug, Default)]
 struct StallState {
     standing: Standing,
-    /// Transfers that wait.
+    /// Number of transfers that are blocked.
     held: usize,
 }
 
-/// What of a device answers nothing.
+/// Part of a device that does not answer.
 #[derive(Debug, Default)]
 enum Standing {
     #[default]
@@ -149,13 +148,14 @@ impl Stall {
 }
 
 impl MemoryDisk {
-    /// A disk with no files and no faults.
+    /// Creates a disk without files and faults.
     #[must_use]
     pub fn new() -> Arc<MemoryDisk> {
         Arc::new(MemoryDisk::default())
     }
 
-    /// A disk with no files that can lose power. `seed` gives the numbers that a kernel would draw at random.
+    /// Creates a disk without files that can lose power. `seed` determines the
+    /// random numbers that it draws.
     #[must_use]
     pub fn with_power(seed: u64) -> Arc<MemoryDisk> {
         Arc::new(MemoryDisk { power: Some(Arc::new(Power::new(seed))), ..MemoryDisk::default() })
@@ -165,70 +165,74 @@ impl MemoryDisk {
         self.power.as_deref().expect("the disk was made with power to lose")
     }
 
-    /// Whether it can lose power, and so keeps small files too ([`Disk::replace`](crate::Disk::replace)).
+    /// True if it can lose power, and so
+    /// keeps small files too ([`Disk::replace`](crate::Disk::replace)).
     #[must_use]
     pub fn has_power(&self) -> bool {
         self.power.is_some()
     }
 
-    /// The power goes at request number `request`, from 0: it and all that follow fail. `None` takes that back.
+    /// Cuts the power at request number `request`, counted from 0: that one and all
+    /// later fail. `None` cancels it.
     ///
     /// # Panics
-    /// This and the next ones: when the disk was made without power to lose.
+    /// When the disk cannot lose power; so do the next functions.
     pub fn lose_power_at(&self, request: Option<u64>) {
         self.power().fail_at(request);
     }
 
-    /// Requests so far.
+    /// Returns the number of requests since it was made or restarted.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.power().requests()
     }
 
-    /// A hash of all requests so far: kind, file, offset and length of each, in their order.
+    /// Returns a hash of all requests so far: kind, file, offset and length
+    /// of each, in their order.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.power().trace_hash()
     }
 
-    /// Changes that are not durable now.
+    /// Returns the number of changes that are not durable yet.
     #[must_use]
     pub fn unsynced(&self) -> usize {
         self.power().unsynced()
     }
 
-    /// The disk as a machine finds it that lost power now and starts again.
+    /// Returns the disk that a machine finds when it restarts after losing power now.
     #[must_use]
     pub fn restart(&self, survivors: Survivors) -> Arc<MemoryDisk> {
         let power = Some(Arc::new(self.power().after_power_loss(survivors)));
         Arc::new(MemoryDisk { power, ..MemoryDisk::default() })
     }
 
-    /// The disk as the next process finds it when this one was killed now: the machine goes on.
+    /// Returns the disk that the next process finds if this one is killed now,
+    /// while the machine runs on.
     #[must_use]
     pub fn after_kill(&self) -> Arc<MemoryDisk> {
         let power = Some(Arc::new(self.power().after_kill()));
         Arc::new(MemoryDisk { power, ..MemoryDisk::default() })
     }
 
-    /// Turns one bit of a file, on the medium too.
+    /// Flips one bit of a file, also on the medium.
     pub fn flip_bit(&self, path: &Path, bit: u64) {
         self.power().flip(path, bit);
     }
 
-    /// Bytes of a file; 0 when there is none.
+    /// Returns the length of a file in bytes; 0 when it does not exist.
     #[must_use]
     pub fn length(&self, path: &Path) -> u64 {
         self.open(path, false).map_or(0, |file| file.length())
     }
 
-    /// The file of the last write that was lost or misdirected.
+    /// Returns the file of the last write that was lost or misdirected.
     #[must_use]
     pub fn struck(&self) -> Option<PathBuf> {
         locked(&self.faults.struck).clone()
     }
 
-    /// A number that is drawn at random, from the seed of the disk.
+    /// Draws a random number from the seed of the disk; `None` without one.
     pub(crate) fn draw(&self) -> Option<u128> {
         self.power.as_ref().map(|power| power.draw())
     }
@@ -246,12 +250,12 @@ impl MemoryDisk {
         power.sync_directory(path)
     }
 
-    /// Makes a whole file and gives it a name that another may have so far.
+    /// Writes a whole file next to `path` and renames it over that.
     pub(crate) fn replace(&self, beside: &Path, path: &Path, bytes: &[u8]) -> Result<(), Errno> {
         let Some(power) = &self.power else { return Ok(()) };
         self.faults.judge_whole(beside, bytes.len())?;
         let file = match power.open(beside, true) {
-            // Left there when the power went the last time.
+            // Left by an earlier loss of power.
             Err(Errno::EXIST) => power.open(beside, false)?,
             opened => opened?,
         };
@@ -261,7 +265,7 @@ impl MemoryDisk {
         power.rename(beside, path)
     }
 
-    /// From now on, faults happen as planned.
+    /// Plans faults from now on, and restarts their counts.
     pub fn plan_faults(&self, faults: Faults) {
         *locked(&self.faults.plan) = faults;
         let FaultState { calls, reads, writes, syncs, written, .. } = &*self.faults;
@@ -271,30 +275,30 @@ impl MemoryDisk {
         self.faults.armed.store(true, Relaxed);
     }
 
-    /// From now on no transfer is answered, until [`MemoryDisk::resume`].
+    /// Blocks all transfers from now on, until [`MemoryDisk::resume`].
     pub fn stall(&self) {
         self.faults.stall.set(Standing::All);
         self.faults.armed.store(true, Relaxed);
     }
 
-    /// The same of one file alone.
+    /// Blocks the transfers of one file.
     pub fn stall_file(&self, path: &Path) {
         self.faults.stall.set(Standing::File(path.to_path_buf()));
         self.faults.armed.store(true, Relaxed);
     }
 
-    /// Answers what was held, and what follows.
+    /// Lets blocked and later transfers proceed.
     pub fn resume(&self) {
         self.faults.stall.set(Standing::Nothing);
     }
 
-    /// Transfers that are held.
+    /// Returns the number of blocked transfers.
     #[must_use]
     pub fn held(&self) -> usize {
         locked(&self.faults.stall.state).held
     }
 
-    /// The paths of the files that exist.
+    /// Returns the paths of the files that exist.
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
         match &self.power {
@@ -303,7 +307,7 @@ impl MemoryDisk {
         }
     }
 
-    /// Reads and writes since the faults were planned.
+    /// Returns the reads and writes since the faults were planned.
     #[must_use]
     pub fn calls(&self) -> (u64, u64) {
         (self.faults.reads.load(Relaxed), self.faults.writes.load(Relaxed))
@@ -350,21 +354,20 @@ impl MemoryDisk {
     }
 }
 
-/// What becomes of a call that gives no error.
+/// Outcome of a call that returns no error.
 enum Fate {
-    /// It may move so many bytes.
+    /// It moves at most this number of bytes.
     Moves(usize),
-    /// It says that it moved so many, and moves none.
+    /// It reports this number of bytes, and moves none.
     Lost(usize),
-    /// It moves so many, to another place.
+    /// It moves this number of bytes to another place.
     Misdirected(usize),
 }
 
-/// How far beside its place a misdirected write goes.
+/// Distance in bytes from the right place of a misdirected write to the wrong one.
 const BESIDE: u64 = 4096;
 
 impl FaultState {
-    /// Decides the fate of a call.
     fn judge(&self, path: &Path, write: bool, length: usize) -> Result<Fate, Errno> {
         if !self.armed.load(Relaxed) {
             return Ok(Fate::Moves(length));
@@ -403,7 +406,8 @@ impl FaultState {
         Ok(Fate::Moves(length))
     }
 
-    /// Decides the fate of a file that is written as a whole and synced. It cannot be moved in part: who writes it goes on until all of it is there.
+    /// Decides the fate of a file that is written as a whole and synced. An interrupted write is
+    /// repeated until all bytes are written.
     fn judge_whole(&self, path: &Path, length: usize) -> Result<(), Errno> {
         while let Err(errno) = self.judge(path, true, length) {
             if errno != Errno::INTR {
@@ -413,7 +417,6 @@ impl FaultState {
         self.judge_sync()
     }
 
-    /// Decides the fate of a sync.
     fn judge_sync(&self) -> Result<(), Errno> {
         let count = self.syncs.fetch_add(1, Relaxed) + 1;
         let plan = locked(&self.plan);
@@ -422,7 +425,7 @@ impl FaultState {
     }
 }
 
-/// A file in memory.
+/// A file of a [`MemoryDisk`], shared by those that opened it.
 #[derive(Debug)]
 pub struct MemoryFile {
     path: PathBuf,
@@ -430,11 +433,10 @@ pub struct MemoryFile {
     faults: Arc<FaultState>,
 }
 
-/// Where its bytes are.
 #[derive(Debug)]
 enum Content {
     Plain(Chunks),
-    /// On a disk that can lose power, by number.
+    /// A disk that can lose power, and the file's number there.
     Power(Arc<Power>, usize),
 }
 
@@ -454,7 +456,8 @@ impl MemoryFile {
         Ok(())
     }
 
-    /// Space is taken when it is written to; what the quota leaves must hold it.
+    /// Extends the file without taking space, which writes do. Fails if the quota's
+    /// rest is smaller than `bytes`.
     pub(crate) fn allocate(&self, bytes: u64) -> Result<(), Errno> {
         let armed = self.faults.armed.load(Relaxed);
         let plan = locked(&self.faults.plan);
@@ -505,7 +508,7 @@ impl MemoryFile {
         Ok(length)
     }
 
-    /// A write whose bytes are durable when it returns.
+    /// Writes bytes that are durable when this returns.
     pub(crate) fn write_durable(&self, from: &[u8], offset: u64) -> Result<usize, Errno> {
         let length = self.write(from, offset)?;
         if let Content::Power(power, file) = &self.content {
@@ -515,7 +518,7 @@ impl MemoryFile {
         Ok(length)
     }
 
-    /// Plain memory has nothing to flush, but may be told to fail at it.
+    /// Plain memory has nothing to flush, but this may fail as planned.
     pub(crate) fn sync(&self) -> Result<(), Errno> {
         self.faults.judge_sync()?;
         match &self.content {
@@ -525,7 +528,7 @@ impl MemoryFile {
     }
 }
 
-/// Bytes in chunks of 1 MiB that are locked one at a time.
+/// Bytes in chunks of 1 MiB, each with a lock of its own.
 #[derive(Debug, Default)]
 struct Chunks {
     chunks: RwLock<Vec<Mutex<Box<[u8]>>>>,

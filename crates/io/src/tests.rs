@@ -34,7 +34,7 @@ fn round_trip(disk: &Disk, path: &Path, direct: DirectIo, kind: MethodKind) -> R
     round_trip_by(disk, path, direct, &Method::start(kind, 8)?, Operation::Write)
 }
 
-/// The same by a method that has been started, with a certain kind of write.
+/// The same round trip by a running method, with a given kind of write.
 fn round_trip_by(
     disk: &Disk,
     path: &Path,
@@ -101,7 +101,7 @@ fn works_here(kind: MethodKind) -> bool {
     works
 }
 
-/// Bounds from below: how much longer a sleep takes is up to the kernel.
+/// Bounds from below only, because the kernel decides how much longer a sleep takes.
 #[test]
 fn a_delay_is_in_the_waits_and_in_the_service_times_of_every_method() {
     const DELAY: u64 = 200_000;
@@ -135,8 +135,8 @@ fn a_delay_is_in_the_waits_and_in_the_service_times_of_every_method() {
 
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// The service time of a write that is flushed after a pause, followed by a write to another file,
-/// and waited for after another pause.
+/// Returns the service time of a write that is flushed after a pause, followed by a write to
+/// another file, and waited for after another pause.
 fn service_time(method: &Method, before_flush: std::time::Duration, before_wait: std::time::Duration) -> u64 {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let open = |name| Disk::Kernel.open(&directory.path().join(name), OpenMode::Create, DirectIo::Off);
@@ -330,7 +330,7 @@ fn a_write_that_fails_is_named_and_its_sync_is_not() {
 fn forbid_rings() {
     let instruction = |code: u32, k: u32, jt: u8| libc::sock_filter { code: code as u16, jt, jf: 0, k };
     let mut program = [
-        // The number of the call; if it is io_uring_setup, EPERM; anything else is allowed.
+        // Loads the call's number; returns EPERM for io_uring_setup and allows all others.
         instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
         libc::sock_filter {
             jf: 1,
@@ -534,8 +534,8 @@ fn forced_requests_are_worked_off_by_counted_threads() {
     }
     ring.submit_and_wait(1).unwrap();
     assert_eq!(ring.completion().next().unwrap().result(), 4096);
-    // A worker waits five seconds for more before it ends.
-    // (Workers of other tests may have ended meanwhile: what counts is that one lives.)
+    // A worker waits five seconds for more before it ends. Workers of other tests may have ended
+    // meanwhile, so the test only checks that one lives.
     assert!(readings::io_wq_workers().unwrap() > 0, "{before} before");
 }
 
@@ -620,7 +620,7 @@ fn what_was_free_is_told_as_it_was_when_the_disk_was_full() {
     let error = IoError::operation("write", directory.path(), rustix::io::Errno::NOSPC);
     let said = error.to_string();
     assert!(said.contains("bytes were free there at that moment: free some space"), "{said}");
-    // Nothing is asked again when it is shown, whatever was removed since.
+    // The text was formed with the error, so later removals do not change it.
     drop(directory);
     assert_eq!(error.to_string(), said);
 }

@@ -1,7 +1,7 @@
-//! The page in a real browser: uPlot draws, and no script fails.
+//! Renders a page in a real browser: uPlot draws, and no script fails.
 //!
-//! Skipped, and said so, where there is none; `PLUMB_REQUIRE_BROWSER=1` makes
-//! its absence a failure. `PLUMB_PAGES=DIR` keeps the pages there, to be looked at.
+//! Skipped with a message without a browser; `PLUMB_REQUIRE_BROWSER=1` makes that a failure.
+//! `PLUMB_PAGES=DIR` keeps the pages in a directory for inspection.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,7 +18,7 @@ pub(crate) fn browser() -> Option<PathBuf> {
     found
 }
 
-/// The document after its scripts ran.
+/// Returns the DOM after its scripts ran.
 pub(crate) fn dom(browser: &PathBuf, name: &str, html: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");

@@ -1,9 +1,9 @@
 //! The report of a comparison, in the order of an AWR compare-period report.
 //!
-//! Figures of repeated runs are medians. `%Diff` is blank where it would be noise, which is wherever the test of
-//! repeated runs leaves the difference open. After single runs it stands in brackets everywhere, since nothing
-//! says how far two runs of the same would lie apart. What is not measured but configured
-//! (memory, settings) differs or does not, and needs no test.
+//! Figures of repeated runs are medians. `%Diff` is blank where it would be noise, that is where
+//! the test of repeated runs leaves the difference open. For single runs it is always in brackets,
+//! because nothing shows the noise of equal runs. Configured values (memory, settings) are equal or
+//! not, and need no test.
 
 mod events;
 mod explain;
@@ -21,7 +21,7 @@ use plumb_study::compare::{
 use plumb_study::vocabulary::Figure;
 use std::collections::BTreeMap;
 
-/// What the report of a comparison says.
+/// Builds the report of a comparison.
 #[must_use]
 pub fn document(comparison: &Comparison) -> Document {
     let header = comparison.second.runs.first().map(|run| &run.header);
@@ -46,7 +46,7 @@ pub fn document(comparison: &Comparison) -> Document {
     }
 }
 
-/// Verdict on the study's own measure, or why there is none; then what makes it doubtful.
+/// Returns the verdict on the study's own measure, or the reason why there is none, then doubts.
 fn state(comparison: &Comparison) -> State {
     let state = match comparison.judged.first() {
         Some(judged) => State { of: named(judged), word: shown(judged), tone: tone_of(&judged.verdict) },
@@ -65,7 +65,7 @@ fn named_elapsed() -> String {
     "Elapsed time".to_string()
 }
 
-/// A measure, as a line begins with it.
+/// Returns a measure's name at the start of a line.
 fn named(judged: &Judged) -> String {
     if judged.measure.figure == Figure::Elapsed { named_elapsed() } else { judged.measure.title() }
 }
@@ -74,7 +74,8 @@ fn shown(judged: &Judged) -> String {
     format!("{}{}", judged.verdict, if judged.asked_only { " (asked only)" } else { "" })
 }
 
-/// Why that verdict; what is proved of other measures; what was left out; and what makes the two hard to compare.
+/// Returns reasons of the verdict, verdicts on other measures, remarks on
+/// runs left out, and warnings.
 fn reasons(comparison: &Comparison) -> Vec<String> {
     let first = comparison.judged.first().into_iter().flat_map(|judged| judged.reasons.iter().cloned());
     let others = comparison.judged.iter().skip(1).flat_map(|judged| {
@@ -92,7 +93,7 @@ fn because(pairing: Pairing) -> &'static str {
     }
 }
 
-/// What makes the two sides hard to compare: a run that must not be believed, other work, other data.
+/// Returns obstacles to a comparison: invalid runs, other work, different data.
 fn warnings(comparison: &Comparison) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, period) in comparison.named_sides() {
@@ -128,8 +129,8 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
     warnings
 }
 
-/// All sections. What a target has no figures of is left out: a command has no events, and a database measures nothing beside
-/// its times and statistics.
+/// Returns all sections. Sections without figures are left out: a command has no events, and a
+/// database has only times and statistics.
 fn sections(comparison: &Comparison) -> Vec<Section> {
     let tables = [
         measures(comparison),
@@ -160,7 +161,7 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
     first.into_iter().flatten().chain(tables.filter(|section| !is_empty(section))).collect()
 }
 
-/// The state of the runs of a set, with the words of what makes them doubtful: `VALID, DISTURBED`.
+/// Shows the state of a set's runs with their doubts: `VALID, DISTURBED`.
 fn state_cell(period: &Period) -> Cell {
     let mut words = vec![period.state().word()];
     words.extend(period.facts().into_iter().map(|fact| fact.words().0));
@@ -173,7 +174,7 @@ fn state_cell(period: &Period) -> Cell {
     })
 }
 
-/// What `%Diff` means in this report.
+/// Legend for `%Diff` in this report.
 fn rule(pairing: Pairing) -> &'static str {
     match pairing {
         Pairing::Single => {
@@ -192,7 +193,7 @@ fn rule(pairing: Pairing) -> &'static str {
     }
 }
 
-/// The two sets with what AWR puts into its first lines; a command has no database time.
+/// Shows the two sets with the first lines of AWR; a command has no database time.
 fn sets(comparison: &Comparison) -> Section {
     let database =
         comparison.sides().iter().all(|period| period.runs.iter().all(|run| run.command.is_none()));
@@ -205,8 +206,8 @@ fn sets(comparison: &Comparison) -> Section {
     let mut table = Table::new(columns);
     for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(comparison.sides()) {
         let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
-        let db_time = period.median(|run| run.header.db_time_ns as f64 / 1e9);
-        let active = period.median(|run| run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64);
+        let db_time = period.median(|run| run.header.db_time() as f64 / 1e9);
+        let active = period.median(|run| run.header.db_time() as f64 / run.header.elapsed_ns.max(1) as f64);
         let mut cells = cells![
             name,
             &period.source,
@@ -232,11 +233,11 @@ fn sets(comparison: &Comparison) -> Section {
         .table(table)
 }
 
-/// Times the first that the second may be for `%Diff` to be shown. Beyond it the first is nearly nothing, as a background that
-/// has hardly begun: a percentage of that has digits and no meaning.
+/// Largest ratio of second to first for which `%Diff` is shown. Above it the first is nearly zero,
+/// such as a background that has just started, and a percentage has no meaning.
 const RATIO_MAX: f64 = 100.0;
 
-/// A difference in per cent; blank where it would be noise, and where the second is more than [`RATIO_MAX`] times the first.
+/// Prints a difference in per cent; blank for noise, and for ratios above [`RATIO_MAX`].
 pub(super) fn percent(difference: Option<&Difference>) -> Cell {
     let resolved = difference.filter(|found| found.outcome != Outcome::Open);
     let shown = resolved.and_then(|found| Some((found, found.ratio.filter(|ratio| *ratio <= RATIO_MAX)?)));
@@ -250,7 +251,6 @@ pub(super) fn percent(difference: Option<&Difference>) -> Cell {
     }
 }
 
-/// The columns that a test adds.
 fn test_columns() -> Vec<Column> {
     vec![
         Column::number("%Diff"),
@@ -261,7 +261,7 @@ fn test_columns() -> Vec<Column> {
     ]
 }
 
-/// What they hold; nothing but blanks after single runs.
+/// Returns the cells of these columns, blank for single runs.
 fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
     let Some(found) = difference else {
         return vec![Cell::default(); 5];
@@ -286,8 +286,8 @@ fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
     ]
 }
 
-/// A table whose rows are the figures of a group, printed by `print`. A quotient that no run of a side has, for want of what it
-/// is divided by, is not 0: it is blank there, and so is its difference.
+/// Builds a table of a group's figures, printed by `print`. A quotient without its denominator is
+/// not 0: it is blank, and so is its difference.
 fn figures(comparison: &Comparison, group: Group, titles: [&str; 3], print: impl Fn(f64) -> Cell) -> Table {
     let mut columns = vec![Column::text(titles[0]), Column::number(titles[1]), Column::number(titles[2])];
     columns.extend(test_columns());
@@ -316,7 +316,7 @@ fn times(comparison: &Comparison) -> Section {
     Section::front("times", "Times").table(table)
 }
 
-/// What the target measures by itself.
+/// Shows the target's own measures.
 fn measures(comparison: &Comparison) -> Section {
     let mut table =
         figures(comparison, Group::Measure, ["Measure", "1st", "2nd"], |value| Cell::of(Reading(value)));
@@ -329,7 +329,7 @@ fn measures(comparison: &Comparison) -> Section {
     Section::front("measures", "Measures").table(table)
 }
 
-/// Rates, the same by transaction where there were any, and quotients.
+/// Shows rates per second, per transaction if there were any, and quotients.
 fn load_profile(comparison: &Comparison) -> Section {
     let titles = ["Load", "1st Per Sec", "2nd Per Sec"];
     let per_second = figures(comparison, Group::Load, titles, |value| Cell::of(Total(value)));
@@ -343,7 +343,7 @@ fn load_profile(comparison: &Comparison) -> Section {
         .fold(section, |section, table| section.table(table))
 }
 
-/// Load and processors of the hosts, with their tests.
+/// Shows load and processors of the hosts, with their tests.
 fn host_cpu(comparison: &Comparison) -> Section {
     let titles = ["Host", "1st", "2nd"];
     let table = figures(comparison, Group::Host, titles, |value| Cell::of(Reading(value)));
@@ -358,12 +358,12 @@ fn statistics(comparison: &Comparison) -> Section {
         .table(table)
 }
 
-/// A total; whole unless it is a median between two.
+/// Prints a total: whole, unless it is a median between two runs.
 fn amount(value: f64) -> Cell {
     if value.fract() == 0.0 { Cell::of(Count(value as u64)) } else { Cell::of(Total(value)) }
 }
 
-/// Facts of both sides in one table, those that differ marked.
+/// Shows facts of both sides in one table, with differences marked.
 fn side_by_side(rows: [Vec<(String, String)>; 2]) -> Table {
     let mut table =
         Table::default().text([""]).wrapped("First (1st)", 48).wrapped("Second (2nd)", 48).text(["Diff"]);
@@ -403,9 +403,9 @@ fn hosts(comparison: &Comparison) -> Section {
         let mut facts = Facts::default();
         facts.add("Host Name", &host.name);
         facts.add("Platform", &host.kernel);
-        facts.add("CPUs", host.cpus.to_string());
+        facts.add("CPUs", Cell::of(host.cpus.map(|cpus| Count(u64::from(cpus)))));
         facts.add("CPU Model", &host.cpu_model);
-        facts.add("Memory", Cell::of(Size(host.memory_bytes)));
+        facts.add("Memory", Cell::of(host.memory_bytes.map(Size)));
         facts.add("Release", &run.header.plumb_version);
         facts.add("Revision", run.header.git_revision.as_deref().unwrap_or(""));
         for device in &run.devices {
@@ -415,7 +415,7 @@ fn hosts(comparison: &Comparison) -> Section {
         facts.rows.into_iter().map(|(name, cell)| (name, cell.text)).collect()
     };
     let [mut first, mut second] = comparison.sides().map(facts);
-    // Notes are long, and a device has many: only those of one side tell the two apart.
+    // A device has many long notes; only those of one side matter.
     let is_note = |(name, _): &(String, String)| name == "Note";
     let common =
         first.iter().filter(|fact| is_note(fact) && second.contains(fact)).cloned().collect::<Vec<_>>();
@@ -445,7 +445,7 @@ fn memory(comparison: &Comparison) -> Section {
             areas.iter().find(|area| area.name == name).map(|area| area.bytes)
         };
         let values = [of(&first), of(&second)];
-        // What is configured is no measurement: its difference is exact.
+        // Configured sizes are exact, so their difference needs no test.
         let ratio = match values {
             [Some(one), Some(two)] if one > 0 && one != two => {
                 Change(two as f64 / one as f64).coarse().replace('%', "")
@@ -457,7 +457,8 @@ fn memory(comparison: &Comparison) -> Section {
     Section::front("memory", "Cache Sizes").table(table)
 }
 
-/// Parameters of the workload that differ, then settings that do. Where a record has no parameters, only settings compare.
+/// Shows parameters of the workload that differ, then such settings. Without parameters in a
+/// record, only settings are compared.
 fn settings(comparison: &Comparison) -> Section {
     let settings = |period: &Period| {
         let settings = period.typical().map(|run| run.settings.as_slice()).unwrap_or_default();
@@ -491,7 +492,7 @@ fn settings(comparison: &Comparison) -> Section {
     }
 }
 
-/// Quotients of counters, and what a time model adds up, with their tests.
+/// Shows quotients of counters, or parts of a time model, with their tests.
 fn plain(comparison: &Comparison, group: Group, (id, title): (&'static str, &str), name: &str) -> Section {
     let table = figures(comparison, group, [name, "1st", "2nd"], |value| Cell::of(Reading(value)));
     Section::detail(id, title).table(table)

@@ -1,24 +1,26 @@
-//! A run in a line: the figures that awr_info.sh of SLOB prints of an AWR report, and what an operation cost.
+//! A run in a line: the figures that SLOB's awr_info.sh prints of an AWR report, and costs per
+//! operation.
 //!
 //! ```text
-//! FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|READ_MBS|...|TOP WAIT|OP|CPU_US/OP|CS/OP|RKB/OP|WKB/OP|
+//! FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|READ_MBS|...|TOP WAIT|OP|CPU_US/OP|...|
 //! ```
-//! DB CPU to REDO_MBS are per second, as a load profile has them; ELAPSED is seconds, latencies are microseconds. An
-//! operation is what the workload counts: a statement, else a row that was inserted or sorted. Its cost is that of the whole
-//! process, background sessions too: CPU in user and kernel mode, context switches of both kinds, and kilobytes that were
-//! read from and written to files. What a record does not have is left blank.
+//! DB CPU to REDO_MBS are per second, as in a load profile; ELAPSED is in seconds, latencies in
+//! microseconds. An operation is a statement, otherwise a row inserted or sorted. Its cost is that
+//! of the whole process, background sessions included: CPU in user and kernel mode, context
+//! switches of both kinds, and kilobytes read from and written to files. Values that a record lacks
+//! are blank.
 
 use plumb_record::operation::{operations, total};
 use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Figure, Percent};
 
-/// The head of the columns.
+/// Header line with the names of the columns.
 pub const HEAD: &str = "FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|READ_MBS|PWRITES|WRITE_MBS|REDO_MBS|\
                         DFSR_LAT|DPR_LAT|DFPR_LAT|DFPW_LAT|LFPW_LAT|TOP WAIT|OP|CPU_US/OP|CS/OP|RKB/OP|WKB/OP|";
 
 const MB: f64 = 1024.0 * 1024.0;
 
-/// The columns of a run, under the name of its bundle.
+/// Returns the columns of a run, after the name of its bundle.
 #[must_use]
 pub fn line(name: &str, run: &Record) -> String {
     let seconds = run.header.elapsed_ns as f64 / 1e9;
@@ -29,8 +31,8 @@ pub fn line(name: &str, run: &Record) -> String {
         name.to_string(),
         sessions(run).to_string(),
         short(seconds),
-        rate(run.header.db_cpu_ns as f64 / 1e9),
-        rate(run.header.db_time_ns as f64 / 1e9),
+        rate(run.header.db_cpu() as f64 / 1e9),
+        rate(run.header.db_time() as f64 / 1e9),
         count("execute count"),
         count("session logical reads"),
         count("physical reads"),
@@ -52,7 +54,7 @@ pub fn line(name: &str, run: &Record) -> String {
     fields.join("|") + "|"
 }
 
-/// Three digits, or all of a number that has more before its point.
+/// Prints three digits, or all digits before the point.
 fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),
@@ -62,7 +64,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// The sessions that were asked for, or else the foreground sessions there were.
+/// Returns the requested number of sessions, otherwise the number of foreground sessions.
 fn sessions(run: &Record) -> usize {
     let asked = run.receipts.iter().find(|receipt| receipt.setting == "sessions");
     let foreground = || {
@@ -71,7 +73,7 @@ fn sessions(run: &Record) -> usize {
     asked.and_then(|receipt| receipt.asked.parse().ok()).unwrap_or_else(foreground)
 }
 
-/// The mean wait for an event over all sessions, microseconds.
+/// Mean wait for an event over all sessions, microseconds.
 fn latency_us(run: &Record, name: &str) -> String {
     let events = run.foreground_events.iter().chain(&run.background_events);
     let (waits, time_ns) = events
@@ -80,18 +82,19 @@ fn latency_us(run: &Record, name: &str) -> String {
     if waits == 0 { String::new() } else { format!("{:.0}", time_ns as f64 / 1e3 / waits as f64) }
 }
 
-/// The longest of CPU and waits, with its share of DB time.
+/// Returns the longest of CPU and waits, with its share of DB time.
 fn top_wait(run: &Record) -> String {
     let busy = run.foreground_events.iter().filter(|event| !event.is_idle());
     let longest: Option<&WaitEvent> = busy.max_by_key(|event| event.time_ns);
     let (name, time_ns) = match longest {
-        Some(event) if event.time_ns > run.header.db_cpu_ns => (event.event.as_str(), event.time_ns),
-        _ => ("DB CPU", run.header.db_cpu_ns),
+        Some(event) if event.time_ns > run.header.db_cpu() => (event.event.as_str(), event.time_ns),
+        _ => ("DB CPU", run.header.db_cpu()),
     };
-    format!("{name} {}", Percent::of(time_ns, run.header.db_time_ns).figure()).trim_end().to_string()
+    format!("{name} {}", Percent::of(time_ns, run.header.db_time()).figure()).trim_end().to_string()
 }
 
-/// What an operation is, and its CPU in microseconds, context switches, kilobytes read and written.
+/// Returns the operation, and per operation CPU in microseconds, context
+/// switches, kilobytes read and written.
 fn costs(run: &Record) -> [String; 5] {
     let Some((name, operations)) = operations(run) else { return Default::default() };
     let each = |amount: f64| short(amount / operations as f64);

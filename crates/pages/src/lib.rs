@@ -1,8 +1,8 @@
-//! Reports: a document of each kind, filled from what owns the data.
+//! Reports: a document of each kind, built from its data.
 //!
-//! `plumb_report` has the document and its renderers; here is what is said, a folder a kind. Figures that follow from
-//! others (rates, shares, averages, what is unaccounted for) are computed here. Nothing is tested here: verdicts and
-//! intervals come with the data.
+//! `plumb_report` has the document and its renderers; this crate decides on the content, in a
+//! folder for each kind. Derived figures (rates, shares, averages, unaccounted time) are computed
+//! here. Statistical tests are not: verdicts and intervals are part of the data.
 
 pub mod calibration;
 pub mod compare;
@@ -23,7 +23,6 @@ pub fn rendered(document: &Document) -> [(&'static str, String); 2] {
     [(text_name, text::render(document)), (html_name, html::render(document))]
 }
 
-/// The colour of a verdict.
 fn tone_of(verdict: &Verdict) -> Tone {
     match verdict {
         Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } | Verdict::NotSlower { .. } => {
@@ -37,7 +36,6 @@ fn tone_of(verdict: &Verdict) -> Tone {
     }
 }
 
-/// The colour of a run's state.
 const fn tone_of_run(state: RunState) -> Tone {
     match state {
         RunState::Valid => Tone::Good,
@@ -46,7 +44,7 @@ const fn tone_of_run(state: RunState) -> Tone {
     }
 }
 
-/// The colour of the words of a run's headline: valid figures may be doubtful all the same.
+/// Returns the colour of a run's headline: valid figures may still be doubtful.
 fn tone_of_validity(validity: &Validity) -> Tone {
     match validity.state {
         RunState::Valid if !validity.doubtful.is_empty() => Tone::Open,
@@ -54,7 +52,7 @@ fn tone_of_validity(validity: &Validity) -> Tone {
     }
 }
 
-/// The colour of how a study stands.
+/// Returns the colour of a study's standing.
 fn tone_of_standing(standing: Option<Standing>) -> Tone {
     match standing {
         Some(Standing::Proved) => Tone::Good,
@@ -63,7 +61,7 @@ fn tone_of_standing(standing: Option<Standing>) -> Tone {
     }
 }
 
-/// Returns a section as the text of its document has it, without blanks at the ends of lines.
+/// Renders a section as in the text of its document, without blanks at the ends of lines.
 #[cfg(test)]
 fn section_text(section: &plumb_report::Section, document: &Document) -> String {
     let lines = text::render_section(section, document);

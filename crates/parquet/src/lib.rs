@@ -35,12 +35,7 @@ pub enum ParquetError {
     #[error(
         "the number {number} is not one of {column_type}, as its column has it; `plumb check` finds what is wrong"
     )]
-    Number {
-        /// The number.
-        number: String,
-        /// The column's type.
-        column_type: ColumnType,
-    },
+    Number { number: String, column_type: ColumnType },
 }
 
 /// Values of a column that are not written yet, with their definition levels.

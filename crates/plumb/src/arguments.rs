@@ -11,13 +11,14 @@ use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern};
-use plumb_units::{BlockSize, Bytes, Nanos};
+use plumb_units::{BlockSize, Bytes, Domain, Nanos};
 use plumb_workload::specification::REDO;
-use plumb_workload::{DateForm, Delimiter, Parameter, Quote, Takes, WORKLOADS, Workload};
+use plumb_workload::{DateForm, Delimiter, Parameter, Quote, WORKLOADS, Workload};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Find out what a database's I/O path can do, which settings make it faster, and whether the evidence proves it.
+/// Find out what a database's I/O path can do, which settings make it faster, and whether the
+/// evidence proves it.
 #[derive(Debug, Parser)]
 #[command(
     name = "plumb",
@@ -69,7 +70,8 @@ pub enum Command {
     /// Turn settings in a designed experiment, and give a verdict on each claim
     #[command(after_help = STUDIES)]
     Study(Study),
-    /// Run two or more commands in turn, again and again, and say which is faster and whether that is proved
+    /// Run two or more commands in turn, again and again, and say which is faster and whether that
+    /// is proved
     CompareCommands(CompareCommands),
     /// Recompute every number and verdict of a study's bundle from its raw records
     Verify(Verify),
@@ -96,19 +98,23 @@ pub enum Command {
     Backup(Backup),
     /// Make the database PATH/plumb.db of a backup, after all of it has been verified
     Restore(Restore),
-    /// Remove what killed runs, studies and calibrations left under a path, and put back files that a study wrote over
+    /// Remove what killed runs, studies and calibrations left under a path, and put back files that
+    /// a study wrote over
     Clean(Clean),
     /// Print a line a run: rates, latencies, and what an operation cost
     Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
     Compare(Compare),
-    /// List what there is: workloads, settings, wait events, statistics, or the tables of a database
+    /// List what there is: workloads, settings, wait events, statistics, or the tables of a
+    /// database
     List(List),
-    /// Print the requests that `plumb run --trace` kept, one a line as iosnoop does, with histograms and averages
+    /// Print the requests that `plumb run --trace` kept, one a line as iosnoop does, with
+    /// histograms and averages
     Trace(Trace),
     /// Render the reports of a bundle again from its record; exits with 0 when they are written
     Report(Report),
-    /// Print the script with which a shell completes commands, options and names of studies, settings and bundles
+    /// Print the script with which a shell completes commands, options and names of studies,
+    /// settings and bundles
     Completions(Completions),
     /// Print the manual page, as in `plumb man > plumb.1` or `man -l <(plumb man)`
     Man,
@@ -135,8 +141,8 @@ impl Command {
         }
     }
 
-    /// The directory in which a command makes temporary files, or in which its database lies. A resumed study
-    /// removes its own leftovers.
+    /// The directory in which a command makes temporary files, or in which its database lies. A
+    /// resumed study removes its own leftovers.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -165,7 +171,8 @@ pub struct Run {
     /// Which workload, with its parameters
     #[command(flatten)]
     pub work: WorkArguments,
-    /// Take the parameters of slob from this slob.conf, which is read and not run; what is given beside it counts instead
+    /// Take the parameters of slob from this slob.conf, which is read and not run; what is given
+    /// beside it counts instead
     #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
     /// Where the temporary database goes, in a directory of its own
@@ -189,10 +196,12 @@ pub struct Run {
     /// Print the summary alone; the bundle has the report
     #[arg(long, conflicts_with = "json")]
     pub quiet: bool,
-    /// Take a snapshot so often while the run is measured: a number with ms, s or m; any two make a report
+    /// Take a snapshot so often while the run is measured: a number with ms, s or m; any two make a
+    /// report
     #[arg(long, value_name = "TIME", value_parser = parse_snapshot, allow_hyphen_values = true)]
     pub snapshot: Option<Nanos>,
-    /// Where report.txt, report.html, record.json and beside.csv go [default: plumb-reports/WORKLOAD-DATE-TIME]
+    /// Where report.txt, report.html, record.json and beside.csv go [default:
+    /// plumb-reports/WORKLOAD-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
     /// Print the record as JSON and nothing else; a bundle is written only if --bundle names one
@@ -230,11 +239,11 @@ impl WorkArguments {
     /// A parameter as an option of its name.
     fn option(parameter: &'static Parameter) -> Arg {
         let value = match parameter.takes {
-            Takes::Count(_) | Takes::Range(..) => "N",
-            Takes::Size(_) => "BYTES",
-            Takes::Word(_) => "WORD",
-            Takes::Blocks(_) => "BLOCKS",
-            Takes::Time => "TIME",
+            Domain::Size(..) => "BYTES",
+            Domain::Word(_) => "WORD",
+            Domain::Blocks(_) => "BLOCKS",
+            Domain::Time => "TIME",
+            _ => "N",
         };
         Arg::new(parameter.name)
             .long(parameter.name)
@@ -243,8 +252,8 @@ impl WorkArguments {
             .allow_hyphen_values(true)
     }
 
-    /// The help of a parameter, with its default (and those of workloads that have another one) and, if not all take it,
-    /// the workloads that do.
+    /// The help of a parameter, with its default (and those of workloads that have another one)
+    /// and, if not all take it, the workloads that do.
     fn help(parameter: &Parameter) -> String {
         let takes = |workload: &&'static Workload| Some((workload.name, workload.parameter(parameter.name)?));
         let takers: Vec<_> = WORKLOADS.iter().filter_map(takes).collect();
@@ -257,7 +266,7 @@ impl WorkArguments {
         let only =
             if names.len() == WORKLOADS.len() { String::new() } else { format!(" ({})", names.join(", ")) };
         let words = match parameter.takes {
-            Takes::Word(words) => format!(" [values: {}]", words.join(", ")),
+            Domain::Word(words) => format!(" [values: {}]", words.join(", ")),
             _ => String::new(),
         };
         format!("{}{only}{words}{default}", parameter.help)
@@ -351,7 +360,8 @@ pub struct Study {
     /// Its name, which `plumb list studies` shows, or a study file; with --factor a workload
     #[arg(value_name = "NAME|FILE.toml|WORKLOAD", required_unless_present_any = ["resume", "command"])]
     pub study: Option<String>,
-    /// Instead of a study file: a command with a word in braces for each factor, as 'fio --bs={bs} job.fio'
+    /// Instead of a study file: a command with a word in braces for each factor, as 'fio --bs={bs}
+    /// job.fio'
     #[arg(long, value_name = "COMMAND", conflicts_with = "study", requires = "factor")]
     pub command: Option<String>,
     /// Vary a setting, a parameter of the workload or a word of the command over these values, the
@@ -385,15 +395,17 @@ pub struct Study {
 /// How a study is carried out, of whatever it is.
 #[derive(Debug, Clone, Args)]
 pub struct Conduct {
-    /// Where databases are made, in directories of their own, or what {path} is in a command: then its device is described,
-    /// and left to settle before each run; given twice or more the places are compared [default: .]
+    /// Where databases are made, in directories of their own, or what {path} is in a command: then
+    /// its device is described, and left to settle before each run; given twice or more the places
+    /// are compared [default: .]
     #[arg(long, value_name = "DIR")]
     pub path: Vec<PathBuf>,
-    /// Blocks instead of the study's, or of the 10 of commands that are given here: every arm runs once a block, the
-    /// reference twice
+    /// Blocks instead of the study's, or of the 10 of commands that are given here: every arm runs
+    /// once a block, the reference twice
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), allow_hyphen_values = true)]
     pub blocks: Option<u16>,
-    /// As many blocks as find an effect of this size in nine studies of ten, by a pilot of the reference's noise: 5%
+    /// As many blocks as find an effect of this size in nine studies of ten, by a pilot of the
+    /// reference's noise: 5%
     #[arg(long, value_name = "PERCENT", value_parser = parse_effect, conflicts_with = "blocks", allow_hyphen_values = true)]
     pub find: Option<f64>,
     /// Stop before a block that would not end within this time: a number with s, m or h
@@ -454,7 +466,8 @@ pub struct AroundCommand {
     /// Have /bin/sh run the commands, which costs its start
     #[arg(long)]
     pub shell: bool,
-    /// The commands, or values of a factor, may be one and the same, or are meant to be: what is claimed is that they are equal within 5%
+    /// The commands, or values of a factor, may be one and the same, or are meant to be: what is
+    /// claimed is that they are equal within 5%
     #[arg(long)]
     pub same: bool,
 }
@@ -514,14 +527,15 @@ pub struct Verify {
 /// `plumb calibrate`
 #[derive(Debug, Args)]
 pub struct Calibrate {
-    /// A directory on the storage to measure; the file made there is removed again, and the result stays in it as
-    /// plumb-calibration.json
+    /// A directory on the storage to measure; the file made there is removed again, and the result
+    /// stays in it as plumb-calibration.json
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
     /// What to measure
     #[arg(long, default_value = "quick", value_parser = one_of(Mode::ALL.iter().map(|mode| (mode.name(), mode.help(), *mode))))]
     pub run: Mode,
-    /// The mean latency within which the most small reads a second are looked for: a number with us, ms or s
+    /// The mean latency within which the most small reads a second are looked for: a number with
+    /// us, ms or s
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time, allow_hyphen_values = true)]
     pub max_latency: Nanos,
     /// Seed of the order of measurements, the places of requests and the data
@@ -536,10 +550,12 @@ pub struct Calibrate {
     /// What the names of the CSV files begin with
     #[arg(long, value_name = "NAME", default_value = "plumb", value_parser = parse_test_name)]
     pub test_name: String,
-    /// Where the reports, calibration.json and the CSV files go [default: plumb-reports/calibrate-DATE-TIME]
+    /// Where the reports, calibration.json and the CSV files go [default:
+    /// plumb-reports/calibrate-DATE-TIME]
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
-    /// Print the calibration as JSON and nothing else; a bundle is written only if --bundle names one
+    /// Print the calibration as JSON and nothing else; a bundle is written only if --bundle names
+    /// one
     #[arg(long)]
     pub json: bool,
     /// What an advanced run measures
@@ -637,20 +653,23 @@ pub struct Load {
     /// What stands between two fields: comma, semicolon, tab, pipe, any other character, or auto
     #[arg(long, default_value = "auto", value_parser = parse_delimiter)]
     pub delimiter: Delimiter,
-    /// How dates are written: YYYY-MM-DD, DD/MM/YYYY, MM/DD/YYYY, DD.MM.YYYY, ... [default: found from the values]
+    /// How dates are written: YYYY-MM-DD, DD/MM/YYYY, MM/DD/YYYY, DD.MM.YYYY, ... [default: found
+    /// from the values]
     #[arg(long, value_name = "FORM", value_parser = DateForm::parse)]
     pub date_format: Option<DateForm>,
     /// A text that means NULL besides the empty one, as NA (repeat for several)
     #[arg(long, value_name = "TEXT")]
     pub null: Vec<String>,
-    /// Into blocks of this size, in a tablespace of their own: another size than the database's needs its cache (--set db_2k_cache_size=4M)
+    /// Into blocks of this size, in a tablespace of their own: another size than the database's
+    /// needs its cache (--set db_2k_cache_size=4M)
     #[arg(long, value_name = "SIZE", value_parser = parse_block_size)]
     pub block_size: Option<BlockSize>,
-    /// Insert the rows by transactions, which go through the buffer cache and the redo log, into a table that transactions can change
+    /// Insert the rows by transactions, which go through the buffer cache and the redo log, into a
+    /// table that transactions can change
     #[arg(long)]
     pub conventional: bool,
-    /// Rows of a transaction [default: 1000]; a row that cannot be read ends the load without the transaction under way and without the
-    /// 512K of the file around it, which are read ahead
+    /// Rows of a transaction [default: 1000]; a row that cannot be read ends the load without the
+    /// transaction under way and without the 512K of the file around it, which are read ahead
     #[arg(long, value_name = "N", value_parser = parse_commit_every, requires = "conventional", allow_hyphen_values = true)]
     pub commit_every: Option<u64>,
     /// Sessions that share the rows [default: 1]
@@ -786,8 +805,8 @@ pub struct List {
     /// The directory in which the database plumb.db or plumb-reports lies (tables and bundles only)
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
-    /// Only rows that have this somewhere, in any case (repeat for several, all of which a row must have), as in
-    /// `plumb list bundles --where redo --where log_file_io=buffered`
+    /// Only rows that have this somewhere, in any case (repeat for several, all of which a row must
+    /// have), as in `plumb list bundles --where redo --where log_file_io=buffered`
     #[arg(long = "where", value_name = "TEXT")]
     pub having: Vec<String>,
     /// Print the list as JSON and nothing else; counts are numbers, sizes bytes, times seconds
@@ -820,8 +839,8 @@ pub struct Report {
     /// Where a period of a run begins: a snapshot that `plumb run --snapshot` took, from 1
     #[arg(long, value_name = "SNAPSHOT", requires = "end", allow_negative_numbers = true)]
     pub begin: Option<String>,
-    /// With --begin the snapshot where the period ends; without a number: end a study that was interrupted where it is, so
-    /// that its verdicts are given and it cannot go on
+    /// With --begin the snapshot where the period ends; without a number: end a study that was
+    /// interrupted where it is, so that its verdicts are given and it cannot go on
     #[arg(long, value_name = "SNAPSHOT", num_args = 0..=1, allow_negative_numbers = true)]
     pub end: Option<Option<String>>,
     /// Draw the effects of a study with their intervals, as one SVG file, which must be new
@@ -904,8 +923,8 @@ pub struct Info {
 /// `plumb compare`
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The first: a bundle of `plumb run`, its record.json, BUNDLE:3-7 for the period between two of its snapshots, or
-    /// BUNDLE:ARM of a study, ARM a name or a number
+    /// The first: a bundle of `plumb run`, its record.json, BUNDLE:3-7 for the period between two
+    /// of its snapshots, or BUNDLE:ARM of a study, ARM a name or a number
     pub first: String,
     /// The second, in the same form; two arms of one study are compared block by block
     pub second: String,

@@ -1,8 +1,9 @@
 //! A bundle: the directory that keeps a run's record and its reports.
 //!
-//! It is reserved before the run ([`Reservation`]), because a run may take hours and its report must neither be
-//! lost for a missing right nor replace another one; a reservation that is not used leaves nothing behind. The report
-//! is printed before the bundle is written, in case writing fails all the same.
+//! It is reserved before the run ([`Reservation`]), because a run may take hours and its report
+//! must neither be lost for a missing right nor replace another one; a reservation that is not used
+//! leaves nothing behind. The report is printed before the bundle is written, in case writing fails
+//! all the same.
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -17,8 +18,8 @@ use plumb_run::orphans::REPORTS;
 use plumb_study::bundle::{Reservation, write_over};
 use std::path::{Path, PathBuf};
 
-/// Reserves the directory that was named, or else one in `plumb-reports` of this name and the time, if
-/// there is to be one. An interruption removes it as long as it is empty.
+/// Reserves the directory that was named, or else one in `plumb-reports` of this name and the time,
+/// if there is to be one. An interruption removes it as long as it is empty.
 ///
 /// # Errors
 /// When the bundle could not be written there, or something would be written over.
@@ -93,7 +94,8 @@ pub fn show(
     output::print(&listed(&keep(reservation, record, document)?))
 }
 
-/// Writes a run's record and its reports to its bundle, if there is to be one, and says nothing; returns their paths.
+/// Writes a run's record and its reports to its bundle, if there is to be one, and says nothing;
+/// returns their paths.
 ///
 /// # Errors
 /// When a file cannot be written.

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-/// Commands that work on a database, or on what lies under a path, and what they begin with in a cure.
+/// Commands that work on a database, or on what lies under a path, and what they begin with in a
+/// cure.
 const AT_A_PATH: [&str; 8] =
     ["load ", "index ", "check", "drop ", "head ", "export ", "list tables", "list bundles"];
 
-/// A message whose cures, in backquotes, name the path that the command was given: typed as they stand they would look for
-/// another database.
+/// A message whose cures, in backquotes, name the path that the command was given: typed as they
+/// stand they would look for another database.
 #[must_use]
 pub fn with_path(message: &str, path: &Path) -> String {
     if path == Path::new(".") {

@@ -12,7 +12,7 @@ use clap::{Arg, Command, CommandFactory};
 use plumb_engine::Setting;
 use plumb_engine::settings::Domain;
 use plumb_study::definition::catalog;
-use plumb_workload::{Decides, Takes, WORKLOADS};
+use plumb_workload::{Decides, WORKLOADS};
 use std::path::Path;
 
 /// The script of a shell.
@@ -159,12 +159,13 @@ fn shown(path: &Path) -> String {
 fn words_of_parameter(name: &str) -> Vec<String> {
     let found = WORKLOADS.iter().find_map(|workload| workload.parameter(name));
     match found.map(|parameter| parameter.takes) {
-        Some(Takes::Word(words)) => words.iter().map(ToString::to_string).collect(),
+        Some(Domain::Word(words)) => words.iter().map(ToString::to_string).collect(),
         _ => Vec::new(),
     }
 }
 
-/// Settings as `name=`, or behind that the words that one takes; with parameters that a study may vary.
+/// Settings as `name=`, or behind that the words that one takes; with parameters that a study may
+/// vary.
 fn assignments(partial: &str, with_parameters: bool) -> Vec<String> {
     let settings = || Setting::ALL.iter().map(|setting| setting.row()).filter(|row| !row.is_hidden());
     if let Some((name, _)) = partial.split_once('=') {

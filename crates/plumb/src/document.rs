@@ -3,10 +3,8 @@
 use crate::arguments::{Arguments, Page};
 use clap::CommandFactory;
 use plumb_engine::Setting;
-use plumb_engine::settings::describe;
 use plumb_events::{Event, IoStream, Statistic, Unit};
 
-/// A generated page.
 #[must_use]
 pub fn render(page: Page) -> String {
     match page {
@@ -63,7 +61,7 @@ pub fn settings_list() -> Vec<Vec<String>> {
     let head = ["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"].map(String::from).to_vec();
     let rows = shown_settings().map(|setting| {
         let row = setting.row();
-        let takes = describe(row.domain);
+        let takes = row.domain.describe();
         [row.name, row.group.name(), row.default, takes.as_str(), row.help].map(String::from).to_vec()
     });
     std::iter::once(head).chain(rows).collect()
@@ -112,7 +110,7 @@ fn settings_page() -> String {
             page.push_str(&format!("\n## {}\n\n", row.group.name()));
         }
         let (default, takes) =
-            (if row.default.is_empty() { "none" } else { row.default }, describe(row.domain));
+            (if row.default.is_empty() { "none" } else { row.default }, row.domain.describe());
         page.push_str(&entry(&format!("`{}` (default {default}; {takes}): {}", row.name, row.help)));
     }
     page

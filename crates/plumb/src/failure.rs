@@ -1,5 +1,6 @@
 //! A command that failed: one line and an exit code.
 
+use crate::cure;
 use crate::outcome::Outcome;
 use plumb_engine::EngineError;
 use plumb_host::device::DeviceError;
@@ -14,9 +15,7 @@ use plumb_workload::CsvError;
 /// What is printed after `plumb: `, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
-    /// One line.
     pub message: String,
-    /// How the program ends.
     pub outcome: Outcome,
     /// True if a study can go on from its bundle, where its runs are: the history leaves it out.
     pub resumable: bool,
@@ -37,7 +36,6 @@ impl Failure {
         Failure::of(message, Outcome::INVALID)
     }
 
-    /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure::of(message, Outcome::Usage)
     }
@@ -76,7 +74,7 @@ impl From<StoredError> for Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
-        let said = error.to_string();
+        let said = format!("{error}{}", cure::of_engine(&error));
         let outcome = match error {
             EngineError::Setting { .. }
             | EngineError::NoSuchSetting { .. }
@@ -137,7 +135,7 @@ impl From<DeviceError> for Failure {
 
 impl From<CsvError> for Failure {
     fn from(error: CsvError) -> Failure {
-        Failure::run(error.to_string())
+        Failure::run(format!("{error}{}", cure::of_csv(&error)))
     }
 }
 

@@ -29,13 +29,10 @@ static KIND: OnceLock<&'static str> = OnceLock::new();
 /// A command that ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Early {
-    /// `run`, `study` or `calibration`.
     pub kind: String,
-    /// When, `2026-02-01 10:00:00`.
     pub date: String,
     /// The command as it was typed.
     pub command: String,
-    /// Why.
     pub why: String,
 }
 

@@ -1,15 +1,14 @@
 //! Ctrl-C, SIGTERM, and the terminal's end (SIGHUP, unless `nohup` has it ignored).
 //!
-//! The first signal asks the engine to stop; it notices between two pieces of
-//! work and removes what it was making. If it is inside one long piece (a large
-//! file that is being filled), a watchdog does not wait: after less than a
-//! second it removes the temporary directories and ends the
-//! program. Before anything has been made, the first signal ends the program at
-//! once; a second one says what stays behind, and kills the program. What file systems of the program's own
-//! there are has to be unmounted: for that the watchdog waits longer.
+//! The first signal asks the engine to stop; it notices between two pieces of work and removes what
+//! it was making. If it is inside one long piece (a large file that is being filled), a watchdog
+//! does not wait: after less than a second it removes the temporary directories and ends the
+//! program. Before anything has been made, the first signal ends the program at once; a second one
+//! says what stays behind, and kills the program. What file systems of the program's own there are
+//! has to be unmounted: for that the watchdog waits longer.
 //!
-//! Limits: a file system that frees blocks synchronously (mounted with discard)
-//! needs its time to remove files of gigabytes, and no program can shorten that.
+//! Limits: a file system that frees blocks synchronously (mounted with discard) needs its time to
+//! remove files of gigabytes, and no program can shorten that.
 
 use crate::failure::Failure;
 use crate::{history, output};
@@ -54,7 +53,8 @@ pub fn claim_end() -> bool {
     !ENDING.swap(true, SeqCst)
 }
 
-/// A file that grows past the limit on file sizes is an error of the write (EFBIG), not the end of the program.
+/// A file that grows past the limit on file sizes is an error of the write (EFBIG), not the end of
+/// the program.
 pub fn survive_large_files() {
     // If the handler cannot be set, the kernel ends the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
@@ -228,7 +228,8 @@ impl Interrupt {
         }
     }
 
-    /// A directory is being filled that a guard takes apart in its time: the program waits for that.
+    /// A directory is being filled that a guard takes apart in its time: the program waits for
+    /// that.
     pub fn takes_apart(&self, directory: PathBuf) {
         self.begin();
         locked(&self.0.taken_apart).push(directory);
@@ -240,7 +241,6 @@ impl Interrupt {
         all.iter().filter(|path| path.exists()).cloned().collect()
     }
 
-    /// Keeps what was temporary.
     pub fn keep(&self) {
         self.directories().clear();
     }
@@ -288,7 +288,8 @@ impl Interrupt {
             if !claim_end() {
                 return;
             }
-            // A file that the engine makes meanwhile keeps its directory from going at the first try.
+            // A file that the engine makes meanwhile keeps its directory from going at the first
+            // try.
             for directory in shared.directories().iter() {
                 let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));
             }

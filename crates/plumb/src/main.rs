@@ -9,6 +9,7 @@ mod calibrate;
 mod command;
 mod command_line;
 mod completion;
+mod cure;
 mod database;
 mod document;
 mod failure;

@@ -2,16 +2,14 @@
 
 use plumb_study::analysis::result::Standing;
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing is wrong.
     Fine,
     /// An error of the run.
     Error,
-    /// Wrong usage.
     Usage,
-    /// What came of it stands so: a study as its worst claim does, a run or data that are not right as INVALID.
+    /// What came of it stands so: a study as its worst claim does, a run or data that are not right
+    /// as INVALID.
     Stands(Standing),
 }
 
@@ -32,7 +30,6 @@ impl Outcome {
     /// A receipt contradicts its setting, or a verification failed.
     pub const INVALID: Outcome = Outcome::Stands(Standing::Invalid);
 
-    /// The exit code.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {

@@ -22,7 +22,6 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// One line on stderr.
 pub fn complain(message: &str) {
     let line = message.lines().collect::<Vec<_>>().join(" ");
     // If stderr is closed there is no place to say so.
@@ -152,8 +151,8 @@ pub fn summary(document: &Document) -> String {
     summary::render_in(document, terminal_width().map_or(usize::MAX, |width| width.max(text::WIDTH_MIN)))
 }
 
-/// Rows in aligned columns with two blanks between them; the last column is not padded. On a terminal what is wider
-/// is wrapped within its column.
+/// Rows in aligned columns with two blanks between them; the last column is not padded. On a
+/// terminal what is wider is wrapped within its column.
 #[must_use]
 pub fn aligned(rows: &[Vec<String>]) -> String {
     match terminal_width() {
@@ -162,8 +161,8 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
     }
 }
 
-/// The same of rows whose first one has the names of the columns: where a terminal is too narrow for all columns, each row
-/// stands by itself.
+/// The same of rows whose first one has the names of the columns: where a terminal is too narrow
+/// for all columns, each row stands by itself.
 #[must_use]
 pub fn aligned_under_head(rows: &[Vec<String>]) -> String {
     match terminal_width() {
@@ -178,14 +177,16 @@ pub fn aligned_under_head(rows: &[Vec<String>]) -> String {
 /// A column of words is not made narrower than this, unless it is.
 const WORDS_MIN: usize = 8;
 
-/// Rows whose cells go on under themselves where they are wider than the page; as an error what is wider all the same.
+/// Rows whose cells go on under themselves where they are wider than the page; as an error what is
+/// wider all the same.
 fn wrapped(rows: &[Vec<String>], page_width: usize) -> Result<String, String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
     let longest = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let width = |column: usize| longest(column).min(COLUMN_MOST);
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    // A name is copied from here, and so kept whole; elsewhere what has no blank is cut if it is long.
+    // A name is copied from here, and so kept whole; elsewhere what has no blank is cut if it is
+    // long.
     let word = |cell: &String| cell.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
     let least = |column: usize| match column {
         0 => widths[0],
@@ -209,8 +210,8 @@ fn wrapped(rows: &[Vec<String>], page_width: usize) -> Result<String, String> {
     if fits { Ok(text) } else { Err(text) }
 }
 
-/// Rows that do not fit side by side whatever their columns give: the first cell of each, and the others below it with their
-/// names, which the first row has.
+/// Rows that do not fit side by side whatever their columns give: the first cell of each, and the
+/// others below it with their names, which the first row has.
 fn one_below_the_other(rows: &[Vec<String>], page_width: usize) -> String {
     let Some((head, rows)) = rows.split_first() else { return String::new() };
     let names = head.iter().skip(1).map(|name| name.chars().count()).max().unwrap_or(0).min(COLUMN_MOST);

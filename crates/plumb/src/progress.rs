@@ -22,7 +22,6 @@ use std::time::Duration;
 /// How often the thread looks.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Whether progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// On the terminal, if stderr is one.
@@ -103,7 +102,6 @@ struct Shared {
 }
 
 impl Watch {
-    /// Starts watching.
     #[must_use]
     pub fn start(audience: Audience) -> Watch {
         let shared = Arc::new(Shared::default());
@@ -123,7 +121,6 @@ impl Watch {
         Watch { shared, thread }
     }
 
-    /// Draws a stage.
     pub fn stage(&self, stage: &Stage<'_>) {
         let goal = |recorder: &Recorder, statistic, total| Goal::Counted(recorder.clone(), statistic, total);
         self.stages(match *stage {
@@ -200,7 +197,6 @@ impl Shared {
 /// Shows the stages of a run, and tells the interrupt what has to go.
 #[derive(Debug)]
 pub struct ProgressObserver<'a> {
-    /// Draws.
     pub watch: &'a Watch,
     /// Ends the program on a signal.
     pub interrupt: &'a Interrupt,
@@ -283,7 +279,8 @@ struct Drawn {
     archiving: (u64, bool),
 }
 
-/// What a stage says while sessions wait for a copy of a log file: nothing is lost, and nothing goes on.
+/// What a stage says while sessions wait for a copy of a log file: nothing is lost, and nothing
+/// goes on.
 const ARCHIVING: &str = "  waits: log file switch (archiving needed)";
 
 /// How often sessions have waited for a copy of a log file, a tenth of a second each time.
@@ -329,7 +326,6 @@ impl Drawn {
         }
     }
 
-    /// The stage is over.
     fn end(&mut self, snapshot: Option<&Snapshot>) {
         self.update(snapshot);
         self.finish();
@@ -414,7 +410,8 @@ fn is_narrow() -> bool {
 
 /// A bar with an end, or a line without.
 fn style(with_end: bool) -> ProgressStyle {
-    // What does not fit the line is cut: a line that goes on would be drawn anew ten times a second.
+    // What does not fit the line is cut: a line that goes on would be drawn anew ten times a
+    // second.
     let bar = if is_narrow() { BAR_NARROW } else { BAR };
     let template = match with_end {
         true => format!("{{prefix:{LABEL}}} [{{bar:{bar}}}] {{wide_msg}}"),

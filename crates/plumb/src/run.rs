@@ -19,7 +19,8 @@ use plumb_workload::{Work, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Requests that a trace keeps at most: 160 MB of memory, taken as they come, and some 40 MB in the bundle.
+/// Requests that a trace keeps at most: 160 MB of memory, taken as they come, and some 40 MB in the
+/// bundle.
 const TRACED: &str = "4M";
 /// Bytes of a slob.conf at most.
 const CONF_MOST: u64 = 16 << 20;
@@ -69,7 +70,8 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     Ok(outcome(&record))
 }
 
-/// The prefix of a default bundle name; none with --json, which writes a bundle only if one is named.
+/// The prefix of a default bundle name; none with --json, which writes a bundle only if one is
+/// named.
 fn default_name(arguments: &Run) -> Option<&'static str> {
     (!arguments.json).then_some(arguments.work.workload.name)
 }
@@ -77,8 +79,8 @@ fn default_name(arguments: &Run) -> Option<&'static str> {
 /// By parameter: where a file gives it.
 type Origins = BTreeMap<&'static str, String>;
 
-/// The workload with its parameters: those of a file first, then those of the command line. With it come the places of the file
-/// that count.
+/// The workload with its parameters: those of a file first, then those of the command line. With it
+/// come the places of the file that count.
 fn work(arguments: &Run) -> Result<(Work, Origins), Failure> {
     let workload = arguments.work.workload;
     let given = &arguments.work.given;

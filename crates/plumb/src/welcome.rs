@@ -1,6 +1,5 @@
 //! What `plumb` prints without a command.
 
-/// The text.
 pub const TEXT: &str = "\
 plumb finds out what a database's I/O path can do, which settings make it
 faster, and whether the evidence proves it.

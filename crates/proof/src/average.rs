@@ -1,50 +1,52 @@
-//! What a treatment does on average, beside what it does to the typical run.
+//! The effect of a treatment on the average of all runs, next to its effect on the typical run.
 //!
-//! The effect that is proved is that of the typical run: a tenth of stalls hardly moves it. Who runs a load every night
-//! also pays for the stalls. So two more figures stand beside each claim:
+//! The proved effect is that of the typical run: stalls in a tenth of the runs hardly move it. A
+//! load that runs every night also pays for the stalls. So each claim has two more figures:
 //!
 //! ```text
-//! ratio of means   sum of the treatment's times / sum of the reference's        interval by Fieller (1954)
+//! ratio of means   sum of the treatment's times / sum of the reference's   interval: Fieller 1954
 //! slow runs        share of the treatment's runs above 1.5 times the median of the reference's
 //! ```
 //!
-//! Both take times. Of a rate that is the time a unit, its inverse: a slow run is one below the reference's median rate by 1.5, and the
-//! average is the harmonic mean, units done by the time that they took. The arithmetic mean of rates hides stalls: a run at a
-//! third of the rate takes three times as long, and pulls the mean down by two thirds of one run alone.
+//! Both take times. A rate enters as time a unit, its inverse: a slow run is one below the
+//! reference's median rate by a factor of 1.5. The average is the harmonic mean, units done by the
+//! time that they took. The arithmetic mean of rates hides stalls. A run at a third of the rate
+//! takes three times as long, but lowers that mean by only two thirds of one run.
 //!
-//! The ratio r is within its interval when the mean over blocks of t - r u, of a block's mean times t and u, lies within
-//! Student's t of 0; that is a quadratic in r. The interval of the share is that of Clopper and Pearson, each end at 95%:
-//! none in 9 runs is at most 28%.
+//! The ratio r is within its interval if the mean over blocks of t - r u lies within Student's t of
+//! 0. Here t and u are a block's mean times, so that is a quadratic in r. The interval of the share
+//! is that of Clopper and Pearson, each end at 95%: none in 9 runs means at most 28%.
 //!
-//! The average is asked about as well ([`Means`]), after the typical verdict and at its level: that
-//! most runs gain and the average loses is said only where the interval excludes no change, and an
-//! equality holds for both or names the typical run.
+//! The average is tested as well ([`Means`]), after the typical verdict and at its level. So a
+//! verdict says that most runs gain and the average loses only if the interval excludes no change.
+//! An equality either holds for both or names the typical run.
 //!
-//! Limits: the mean of few runs knows nothing of stalls that did not occur; that is what the share's upper end is for. Tails
-//! that have no variance have no honest interval of the mean either.
+//! Limits: the mean of few runs contains no stalls that did not occur; the upper end of the share
+//! covers those. Tails without variance have no valid interval of the mean either.
 
 use crate::interval::Interval;
 use crate::proportion;
 use crate::randomisation::{BLOCKS_MIN, Tails};
 use crate::student;
-use crate::summary::{mean, median, variance};
+use crate::summary::{mean, variance};
+use plumb_units::median;
 
-/// From this multiple of the reference's median on a run is slow.
+/// Multiple of the reference's median from which on a run is slow.
 pub const SLOW: f64 = 1.5;
-/// What both ends of the slow runs' interval leave out together.
+/// Error of the slow runs' interval, both ends together.
 const SLOW_ALPHA: f64 = 0.1;
 
 /// The ratio of two means.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatioOfMeans {
-    /// Treatment over reference.
+    /// Mean of the treatment over mean of the reference.
     pub ratio: f64,
-    /// At the level asked for; unbounded where the reference's mean may be 0.
+    /// Interval at the requested level; unbounded if the reference's mean may be 0.
     pub interval: Interval,
 }
 
 impl RatioOfMeans {
-    /// The ratio of harmonic means of rates that these means of times a unit are.
+    /// Returns the ratio of harmonic means of rates, if these are means of times a unit.
     #[must_use]
     pub fn inverse(self) -> Self {
         // A ratio of positive figures has no end at or below 0.
@@ -53,11 +55,11 @@ impl RatioOfMeans {
     }
 }
 
-/// The ratio of the means of two sets of figures that belong together block by block: times, or the differences of a part and of the whole.
-/// None of fewer than two blocks.
+/// Returns the ratio of the means of two sets of figures that are paired by block: times, or the
+/// differences of a part and of the whole. None for fewer than two blocks.
 ///
 /// # Panics
-/// When the sets are not of the same size.
+/// When the sets differ in size.
 pub fn ratio_of_means(treatment: &[f64], reference: &[f64], level: f64) -> Option<RatioOfMeans> {
     assert_eq!(treatment.len(), reference.len(), "a pair a block");
     if treatment.len() < 2 {
@@ -79,12 +81,12 @@ pub fn ratio_of_means(treatment: &[f64], reference: &[f64], level: f64) -> Optio
     Some(RatioOfMeans { ratio: above / below, interval })
 }
 
-/// What the figures are whose averages are compared.
+/// Kind of the figures whose averages are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figures {
-    /// Times, or anything of which the mean is asked for.
+    /// Times, or other figures whose mean is meaningful.
     Times,
-    /// Rates, kept as times a unit: the ratio of their harmonic means is the inverse.
+    /// Rates, stored as times a unit: the ratio of their harmonic means is the inverse.
     Rates,
 }
 
@@ -100,26 +102,26 @@ impl Means {
     /// Takes the mean time, or the mean time a unit, of each side and block.
     ///
     /// # Panics
-    /// When the sets are not of the same size.
+    /// When the sets differ in size.
     pub fn new(treatment: Vec<f64>, reference: Vec<f64>, figures: Figures) -> Self {
         assert_eq!(treatment.len(), reference.len(), "a pair a block");
         Self { treatment, reference, figures }
     }
 
-    /// The first blocks alone.
+    /// Returns the first blocks only.
     pub(crate) fn first(&self, blocks: usize) -> Self {
         let own = |side: &[f64]| side[..blocks.min(side.len())].to_vec();
         Self { treatment: own(&self.treatment), reference: own(&self.reference), figures: self.figures }
     }
 
-    /// The ratio of the averages with its interval; none of fewer than two blocks.
+    /// Returns the ratio of the averages with its interval; none for fewer than two blocks.
     pub fn ratio(&self, level: f64) -> Option<RatioOfMeans> {
         let found = ratio_of_means(&self.treatment, &self.reference, level)?;
         Some(if self.figures == Figures::Rates { found.inverse() } else { found })
     }
 
-    /// Tests whether the logarithm of the ratio is `against`: the test that Fieller's interval
-    /// inverts.
+    /// Tests the hypothesis that the logarithm of the ratio is `against`. Fieller's interval is
+    /// the inversion of this test.
     pub fn tails(&self, against: f64) -> Tails {
         if self.treatment.len() < BLOCKS_MIN {
             return Tails::NONE;
@@ -136,18 +138,19 @@ impl Means {
     }
 }
 
-/// How many runs were slow.
+/// Number and share of slow runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlowRuns {
-    /// Runs above the bound.
+    /// Number of runs above the bound.
     pub slow: usize,
-    /// All runs.
+    /// Number of runs, slow ones included.
     pub runs: usize,
-    /// The share of such runs, each end at 95%.
+    /// Interval of the share of slow runs, each end at 95%.
     pub share: Interval,
 }
 
-/// The runs of a treatment above `SLOW` times the reference's median, both of them times or times a unit.
+/// Counts the treatment's runs above `SLOW` times the reference's median; both are
+/// times, or times a unit.
 pub fn slow_runs(treatment: &[f64], reference: &[f64]) -> SlowRuns {
     let bound = SLOW * median(reference);
     let slow = treatment.iter().filter(|time| **time > bound).count();

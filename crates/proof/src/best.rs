@@ -1,21 +1,21 @@
-//! Which arms may be the best, and which of them are better than the reference.
+//! Candidates for the best arm, and those of them that are better than the reference.
 //!
-//! Choosing the arm with the smallest figures, and saying "the best" of it, is a claim of its own, and mostly an untested one.
-//! What can be said with error L (after Hsu 1981):
+//! Calling the arm with the smallest figures "the best" is a claim of its own, and mostly an
+//! untested one. With error L two statements are possible (after Hsu 1981):
 //!
 //! ```text
-//! an arm is not the best      some other arm is proved better than it
+//! an arm is not the best      another arm is proved better than it
 //! the candidates              all other arms: the best is among them
 //! ```
 //!
-//! Each pair of arms is tested on one side at L / (2K - 3), K arms: whichever arm is best, K - 1 tests could wrongly remove it;
-//! whichever is the reference, K - 2 more could wrongly call an arm better than it. So both statements together are wrong
-//! in at most L of studies.
+//! Each pair of the K arms is tested on one side at L / (2K - 3). Whichever arm is best, K - 1
+//! tests could wrongly remove it. Whichever is the reference, K - 2 more could wrongly call an arm
+//! better than it. So both statements together are wrong in at most L of studies.
 //!
 //! The gain of a candidate is shrunk towards the mean of all candidates, by the share of their
-//! scatter that noise alone would make: those that cannot be told apart are not far apart, and the
-//! one that looks best looks too good. It is also corrected for having been significant
-//! (`selection`): of an effect that half of studies find, those that do say a tenth too much.
+//! scatter that noise alone would cause. Candidates that are indistinguishable are not far apart,
+//! and the one that looks best looks too good. The gain is also corrected for having been
+//! significant (`selection`): if half of studies find an effect, those overstate it by a tenth.
 
 use crate::ProofError;
 use crate::contrast::{Contrast, Lost};
@@ -29,19 +29,19 @@ use crate::summary::{mean, variance};
 /// The arms of a study, each in its slot.
 #[derive(Debug, Clone, Copy)]
 pub struct Arms<'a> {
-    /// Their figures; lower is better.
+    /// Figures of all arms, where lower is better.
     pub seen: &'a Observations,
-    /// Number of arms.
+    /// Number of arms, the reference included.
     pub arms: usize,
     /// The reference arm's slot, and that of its second run.
     pub twice: (usize, usize),
-    /// For each block that was begun and lost, the arms of which a run failed in it.
+    /// Failed arms of each block that was started and lost.
     pub lost: &'a [Vec<usize>],
 }
 
 impl Arms<'_> {
-    /// One arm against another. An arm that fails where it is slow must not be advised for the
-    /// blocks that are left: `Lost` says which lost blocks are left out.
+    /// Compares one arm with another. An arm that fails where it is slow must not be advised for
+    /// the remaining blocks, so `Lost` counts the lost blocks of the pair.
     fn contrast(&self, one: usize, other: usize) -> Result<Contrast, ProofError> {
         let failed = |arm: usize| self.lost.iter().flatten().filter(|failed| **failed == arm).count();
         let runs = |arm: usize| if arm == self.twice.0 { 2 } else { 1 };
@@ -56,30 +56,31 @@ impl Arms<'_> {
     }
 }
 
-/// What can be said of an arm against the reference.
+/// Gain of an arm over the reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gain {
-    /// Log-ratio to the reference, shrunk.
+    /// Log-ratio to the reference, after shrinkage and correction.
     pub estimate: f64,
-    /// Holds for all arms together.
+    /// Interval that holds for all arms together.
     pub interval: Interval,
-    /// The two-sided level of this interval.
+    /// Two-sided level of this interval.
     pub level: f64,
 }
 
-/// What was found.
+/// Candidates for the best arm, and their proved gains.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Best {
-    /// Arms of which none is proved worse than another.
+    /// Arms that are not proved worse than any other.
     pub candidates: Vec<usize>,
     /// The candidates that are proved better than the reference, with their gains.
     pub better: Vec<(usize, Gain)>,
 }
 
-/// Splits arms with an error of `level`; `levels` are all levels that it could have been, for studies that may stop.
+/// Finds the candidates with an error of `level`. `levels` are all levels that it could have been,
+/// for studies that may stop.
 ///
 /// # Errors
-/// When the observations have no such arms.
+/// When the observations lack one of the arms.
 pub fn best(arms: &Arms<'_>, looks: Looks, level: f64, levels: &[f64]) -> Result<Best, ProofError> {
     let tests = (2 * arms.arms).saturating_sub(3).max(1) as f64;
     let each = level / tests;
@@ -105,15 +106,15 @@ pub fn best(arms: &Arms<'_>, looks: Looks, level: f64, levels: &[f64]) -> Result
         let contrast = arms.contrast(*arm, arms.twice.0)?;
         let interval = looks.interval(&contrast, Asks::Difference, 2.0 * each);
         let estimate = corrected(&contrast, estimate, each);
-        // A shrunk estimate is no less inside.
+        // The shrunk estimate must lie inside the interval, too.
         let estimate = f64::clamp(estimate, interval.low, interval.high);
         gains.push((*arm, Gain { estimate, interval, level: 2.0 * each }));
     }
     Ok(Best { candidates, better: gains })
 }
 
-/// An estimate of an effect that a test with this one-sided error proved, without what being proved
-/// put in.
+/// Returns an estimate that a test with this one-sided error proved, without the
+/// bias of having been proved.
 pub fn corrected(contrast: &Contrast, estimate: f64, error: f64) -> f64 {
     let blocks = contrast.blocks() as f64;
     if error <= 0.0 || blocks < 2.0 {
@@ -123,14 +124,14 @@ pub fn corrected(contrast: &Contrast, estimate: f64, error: f64) -> f64 {
     selection::corrected(estimate, contrast.deviation() / blocks.sqrt(), critical)
 }
 
-/// The candidates' log-ratios to the reference, shrunk towards their mean.
+/// Returns the candidates' log-ratios to the reference, shrunk towards their mean.
 fn shrunk(arms: &Arms<'_>, candidates: &[usize]) -> Result<Vec<f64>, ProofError> {
     let contrast = |arm: &usize| arms.contrast(*arm, arms.twice.0);
     let contrasts =
         candidates.iter().filter(|arm| **arm != arms.twice.0).map(contrast).collect::<Result<Vec<_>, _>>()?;
     let estimates: Vec<f64> = contrasts.iter().map(Contrast::estimate).collect();
     let centre = mean(&estimates);
-    // What candidates differ by, block by block, is free of the reference that they share.
+    // Candidates' deviations from their mean, block by block, exclude the shared reference.
     let apart: Vec<f64> = contrasts
         .iter()
         .map(|contrast| {

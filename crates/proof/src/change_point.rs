@@ -1,58 +1,58 @@
-//! Does an arm change during the study? Change points in a series of logarithms.
+//! Change points in a series of logarithms: tests if an arm changes during the study.
 //!
-//! For every split k of the n values, the ranks before it are compared with what a
-//! random half would have (Pettitt 1979), weighted so that early and late splits count as much as
-//! central ones:
+//! For every split k of the n values, the ranks before it are compared with those of a random half
+//! (Pettitt 1979). A weight makes early and late splits count as much as central ones:
 //!
 //! ```text
 //! C(k) = | sum of ranks up to k - k (n+1)/2 | / sqrt(k (n-k))       found = max over k
 //! ```
 //!
 //! p is the share of shuffled series with a maximum at least as large. A found change splits the
-//! series and both parts are searched again (binary segmentation; Vostrikova 1981), until
-//! nothing is found or a part is too short.
+//! series, and both parts are searched again (binary segmentation; Vostrikova 1981), until nothing
+//! is found or a part is too short.
 //!
-//! Why not E-divisive with energy distances (Matteson, James 2014), which also sees changes of
-//! spread: O(n^2) a shuffle against O(n), and a verdict about times asks for a change of level.
-//! Its usual thresholds are kept: p = 0.001 and a change of 5%.
+//! Why not E-divisive with energy distances (Matteson, James 2014), which also finds changes of
+//! spread: O(n^2) for each shuffle against O(n). A verdict about times needs a change of level. The
+//! usual thresholds of that method are kept: p = 0.001 and a change of 5%.
 //!
-//! Limits: shuffling assumes that order carries nothing else; in an autocorrelated series it
-//! finds changes that are only long waves. Feed it the log-ratios to the reference to ask
-//! whether an *effect* changed, the arm's own series to ask whether the arm did; the first is
-//! free of the machine's drift. In a short series the sharpest step there is has a p above that
-//! threshold: [`Search::values_needed`], 14 as a rule.
+//! Limits: shuffling assumes that order carries no other information; in an
+//! autocorrelated series it finds changes that are only long waves. The log-ratios to the
+//! reference show if an *effect* changed, the arm's own series if the arm did; the first
+//! is free of the machine's drift. In a short series even the sharpest step has a p above
+//! that threshold: [`Search::values_needed`], usually 14.
 //!
-//! [`step`] is for fewer blocks than that, each of several runs: their runs say whether noise could have made it, and the blocks
-//! whether it is one step and no burst.
+//! [`step`] is for fewer blocks than that, each of several runs. The runs show if noise could have
+//! made the step, the blocks if it is one step and no burst.
 
 use crate::random::Generator;
-use crate::summary::{doubled_ranks, median};
+use crate::summary::doubled_ranks;
+use plumb_units::median;
 
-/// Values on either side of a change: fewer say nothing about a level.
+/// Fewest values on either side of a change, because fewer do not determine a level.
 pub const SEGMENT_MIN: usize = 4;
 
-/// What counts as a change.
+/// Thresholds of a search, and its random numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// Largest p.
+    /// Largest p of a reported change.
     pub p: f64,
     /// Smallest distance of the two levels, a log-ratio.
     pub shift: f64,
-    /// Shuffles; p cannot be below 1 / (draws + 1).
+    /// Number of shuffles; p is at least 1 / (draws + 1).
     pub draws: usize,
-    /// Seed of the shuffles.
+    /// Seed of the shuffles, kept with the study.
     pub seed: u64,
 }
 
 impl Search {
-    /// p = 0.001, 5%, with twice the shuffles that reach that p.
+    /// Returns the usual thresholds, p = 0.001 and 5%, with twice the shuffles that reach that p.
     pub fn usual(seed: u64) -> Self {
         Self { p: 0.001, shift: 1.05f64.ln(), draws: 1_999, seed }
     }
 
-    /// The fewest values in which a change can be found: those of which one half above the other
-    /// has a p that counts. Of C(n, n/2) ways to choose the upper half two are as sharp, where
-    /// the halves are not equal four.
+    /// Returns the fewest values in which a change can be found: if one half lies above the other,
+    /// its p is small enough. Of the C(n, n/2) ways to choose the upper half, two are as sharp, or
+    /// four if the halves are unequal.
     #[must_use]
     pub fn values_needed(&self) -> usize {
         let sharpest = |values: usize| {
@@ -65,18 +65,18 @@ impl Search {
     }
 }
 
-/// A change of level.
+/// A change of level within a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
     /// Index of the first value after the change.
     pub index: usize,
     /// Median after less median before, within the searched part.
     pub shift: f64,
-    /// Permutation p in the part where it was found.
+    /// Permutation p in the part in which it was found.
     pub p: f64,
 }
 
-/// All changes of a series, in order.
+/// Returns all changes of a series, in order.
 pub fn find(series: &[f64], search: &Search) -> Vec<ChangePoint> {
     let mut generator = Generator::new(search.seed);
     let mut parts = vec![(0, series.len())];
@@ -96,17 +96,19 @@ pub fn find(series: &[f64], search: &Search) -> Vec<ChangePoint> {
 /// The fewest blocks in which [`step`] can find one.
 pub const STEP_BLOCKS_MIN: usize = 2 * SEGMENT_MIN;
 
-/// A step between two of a few blocks, each of several runs: too few for [`find`].
+/// Finds a step in a series of blocks too short for [`find`], each of several runs.
 ///
 /// ```text
-/// apart      the medians of all blocks before it lie below those of all behind it, or all above
-/// noise      the ranks of all runs, shuffled over the study, make as sharp a step between two blocks in at most p
+/// apart   the medians of all blocks before it lie below those of all after it, or above them
+/// noise   if the runs are shuffled over the study, a share of at most p has as sharp a step
 /// ```
 ///
-/// Blocks that are alike are apart by chance in 2 of C(8, 4) orders of eight, and in fewer of more: 3%, however runs of a block hang
-/// together. Where they do not, the second test lets p through.
+/// Identical blocks are apart by chance in 2 of C(8, 4) orders of eight (3%), and in fewer of more
+/// blocks. That holds for any correlation of the runs of a block. For uncorrelated runs the second
+/// test has an error of p.
 ///
-/// Limits: [`SEGMENT_MIN`] blocks stand on either side, so a step in the first or the last three is not seen, nor is a burst.
+/// Limits: [`SEGMENT_MIN`] blocks are on either side, so it finds neither a step in the first or
+/// last three blocks nor a burst.
 pub fn step(blocks: &[Vec<f64>], search: &Search) -> Option<ChangePoint> {
     let medians: Vec<f64> = blocks.iter().map(|block| median(block)).collect();
     let shift = |split: usize| median(&blocks[split..].concat()) - median(&blocks[..split].concat());
@@ -138,7 +140,7 @@ pub fn step(blocks: &[Vec<f64>], search: &Search) -> Option<ChangePoint> {
     (p <= search.p).then_some(ChangePoint { index, shift: shift(index), p })
 }
 
-/// Whether all values before a split lie on one side of all behind it.
+/// True if all values before a split lie on one side of all after it.
 fn is_apart(values: &[f64], split: usize) -> bool {
     let ends = |part: &[f64]| {
         part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -169,7 +171,7 @@ fn strongest(part: &[f64], search: &Search, generator: &mut Generator) -> Option
     (p <= search.p).then_some(ChangePoint { index, shift, p })
 }
 
-/// The split with the largest C(k).
+/// Returns the split with the largest C(k).
 fn largest(centred: &[f64]) -> (usize, f64) {
     let count = centred.len();
     let (mut best, mut sum) = ((SEGMENT_MIN, 0.0f64), 0.0);
@@ -235,7 +237,8 @@ mod tests {
 
     #[test]
     fn noise_of_runs_and_of_blocks_is_no_step() {
-        // Whatever its size, for no smallest shift is asked: 2 of 70 orders of eight blocks, and those that runs let through.
+        // No smallest shift is set, so this counts 2 of 70 orders of eight blocks, and those
+        // that the runs let through.
         let search = Search { shift: 0.0, ..Search::usual(1) };
         let share = |blocks: usize, of_block: f64| {
             let found = (0..1_000).filter(|seed| {

@@ -1,65 +1,74 @@
 //! A claim's comparison as the design drew it: in every block, one or several small lotteries.
 //!
 //! ```text
-//! two runs      treatment, reference                     which of them is the treatment was a coin's toss
-//! three runs    treatment, reference, reference again    ... and here a draw from three
-//! a sum         (both - second) - (first - neither)      an interaction: its sign was a coin's toss
+//! two runs      treatment, reference                     a coin decided which is the treatment
+//! three runs    treatment, reference, reference again    a draw from three decided it
+//! a sum         (both - second) - (first - neither)      an interaction: a coin decided its sign
 //! ```
 //!
-//! A claim over all levels of another factor has several such lotteries in a block, drawn one by one, since every run
-//! of a block had its place by itself. Each is kept as the differences of its *lone* run to the others, logarithms of
-//! ratios, with a sign: a lone run is the treatment (+1) or, where the reference arm is the treatment of a claim, that
-//! which it is compared with (-1).
+//! A claim over all levels of another factor has several such lotteries in a block. They are drawn
+//! independently, because every run of a block had its own place. Each is stored as the
+//! differences of its *lone* run to the others, logarithms of ratios, with a sign. A lone run is
+//! the treatment (+1). If the reference arm is the treatment of a claim, it is the run that the
+//! reference is compared with (-1).
 //!
-//! Why three runs and not an averaged reference: the sign of `t - (r + r')/2` is no fair coin, since a stall weighs 1 on
-//! the treatment and 1/2 on the reference. Which of three runs the treatment is, however, was drawn from three, whatever the
-//! noise; and the third run takes a quarter off the variance.
+//! Why three runs and not an averaged reference: the sign of `t - (r + r')/2` is no fair
+//! coin. A stall weighs 1 on the treatment and 1/2 on the reference. But which of three
+//! runs is the treatment was drawn from three, whatever the noise. The third run reduces
+//! the variance by a quarter.
 //!
-//! *The typical effect* is one parameter, of which the test, the interval and the estimate are: the
-//! pseudo-median of log t - log a, a treatment's and a reference's run of one block (Hodges,
+//! *The typical effect* is one parameter, used by the test, the interval and the estimate. It is
+//! the pseudo-median of log t - log a, a treatment's and a reference's run of one block (Hodges,
 //! Lehmann 1963). Take two blocks, average their differences: half of such averages lie above the
-//! parameter. It is 0 when both arms have one law, whatever the law, because the difference is then
-//! symmetric; stalls in a tenth of one arm's runs move it by a fifth of the noise. The estimate is
-//! the mean of the pseudo-medians of t - a and of t - a'. Where the arms have one law each of them is
-//! symmetric about 0, so that the estimate leans nowhere. Rejected: the pseudo-median of both
-//! together, because averages of one block's two differences are not symmetric: with stalls in both
-//! arms it leaned by 0.5 points in ten blocks. Rejected: that of t - (a + a')/2, because a stall hits
-//! the mean of two runs twice as often and half as hard: it leaned by 1 to 2.5 points to "faster".
+//! parameter. It is 0 if both arms have one law, whatever the law, because the difference is then
+//! symmetric. Stalls in a tenth of one arm's runs move it by a fifth of the noise. The estimate is
+//! the mean of the pseudo-medians of t - a and of t - a'. If the arms have one law, each of them is
+//! symmetric about 0, so the estimate is unbiased.
 //!
-//! *A covariate* (a canary before each run) is taken out by a line fitted to the claim's own runs.
-//! At a tested shift the shift is taken out of the lone runs first, so that the slope is the same
-//! in all draws. For the estimate both arms' means are taken out. A line through runs that still
-//! hold the effect would take the effect for noise.
+//! Rejected:
 //!
-//! *A lost block*, one in which a run of these arms failed, is left out ([`Lost`]). The draws of the
-//! other blocks are as they were, so that the test of what is left is exact, and a lost block costs
-//! its own share of the power, 1/n. That holds while failing does not depend on the treatment. So
-//! the failed runs are tested as well: where more of them are one side's than chance suggests, at
-//! p <= `DEPENDS_P`, each lost block counts as the worst that could have been seen. Two failed
-//! treatments and no failed reference are such a case, or four failed references.
+//! - The pseudo-median of both together, because averages of one block's two differences are not
+//!   symmetric. With stalls in both arms its bias was 0.5 points in ten blocks.
+//! - That of t - (a + a')/2, because a stall hits the mean of two runs twice as often and half as
+//!   hard. Its bias was 1 to 2.5 points to "faster".
 //!
-//! Rejected: counting every lost block as the worst. With one of 12 lost, a 5% effect at a noise of
-//! 3% a run was found in 39% of studies instead of 98%, and in none where six claims share the
-//! error. Rejected: leaving out whatever is lost. A treatment that fails in its slowest fifth of
-//! runs then proves itself faster in 11% of studies of 12 blocks.
+//! *A covariate* (a canary before each run) is removed by a line fitted to the claim's own runs.
+//! For a test, the tested shift is first subtracted from the lone runs, so that the slope is the
+//! same in all draws. For the estimate both arms' means are subtracted, because a line through runs
+//! that contain the effect would explain the effect as noise.
+//!
+//! *A lost block*, in which a run of these arms failed, is left out ([`Lost`]). The draws of the
+//! other blocks are unchanged, so the test of the rest is exact, and a lost block costs its own
+//! share of the power, 1/n. That holds while failing does not depend on the treatment. So the
+//! failed runs are tested as well. If one side has more of them than chance suggests, at p <=
+//! `DEPENDS_P`, each lost block counts as the worst possible. Two failed treatments and no failed
+//! reference are such a case, or four failed references.
+//!
+//! Rejected:
+//!
+//! - Counting every lost block as the worst. With one of 12 lost, a 5% effect at a noise of 3% a
+//!   run was found in 39% of studies instead of 98%; if six claims share the error, in none.
+//! - Leaving out every lost block. A treatment that fails in its slowest fifth of runs then proves
+//!   itself faster in 11% of studies of 12 blocks.
 
 use crate::ProofError;
 use crate::effect::Observations;
 use crate::proportion;
 use crate::signed_rank;
-use crate::summary::{mean, median, variance};
+use crate::summary::{mean, variance};
+use plumb_units::median;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// At this p of one side failing as often by chance, failing is taken to depend on the treatment.
-/// Whichever side fails where it is slow, and however often, at most 5.5% of studies of 12, 20 or 30
-/// blocks are then false; at 0.1, up to 7.4%.
+/// Failing is assumed to depend on the treatment if one side fails this often by chance. With a
+/// side that fails where it is slow, at most 5.5% of studies of 12, 20 or 30 blocks are then false;
+/// at 0.1, up to 7.4%.
 const DEPENDS_P: f64 = 0.2;
 
-/// Blocks that a comparison lost to failed runs of its arms, and which side failed.
+/// Blocks that a comparison lost to failed runs of its arms, with the failures of each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lost {
-    /// Blocks that were lost.
+    /// Number of blocks that were lost.
     pub blocks: usize,
     /// Failed runs of the treatment's side.
     pub treatment: usize,
@@ -72,7 +81,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// True if one side failed more often than chance lets expect.
+    /// True if one side failed more often than chance suggests.
     pub fn depends(&self) -> bool {
         let failed = self.treatment + self.reference;
         let runs = self.treatment_runs + self.reference_runs;
@@ -91,54 +100,55 @@ impl Lost {
 /// One lottery of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lottery {
-    /// The lone run's logarithm less that of each other run; the second counts only with two others.
+    /// Logarithm of the lone run less that of each other run; with one other
+    /// run the second is unused.
     differences: [f64; 2],
-    /// The same of a covariate; 0 without one.
+    /// The same differences of a covariate; 0 without one.
     covariate: [f64; 2],
     others: usize,
-    /// +1 when a larger lone run is a larger effect.
+    /// +1 if a larger lone run is a larger effect, otherwise -1.
     sign: f64,
 }
 
 impl Lottery {
-    /// A treatment and a reference, or any difference whose sign was drawn.
+    /// Creates a lottery of a treatment and a reference, or of any difference whose sign was drawn.
     pub fn pair(difference: f64) -> Self {
         Self { differences: [difference, 0.0], covariate: [0.0; 2], others: 1, sign: 1.0 }
     }
 
-    /// One run and two of another arm: its differences to both. `sign` is +1 for a treatment, -1 for a run that the two are
-    /// compared with.
+    /// Creates a lottery of one run and two of another arm, from its differences to both. `sign` is
+    /// +1 for a treatment, -1 for a run that is compared with the two.
     pub fn trio(differences: [f64; 2], sign: f64) -> Self {
         Self { differences, covariate: [0.0; 2], others: 2, sign }
     }
 
-    /// The same with the differences of a covariate of its runs.
+    /// Adds the differences of a covariate of its runs.
     fn beside(self, covariate: [f64; 2]) -> Self {
         Self { covariate, ..self }
     }
 
-    /// Runs that took part.
+    /// Returns the number of runs, 2 or 3.
     pub fn runs(&self) -> usize {
         self.others + 1
     }
 
-    /// The effect seen.
+    /// Returns the observed effect, a log-ratio.
     pub fn effect(&self) -> f64 {
         self.sign * self.differences[..self.others].iter().sum::<f64>() / self.others as f64
     }
 
-    /// The lone run's ratio to each other run: one or two logarithms.
+    /// Returns the lone run's ratio to each other run: one or two logarithms.
     fn ratios(&self) -> impl Iterator<Item = f64> {
         self.differences[..self.others].iter().map(|difference| self.sign * difference)
     }
 
-    /// The runs about their mean when the effect is taken out, the lone one first; mirrored so that a larger first value is a
-    /// larger effect. What is behind the last run is 0.
+    /// Returns the runs about their mean after subtracting the effect, the lone one first. They are
+    /// mirrored so that a larger first value is a larger effect. Places after the last run are 0.
     pub(crate) fn centred(&self, effect: f64) -> [f64; 3] {
         self.about_mean(self.differences, effect)
     }
 
-    /// The same about the median of the runs: a stall of one does not move the others.
+    /// Returns them about the median of the runs, so that a stall of one does not move the others.
     pub(crate) fn aligned(&self, effect: f64) -> [f64; 3] {
         let mut runs = self.centred(effect);
         let middle = median(&runs[..self.runs()]);
@@ -146,8 +156,8 @@ impl Lottery {
         runs
     }
 
-    /// The same about the middle of the two runs that are closest to each other. Under stalls those
-    /// are runs of one kind more often than a median is near its neighbours.
+    /// Returns them about the middle of the two closest runs. Under stalls those are runs of one
+    /// kind more often than the median is near its neighbours.
     pub(crate) fn anchored(&self, effect: f64) -> [f64; 3] {
         let mut runs = self.centred(effect);
         let mut sorted = runs;
@@ -176,35 +186,37 @@ impl Lottery {
     }
 }
 
-/// The lotteries of a claim, block by block: as many in every block, of the same kind.
+/// The lotteries of a claim, block by block: the same number and kind in every block.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Contrast {
     blocks: Vec<Vec<Lottery>>,
     lost: Lost,
-    /// By how much, on the logarithm, figures that were rounded may be off.
+    /// Largest error, on the logarithm, of rounded figures.
     unit: f64,
 }
 
 impl Contrast {
-    /// The lotteries of each block.
+    /// Creates a contrast from the lotteries of each block.
     ///
     /// # Panics
-    /// When blocks hold different numbers of them.
+    /// When blocks have different numbers of them.
     pub fn new(blocks: Vec<Vec<Lottery>>) -> Self {
         assert!(blocks.windows(2).all(|two| two[0].len() == two[1].len()), "blocks of different size");
         Self { blocks, lost: Lost::default(), unit: 0.0 }
     }
 
-    /// One lottery a block between a treatment and a reference, or for any difference whose sign was drawn.
+    /// Creates one lottery a block between a treatment and a reference, or for any
+    /// difference whose sign was drawn.
     pub fn of_differences(differences: &[f64]) -> Self {
         Self::new(differences.iter().map(|difference| vec![Lottery::pair(*difference)]).collect())
     }
 
-    /// Pairs of slots, each the treatment's and the reference's. A pair with `twice.0`, the reference arm's slot, is compared
-    /// with its second run `twice.1` as well, unless that one is in the pair.
+    /// Creates a lottery for each pair of slots, the treatment's and the reference's. A pair with
+    /// `twice.0`, the reference arm's slot, is also compared with its second run `twice.1`, unless
+    /// that one is in the pair.
     ///
     /// # Errors
-    /// When there is no such slot, or no pair.
+    /// When one of the slots does not exist, or there is no pair.
     pub fn of_pairs(
         seen: &Observations,
         pairs: &[(usize, usize)],
@@ -239,24 +251,24 @@ impl Contrast {
         Ok(Self { unit: seen.unit(twice), ..Self::new(blocks.collect()) })
     }
 
-    /// By how much, on the logarithm, an effect may be off because its figures were rounded: one
-    /// unit of theirs where their noise does not smooth the rounding, else 0. A test puts it to the
-    /// disadvantage of whatever it would prove.
+    /// Returns the error, on the logarithm, that rounded figures may cause: one unit of
+    /// theirs if their noise does not smooth the rounding, otherwise 0. A test uses it
+    /// against whatever it would prove.
     pub fn unit(&self) -> f64 {
         self.unit
     }
 
-    /// The same as if its figures had all their digits.
+    /// Returns the contrast as if its figures had all their digits.
     pub(crate) fn exact(&self) -> Self {
         Self { unit: 0.0, ..self.clone() }
     }
 
-    /// The lotteries with the covariate's part taken out, for the test of an effect.
+    /// Returns the lotteries without the covariate's part, for the test of an effect.
     pub(crate) fn about(&self, effect: f64) -> Cow<'_, Self> {
         self.without_covariate(effect, 0.0)
     }
 
-    /// The same within arms: both arms' means are taken out before the line is laid.
+    /// Returns them without it within arms: both arms' means are subtracted before the fit.
     fn within_arms(&self) -> Cow<'_, Self> {
         let lotteries = || self.blocks.iter().flatten();
         let effects: Vec<f64> = lotteries().map(Lottery::effect).collect();
@@ -284,23 +296,24 @@ impl Contrast {
         Cow::Owned(Self { blocks, ..*self })
     }
 
-    /// The same when more blocks were begun and lost to failed runs of these arms.
+    /// Adds blocks that were started and lost to failed runs of these arms.
     pub fn without(self, lost: Lost) -> Self {
         Self { lost, ..self }
     }
 
-    /// Blocks that were lost.
+    /// Returns the number of lost blocks.
     pub fn lost(&self) -> usize {
         self.lost.blocks
     }
 
-    /// Lost blocks that tests count as the worst that could have been seen, because which of them
-    /// are lost depends on the treatment; the others are left out.
+    /// Returns the lost blocks that tests count as the worst possible, because their loss depends
+    /// on the treatment; the others are left out.
     pub fn suspect(&self) -> usize {
         if self.lost.depends() { self.lost.blocks } else { 0 }
     }
 
-    /// With the lost blocks in their place, each further on this side (+1 or -1) than any that was seen.
+    /// Returns the contrast with the lost blocks, each further on this side (+1 or
+    /// -1) than any observed one.
     pub(crate) fn completed(&self, side: f64) -> Self {
         let each = self.blocks.first().map_or(0, Vec::len);
         let effects = self.blocks.iter().flatten().flat_map(|lottery| lottery.differences);
@@ -310,17 +323,17 @@ impl Contrast {
         Self { unit: self.unit, ..Self::new(blocks.collect()) }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks, without lost ones.
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// The lotteries, block by block.
+    /// Returns the lotteries, block by block.
     pub fn lotteries(&self) -> &[Vec<Lottery>] {
         &self.blocks
     }
 
-    /// The effect of every block, a log-ratio: the mean of its lotteries'.
+    /// Returns the effect of every block, a log-ratio: the mean of its lotteries'.
     pub fn effects(&self) -> Vec<f64> {
         let own = self.within_arms();
         let effect =
@@ -328,8 +341,8 @@ impl Contrast {
         own.blocks.iter().map(effect).collect()
     }
 
-    /// The log-ratios of every block to one run of the reference and to the other, each a mean over
-    /// the block's lotteries; one where no lottery has a second.
+    /// Returns the log-ratios of every block to either run of the reference, each a mean over the
+    /// block's lotteries; one if no lottery has a second.
     pub(crate) fn ratios(&self) -> Vec<Vec<f64>> {
         let ratios = |block: &Vec<Lottery>| {
             let most = block.iter().map(|lottery| lottery.others).max().unwrap_or(0);
@@ -345,8 +358,8 @@ impl Contrast {
         self.blocks.iter().map(ratios).collect()
     }
 
-    /// The typical effect: the mean of the pseudo-medians of the blocks' ratios to one run of the
-    /// reference and to the other.
+    /// Returns the typical effect: the mean of the pseudo-medians of the blocks' ratios to
+    /// either run of the reference.
     pub fn estimate(&self) -> f64 {
         let ratios = self.within_arms().ratios();
         let runs = ratios.first().map_or(0, Vec::len);
@@ -358,18 +371,19 @@ impl Contrast {
         if estimates.is_empty() { signed_rank::estimate(&[]) } else { mean(&estimates) }
     }
 
-    /// Standard deviation of the effect over the blocks; NaN of fewer than two.
+    /// Returns the standard deviation of the effect over the blocks; NaN for fewer than two.
     pub fn deviation(&self) -> f64 {
         let effects = self.effects();
         if effects.len() < 2 { f64::NAN } else { variance(&effects).sqrt() }
     }
 
-    /// The first blocks alone.
+    /// Returns the first blocks only.
     pub fn first(&self, blocks: usize) -> Self {
         Self { blocks: self.blocks[..blocks.min(self.blocks.len())].to_vec(), ..*self }
     }
 
-    /// One-sided chance that the labels of so many blocks as these all fall the most extreme way: the smallest p there is.
+    /// Returns the smallest one-sided p: the chance that the labels of all blocks
+    /// fall the most extreme way.
     pub fn smallest_tail(&self) -> f64 {
         self.blocks.iter().flatten().map(|lottery| 1.0 / lottery.runs() as f64).product()
     }
@@ -384,7 +398,8 @@ mod tests {
         let e = |log: f64| log.exp();
         let seen = Observations::new(4, &[vec![e(1.0), e(3.0), e(5.0), e(2.0)]]).unwrap();
         let one = |pair| Contrast::of_pairs(&seen, &[pair], (0, 3)).unwrap();
-        // Treatment 3 against 1 and 2; two arms that are not the reference; the reference as a treatment.
+        // Treatment 3 against 1 and 2; two arms that are not the reference;
+        // the reference as a treatment.
         for (pair, effect, runs) in [((1, 0), 1.5, 3), ((2, 1), 2.0, 2), ((0, 2), -3.5, 3), ((3, 0), 1.0, 2)]
         {
             let found = one(pair);
@@ -418,7 +433,7 @@ mod tests {
         let close = |found: [f64; 3], expected: [f64; 3]| {
             assert!(found.iter().zip(expected).all(|(one, other)| (one - other).abs() < 1e-12), "{found:?}");
         };
-        // The lone run lies 0.1 above the one and stalls away from nobody; the other stalled.
+        // The lone run is 0.1 above one reference, the other one stalled.
         close(anchored([0.1, -1.0], 1.0), [0.05, -0.05, 1.05]);
         close(anchored([0.1, -1.0], -1.0), [-0.05, 0.05, -1.05]);
         close(anchored([1.0, 0.9], 1.0), [0.95, -0.05, 0.05]);
@@ -437,8 +452,8 @@ mod tests {
             };
             (0..studies).map(|_| Contrast::new((0..blocks).map(|_| lottery()).collect()).estimate()).collect()
         };
-        // By the means of two runs 24 blocks leaned by 0.014, and by both runs together 10 blocks by
-        // 0.0053; four standard errors of 10 blocks are 0.0018, of 24 blocks 0.001.
+        // By the means of two runs the bias of 24 blocks was 0.014, and by both runs together that
+        // of 10 blocks 0.0053. Four standard errors of 10 blocks are 0.0018, of 24 blocks 0.001.
         let (few, many) = (estimates(10, 16_000), estimates(24, 4_000));
         assert!(mean(&few).abs() < 0.002 && median(&few).abs() < 0.001, "{}", mean(&few));
         assert!(mean(&many).abs() < 0.002 && median(&many).abs() < 0.001, "{}", mean(&many));
@@ -446,8 +461,8 @@ mod tests {
 
     #[test]
     fn a_covariate_is_fitted_without_the_effect_that_is_tested() {
-        // A true effect of ln 0.5, no noise of its own, a covariate that happens to be high where
-        // the treatment ran.
+        // A true effect of ln 0.5, no noise of its own, and a covariate that is high by
+        // chance where the treatment ran.
         let rows: Vec<Vec<f64>> = (0..12).map(|_| vec![1.0, 0.5, 1.0]).collect();
         let mut generator = crate::random::Generator::new(4);
         let canary: Vec<Vec<f64>> = (0..12)

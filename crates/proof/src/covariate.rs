@@ -1,50 +1,50 @@
-//! Noise that something else saw too: how much of it a figure explains that was taken before each
-//! run and that no treatment touches.
+//! Noise shared with a covariate: a figure taken before each run, which no treatment changes.
 //!
 //! ```text
-//! y(b, s), c(b, s)     logarithms of the figure and of the covariate, each less its block's and its slot's mean
-//! share                (sum y c)^2 / (sum y^2 sum c^2): what of the noise within blocks and arms it explains
-//! interval             of the correlation's artanh, 1.96 / sqrt(f - 1) either way, f = (blocks - 1)(slots - 1) - 1 degrees
+//! y(b, s), c(b, s)   logarithms of figure and covariate, less their block's and slot's mean
+//! share              (sum y c)^2 / (sum y^2 sum c^2): explained part of the noise in blocks, arms
+//! interval           of the correlation's artanh, +-1.96 / sqrt(f - 1), with
+//!                    f = (blocks - 1)(slots - 1) - 1 degrees of freedom
 //! ```
 //!
-//! The slot's mean is the arm's: what a treatment does is in neither. Over all runs a treatment of
-//! -50% was taken for noise wherever the covariate happened to be slow in its runs (by 5 to 9% of
-//! studies of 6 blocks and 1% noise, whose intervals then missed it in up to 11%). The share says
-//! whether a covariate helps ([`Explained::helps`]); what it explains is taken out by `contrast`,
-//! with a line that is fitted at each shift that a test or an interval tries. With the true shift
-//! taken out that line is the same in every draw of the design, so that the tests are as exact as
-//! without it.
+//! The slot's mean is the arm's, so the residuals exclude the treatment's effect. Over all runs,
+//! an effect of -50% was explained as noise whenever the covariate was slow by chance in its
+//! runs. That happened in 5 to 9% of studies of 6 blocks and 1% noise, whose intervals then
+//! missed it in up to 11%. The share shows if a covariate helps ([`Explained::helps`]).
+//! `contrast` then removes the explained part by a line that is fitted at each shift that a test
+//! or an interval tries. With the true shift subtracted, that line is the same in every draw of
+//! the design, so the tests stay exact.
 //!
-//! Fewer than [`DEGREES_MIN`] degrees of freedom say nothing: chance alone reaches a quarter in 4%
-//! of studies there. That is 10 blocks of two arms, 7 of three.
+//! Fewer than [`DEGREES_MIN`] degrees of freedom prove nothing: chance alone reaches a quarter in
+//! 4% of studies there. That is 10 blocks of two arms, 7 of three.
 //!
-//! Limits: one straight line. A covariate that a treatment's run does touch (a device that is still
-//! busy with it) would take a part of carry-over for noise; the tests of order look for that.
-//! Whether to adjust is decided once, by residuals that know the arms: of sixteen degrees and more
-//! one draw of the labels changes little.
+//! Limits: one straight line. If a treatment's run does change the covariate (a device that is
+//! still busy with it), a part of the carry-over is explained as noise. The tests of order look for
+//! that. The decision to adjust is made once, by residuals that know the arms: with sixteen degrees
+//! and more, one draw of the labels changes little.
 
 use crate::effect::Observations;
 use crate::interval::Interval;
 
-/// The least share of the noise that is worth an adjustment.
+/// The least share of the noise that makes an adjustment worth while.
 pub const HELPS: f64 = 0.25;
-/// Degrees of freedom of the residuals below which nothing is said.
+/// The fewest degrees of freedom of the residuals that allow a statement.
 pub const DEGREES_MIN: usize = 16;
-/// Deviations of the correlation's artanh on either side: 95%.
+/// Deviations of the correlation's artanh on either side of a 95% interval.
 const REACH: f64 = 1.96;
 
-/// How much of the noise a covariate explains.
+/// Part of the noise that a covariate explains.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Explained {
-    /// Its share of the variance within blocks and arms, 0 to 1.
+    /// Share of the variance within blocks and arms, 0 to 1.
     pub share: f64,
     /// The 95% interval of the share.
     pub interval: Interval,
 }
 
 impl Explained {
-    /// Compares figures with a covariate of the same runs; `None` where there are too few runs, or
-    /// one of both never moves.
+    /// Compares figures with a covariate of the same runs. `None` if there are too few runs, or
+    /// either of them is constant.
     #[must_use]
     pub fn of(seen: &Observations, covariate: &Observations) -> Option<Explained> {
         let freedom = degrees(seen);
@@ -67,19 +67,19 @@ impl Explained {
         Some(Explained { share: correlation * correlation, interval })
     }
 
-    /// True if the share is worth an adjustment.
+    /// True if the share makes an adjustment worth while.
     #[must_use]
     pub fn helps(&self) -> bool {
         self.share >= HELPS
     }
 }
 
-/// Degrees of freedom of residuals about blocks, slots and a line.
+/// Returns the degrees of freedom of residuals about blocks, slots and a line.
 fn degrees(seen: &Observations) -> usize {
     (seen.blocks().saturating_sub(1) * seen.slots().saturating_sub(1)).saturating_sub(1)
 }
 
-/// The logarithms about their block's and their slot's mean.
+/// Returns the logarithms about their block's and their slot's mean.
 fn residuals(seen: &Observations) -> Vec<f64> {
     let mean = |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / count as f64;
     let blocks: Vec<f64> = seen.logs().iter().map(|row| mean(&mut row.iter().copied(), row.len())).collect();
@@ -99,8 +99,8 @@ mod tests {
     use crate::random::Generator;
     use crate::randomisation;
 
-    /// Blocks of three runs: a covariate, and figures that follow it with this slope and noise of
-    /// their own; the second is this much more.
+    /// Makes blocks of three runs: a covariate, and figures that follow it with this slope and
+    /// noise of their own. The second slot has this effect.
     fn made(seed: u64, blocks: usize, slope: f64, (own, effect): (f64, f64)) -> (Observations, Observations) {
         let mut generator = Generator::new(seed);
         let (mut figures, mut covariates) = (Vec::new(), Vec::new());
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn a_large_effect_is_not_taken_for_noise() {
-        // -50% with noise of 1%: 5 to 9% of studies were adjusted to -32 to -39%, with intervals
-        // thirty times as wide.
+        // -50% with noise of 1%: 5 to 9% of studies were adjusted to -32 to -39%, with
+        // intervals thirty times as wide.
         let half = 0.5f64.ln();
         for seed in 0..200 {
             let (seen, covariate) = made(seed, 10, 0.0, (0.01, half));

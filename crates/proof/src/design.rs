@@ -1,16 +1,16 @@
-//! Which arms a study has, and in what order they run.
+//! The arms of a study, and the order in which they run.
 //!
-//! Arms. A full factorial runs every combination of levels, so that each factor's
-//! effect is an average over all settings of the others, and interactions show. A
-//! regular fraction of a two-level design makes some columns products of others: with
-//! D = ABC, eight runs carry four factors (Box, Hunter 1961). The products that
-//! equal the identity (here ABCD) form the defining words; the shortest one is the
-//! resolution. III confuses main effects with pairs, IV pairs with pairs, V neither.
-//! Fractions exist for two levels only; mixed levels take the full design.
+//! Arms. A full factorial runs every combination of levels, so that each factor's effect is an
+//! average over all settings of the others, and interactions show. A regular fraction of a
+//! two-level design makes some columns products of others: with D = ABC, eight runs carry four
+//! factors (Box, Hunter 1961). The products that equal the identity (here ABCD) form the
+//! defining words; the length of the shortest is the resolution. III confuses main effects
+//! with pairs, IV pairs with pairs, V neither. Fractions exist for two levels only; mixed
+//! levels take the full design.
 //!
-//! Order. Machines drift, so arms are compared within blocks, each holding every arm once and the
-//! reference twice: the second copy is a treatment known to do nothing (A/A), the
-//! study's own noise floor. Slots 0..arms are the arms; the last slot is the copy.
+//! Order. Machines drift, so arms are compared within blocks, each with every arm once and the
+//! reference twice. The second copy is a treatment without effect (A/A), which measures the study's
+//! noise floor. Slots 0..arms are the arms; the last slot is the copy.
 //!
 //! ```text
 //! block 0   T2  R   T1  R'         every order equally likely, drawn from
@@ -19,22 +19,22 @@
 //! ```
 //!
 //! Why not the balanced orders of Williams (1949) by default, in which every slot follows every
-//! other equally often: balance makes the blocks of a cycle depend on each other,
-//! whereas independent shuffles are exactly the coin tosses that the sign-flip test
-//! counts. They are offered for studies whose runs are known to affect their
-//! successors. Alternating ABAB is not offered: it meets any periodic neighbour in phase.
+//! other equally often: balance makes the blocks of a cycle depend on each other. Independent
+//! shuffles are exactly the coin tosses that the sign-flip test counts. Williams orders are offered
+//! for studies whose runs are known to affect their successors. Alternating ABAB is not offered: it
+//! resonates with any periodic neighbour.
 
 use crate::ProofError;
 use crate::random::Generator;
 use serde::Serialize;
 
-/// More arms than this are a mistake in a study file: at one minute a run, a
-/// single block would take over eight hours.
+/// Most arms: a larger number is a mistake in a study file, because at one minute a run a single
+/// block would take over eight hours.
 pub const ARMS_MAX: usize = 512;
-/// There are 2^generators - 1 defining words, all of which are listed.
+/// Most generators: there are 2^generators - 1 defining words, all of which are listed.
 const GENERATORS_MAX: usize = 12;
 
-/// What is varied, and between which levels.
+/// A setting that a study varies, with its levels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Factor {
     /// Name, as the study gives it.
@@ -48,14 +48,14 @@ pub struct Factor {
 pub struct Design {
     /// The factors, in the order in which an arm lists its levels.
     pub factors: Vec<Factor>,
-    /// One row an arm: the index of each factor's level.
+    /// One row for each arm: the index of each factor's level.
     pub arms: Vec<Vec<usize>>,
     /// Sets of factors whose product is constant; none in a full design.
     pub defining_words: Vec<Vec<usize>>,
 }
 
 impl Design {
-    /// Every combination; the last factor changes fastest.
+    /// Creates every combination; the last factor changes fastest.
     pub fn full(factors: Vec<Factor>) -> Result<Self, ProofError> {
         check_levels(&factors)?;
         let arms = factors.iter().try_fold(1usize, |arms, factor| {
@@ -83,8 +83,8 @@ impl Design {
         Ok(Self { factors, arms, defining_words: Vec::new() })
     }
 
-    /// A regular two-level fraction. The last `generators.len()` factors are not
-    /// free: each is the product of the free factors that its generator names.
+    /// Creates a regular two-level fraction. The last `generators.len()` factors are not free: each
+    /// is the product of the free factors that its generator names.
     pub fn fraction(factors: Vec<Factor>, generators: &[Vec<usize>]) -> Result<Self, ProofError> {
         check_levels(&factors)?;
         if let Some(factor) = factors.iter().find(|factor| factor.levels.len() != 2) {
@@ -109,7 +109,7 @@ impl Design {
             .arms
             .into_iter()
             .map(|mut arm| {
-                // Level 1 is +, level 0 is -; a product is + when an even number is -.
+                // Level 1 is +, level 0 is -; a product is + if an even number is -.
                 let signs = arm.clone();
                 for mask in &masks {
                     let minus = (0..free).filter(|bit| mask >> bit & 1 == 1 && signs[*bit] == 0).count();
@@ -122,22 +122,10 @@ impl Design {
         Ok(Self { factors, arms, defining_words })
     }
 
-    /// Length of the shortest defining word; none for a full design, which
-    /// confuses nothing.
+    /// Returns the length of the shortest defining word; none for a
+    /// full design, which confuses nothing.
     pub fn resolution(&self) -> Option<usize> {
         self.defining_words.iter().map(Vec::len).min()
-    }
-
-    /// The pairs of factors whose interaction has the same contrast as that of `first`
-    /// and `second`; an empty list says that the interaction stands alone among pairs.
-    pub fn pairs_confused_with(&self, first: usize, second: usize) -> Vec<(usize, usize)> {
-        let four = self.defining_words.iter().filter(|word| word.len() == 4);
-        four.filter(|word| word.contains(&first) && word.contains(&second))
-            .filter_map(|word| {
-                let mut rest = word.iter().copied().filter(|factor| *factor != first && *factor != second);
-                Some((rest.next()?, rest.next()?))
-            })
-            .collect()
     }
 }
 
@@ -153,7 +141,7 @@ fn check_levels(factors: &[Factor]) -> Result<(), ProofError> {
     }
 }
 
-/// Each generator as a set of bits over the free factors.
+/// Returns each generator as a set of bits over the free factors.
 fn generator_masks(generators: &[Vec<usize>], free: usize) -> Result<Vec<u64>, ProofError> {
     let mut masks: Vec<u64> = Vec::new();
     for (index, generator) in generators.iter().enumerate() {
@@ -172,7 +160,7 @@ fn generator_masks(generators: &[Vec<usize>], free: usize) -> Result<Vec<u64>, P
     Ok(masks)
 }
 
-/// Products of all non-empty sets of generator words: the defining relation.
+/// Returns the products of all non-empty sets of generator words: the defining relation.
 fn words(masks: &[u64], free: usize) -> Vec<Vec<usize>> {
     let own: Vec<u64> = masks.iter().enumerate().map(|(i, mask)| mask | 1 << (free + i)).collect();
     let mut words: Vec<Vec<usize>> = (1u64..1 << own.len())
@@ -186,7 +174,7 @@ fn words(masks: &[u64], free: usize) -> Vec<Vec<usize>> {
     words
 }
 
-/// How a block's order is drawn.
+/// Method by which a block's order is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -196,36 +184,36 @@ pub enum Order {
     Williams,
 }
 
-/// In what order slots run. A function of its fields and the block's index alone.
+/// The orders in which slots run: a function of its fields and the block's index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
-    /// Number of arms.
+    /// Number of arms, the reference included.
     pub arms: usize,
-    /// The arm that runs twice a block.
+    /// The arm that runs twice in a block.
     pub reference: usize,
-    /// Recorded with the study.
+    /// Seed of the orders, recorded with the study.
     pub seed: u64,
-    /// How orders are drawn.
+    /// Method by which orders are drawn.
     pub order: Order,
 }
 
 impl Schedule {
-    /// Slots of a block: the arms and the reference once more.
+    /// Returns the slots of a block: the arms, and the reference once more.
     pub fn slots(&self) -> usize {
         self.arms + 1
     }
 
-    /// The slot of the reference's second run.
+    /// Returns the slot of the reference's second run.
     pub fn reference_again(&self) -> usize {
         self.arms
     }
 
-    /// The arm that runs in a slot.
+    /// Returns the arm that runs in a slot.
     pub fn arm_of(&self, slot: usize) -> usize {
         if slot == self.reference_again() { self.reference } else { slot }
     }
 
-    /// The slots of block `index` in the order in which they run.
+    /// Returns the slots of block `index` in the order in which they run.
     pub fn block(&self, index: usize) -> Vec<usize> {
         let mut slots: Vec<usize> = (0..self.slots()).collect();
         match self.order {
@@ -244,13 +232,13 @@ impl Schedule {
         }
     }
 
-    /// The first `blocks` blocks.
+    /// Returns the first `blocks` blocks, each an order of slots.
     pub fn blocks(&self, blocks: usize) -> Vec<Vec<usize>> {
         (0..blocks).map(|index| self.block(index)).collect()
     }
 }
 
-/// Rows 0, 1, k-1, 2, k-2, ... each shifted by one; with an odd k also reversed.
+/// Returns rows 0, 1, k-1, 2, k-2, ... each shifted by one; for an odd k also reversed.
 fn williams(slots: usize) -> Vec<Vec<usize>> {
     let zigzag = |step: usize| if step % 2 == 1 { step.div_ceil(2) } else { (slots - step / 2) % slots };
     let mut rows: Vec<Vec<usize>> =
@@ -290,7 +278,6 @@ mod tests {
         // 2^(4-1), D = ABC: IV. 2^(5-2), D = AB, E = AC: III. 2^(5-1), E = ABCD: V.
         let half = Design::fraction(factors(&[2; 4]), &[vec![0, 1, 2]]).unwrap();
         assert_eq!((half.arms.len(), half.resolution()), (8, Some(4)));
-        assert_eq!(half.pairs_confused_with(0, 1), [(2, 3)]);
         let quarter = Design::fraction(factors(&[2; 5]), &[vec![0, 1], vec![0, 2]]).unwrap();
         assert_eq!((quarter.arms.len(), quarter.resolution()), (8, Some(3)));
         assert_eq!(quarter.defining_words, [vec![0, 1, 3], vec![0, 2, 4], vec![1, 2, 3, 4]]);

@@ -5,38 +5,39 @@
 //! several arms     d_b = mean of ln y over arms on one side - mean on the other
 //! ```
 //!
-//! The block is the unit: two runs of one block share the machine's mood of that hour,
-//! which the difference removes, and runs of different blocks are compared with nothing.
-//! Ratios, because settings scale times and a slow disk makes every gap larger; logarithms,
-//! because then twice as fast and half as fast are opposite numbers (Fleming, Wallace 1986).
+//! The block is the unit. Two runs of one block share the machine's state of that hour, which the
+//! difference removes, and runs of different blocks are never compared. Ratios, because settings
+//! scale times and a slow disk makes every gap larger. Logarithms, because then twice as fast and
+//! half as fast are opposite numbers (Fleming, Wallace 1986).
 //!
-//! Contrasts have as many arms, of equal weight, on either side, so that their noise is fair. What the
-//! reference's second run adds to a comparison is said in `contrast`.
+//! Contrasts have the same number of arms, of equal weight, on either side, so that their noise is
+//! symmetric. `contrast` explains the use of the reference's second run.
 //!
-//! Limits: both sides of a comparison have as many arms.
+//! Limits: both sides of a comparison have the same number of arms.
 
 use crate::ProofError;
 use crate::summary::variance;
 use serde::Serialize;
 
-/// Rounding is smoothed by noise of two runs that spreads by so many units: the mean is then off by
-/// less than a hundredth of one.
+/// Noise of two runs smooths the rounding if it spreads by this number of units: the mean is then
+/// off by less than a hundredth of one.
 const SMOOTHED: f64 = 0.7;
-/// Digits of a figure among which a unit is looked for.
+/// Digits of a figure that are searched for a unit.
 const DIGITS: i32 = 7;
 
-/// The figures of a study: one positive number (a time, a rate) a slot and block.
-/// Blocks with a failed run are left out by the caller.
+/// The figures of a study: one positive number (a time, a rate) for each slot and block. The caller
+/// leaves out blocks with a failed run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observations {
     slots: usize,
     logs: Vec<Vec<f64>>,
-    /// A covariate's logarithms, likewise.
+    /// Logarithms of a covariate, in the same layout.
     covariate: Option<Vec<Vec<f64>>>,
 }
 
 impl Observations {
-    /// Takes `blocks[b][slot]`, not in order of execution.
+    /// Takes `blocks[b][slot]`, not in order of execution. Fails on ragged blocks and on
+    /// figures that are not positive.
     pub fn new(slots: usize, blocks: &[Vec<f64>]) -> Result<Self, ProofError> {
         let mut logs = Vec::with_capacity(blocks.len());
         for (block, values) in blocks.iter().enumerate() {
@@ -51,31 +52,30 @@ impl Observations {
         Ok(Self { slots, logs, covariate: None })
     }
 
-    /// The first blocks alone.
+    /// Returns the first blocks only.
     pub fn first(&self, blocks: usize) -> Self {
         let first = |rows: &Vec<Vec<f64>>| rows[..blocks.min(rows.len())].to_vec();
         Self { slots: self.slots, logs: first(&self.logs), covariate: self.covariate.as_ref().map(first) }
     }
 
-    /// The same with a covariate of its runs, which `contrast` takes out of comparisons.
+    /// Adds a covariate of its runs, which `contrast` removes from comparisons.
     #[must_use]
     pub fn beside(self, covariate: &Observations) -> Self {
         Self { covariate: Some(covariate.logs.clone()), ..self }
     }
 
-    /// The logarithms of the covariate, block by block.
+    /// Returns the logarithms of the covariate, block by block.
     pub fn covariate(&self) -> Option<&[Vec<f64>]> {
         self.covariate.as_deref()
     }
 
-    /// The unit of rounded figures, a power of ten, relative to their median, where the noise of
-    /// two runs of one arm does not smooth the rounding: below [`SMOOTHED`] units. 0 where figures
-    /// have as many digits as their noise asks for.
+    /// Returns the unit of rounded figures, a power of ten, relative to their median. 0 if the
+    /// noise of two runs of one arm smooths the rounding: it is [`SMOOTHED`] units or more.
     pub(crate) fn unit(&self, twice: (usize, usize)) -> f64 {
         let mut values: Vec<f64> = self.logs.iter().flatten().map(|log| log.exp()).collect();
         values.sort_unstable_by(f64::total_cmp);
         let middle = values.get(values.len() / 2).copied().unwrap_or(0.0);
-        // A figure that comes back from its logarithm differs by a rounding.
+        // A figure recovered from its logarithm differs by a rounding.
         let same = 1e-9 * middle;
         let distinct = 1 + values.windows(2).filter(|two| two[1] - two[0] > same).count();
         if distinct == 1 || 2 * distinct > values.len() {
@@ -91,28 +91,28 @@ impl Observations {
         if variance(&pairs).sqrt() < SMOOTHED * unit { unit } else { 0.0 }
     }
 
-    /// The logarithms, block by block.
+    /// Returns the logarithms, block by block.
     pub fn logs(&self) -> &[Vec<f64>] {
         &self.logs
     }
 
-    /// Slots of a block.
+    /// Returns the number of slots in a block.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.logs.len()
     }
 
-    /// The logarithms of one slot over the blocks.
+    /// Returns the logarithms of one slot over the blocks.
     pub fn series(&self, slot: usize) -> Result<Vec<f64>, ProofError> {
         self.known(slot)?;
         Ok(self.logs.iter().map(|block| block[slot]).collect())
     }
 
-    /// Per block, ln(slot / reference).
+    /// Returns ln(slot / reference) of each block.
     pub fn log_ratios(&self, slot: usize, reference: usize) -> Result<Vec<f64>, ProofError> {
         self.known(slot)?;
         self.known(reference)?;
@@ -131,16 +131,17 @@ impl Observations {
 /// A factor moved from one of its levels to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Index of the factor.
+    /// Index of the factor in the design.
     pub factor: usize,
-    /// The level that is the base.
+    /// Index of the level that is the base.
     pub from: usize,
-    /// The level it is changed to.
+    /// Index of the level that replaces it.
     pub to: usize,
 }
 
-/// Per block, the mean logarithm of the arms on one side less that of the arms on the other.
-/// Both sides have as many arms, so that the noise of the difference is fair.
+/// Returns, for each block, the mean logarithm of the arms on one side less that of
+/// the arms on the other. Both sides have the same number of arms, so that the noise
+/// of the difference is symmetric.
 pub fn contrast(seen: &Observations, to: &[usize], from: &[usize]) -> Result<Vec<f64>, ProofError> {
     if to.len() != from.len() || to.is_empty() {
         let (found, needed) = (to.len().min(from.len()), to.len().max(from.len()).max(1));
@@ -152,12 +153,12 @@ pub fn contrast(seen: &Observations, to: &[usize], from: &[usize]) -> Result<Vec
     Ok(seen.logs.iter().map(|block| mean(block, to) - mean(block, from)).collect())
 }
 
-/// A log-ratio as a change in per cent: ln 0.95 is -5.
+/// Converts a log-ratio to a change in per cent: ln 0.95 is -5.
 pub fn percent(log_ratio: f64) -> f64 {
     100.0 * log_ratio.exp_m1()
 }
 
-/// The log-ratio of a change in per cent, which must be above -100.
+/// Converts a change in per cent, which must be above -100, to a log-ratio.
 pub fn log_ratio(percent: f64) -> f64 {
     (percent / 100.0).ln_1p()
 }

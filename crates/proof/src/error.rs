@@ -1,62 +1,62 @@
-//! What cannot be computed, and why.
+//! Errors of computations in this crate.
 
 /// An input that has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ProofError {
-    /// A design or a contrast needs at least so many of something.
+    /// A design or a contrast has too few of something.
     #[error("{what}: {found} given, at least {needed} needed")]
     TooFew {
-        /// What there is too little of.
+        /// Kind of the counted things, for the message.
         what: &'static str,
-        /// How many were given.
+        /// Number that the caller gave.
         found: usize,
-        /// How many it takes.
+        /// Least number that is needed.
         needed: usize,
     },
-    /// More arms than a study could ever run.
+    /// A design has more of something than a study could run.
     #[error("{what}: {found} given, at most {most} allowed")]
     TooMany {
-        /// What there is too much of.
+        /// Kind of the counted things, for the message.
         what: &'static str,
-        /// How many were given.
+        /// Number that the caller gave.
         found: usize,
-        /// The limit.
+        /// Largest number that is allowed.
         most: usize,
     },
-    /// An index that names nothing.
+    /// An index is out of range.
     #[error("there is no {what} {index}: the last one is {last}")]
     Unknown {
-        /// What the index counts.
+        /// Kind of the indexed things, for the message.
         what: &'static str,
-        /// The index given.
+        /// Index that the caller gave.
         index: usize,
-        /// The largest index there is.
+        /// Largest index that is valid.
         last: usize,
     },
     /// Two generators make the same column, or one makes no column.
     #[error("generator {index} repeats a column: two factors could not be told apart")]
     Confounded {
-        /// Which generator, from 0.
+        /// Index of the generator, from 0.
         index: usize,
     },
-    /// A measurement of which no logarithm exists.
+    /// A figure is not positive, so it has no logarithm.
     #[error("block {block}, slot {slot}: {value} has no logarithm; times and rates are above 0")]
     NotPositive {
-        /// The block, from 0.
+        /// Index of its block, from 0.
         block: usize,
-        /// The slot, from 0.
+        /// Index of its slot, from 0.
         slot: usize,
-        /// The value found.
+        /// Value of the offending figure.
         value: f64,
     },
-    /// Blocks of different width.
+    /// A block has another number of figures than the design.
     #[error("block {block} holds {found} values, the design has {expected} slots")]
     Ragged {
-        /// The block, from 0.
+        /// Index of the block, from 0.
         block: usize,
-        /// Values in it.
+        /// Number of figures in it.
         found: usize,
-        /// Values it should hold.
+        /// Number of figures that the design has.
         expected: usize,
     },
 }

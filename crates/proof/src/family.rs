@@ -1,51 +1,55 @@
-//! One error for everything that a study says: differences, equalities, what holds and what is refuted, advice.
+//! One error for all statements of a study: differences, equalities,
+//! bounds held or refuted, advice.
 //!
-//! Whatever is said of a claim is said about where its effect lies on the line of log-ratios, cut at a few points:
+//! Each statement about a claim says where its effect lies on the line of log-ratios,
+//! cut at a few points:
 //!
 //! ```text
-//! faster, slower, differs     ---------------|0---------------      PROVED faster | PROVED slower
-//! faster by at least 60%      ------|x-------|0---------------      holds | REFUTED at x, and the above at 0
-//! equal within d              ------|-d------|0------|+d------      PROVED EQUAL between, REFUTED beyond
-//! not slower by d             ---------------|0------|+d------      PROVED not slower below +d, REFUTED above
+//! faster, slower, differs     ------------|0------------   PROVED faster | PROVED slower
+//! faster by at least 60%      ----|x------|0------------   holds | REFUTED at x, and 0 as above
+//! equal within d              ----|-d-----|0-----|+d----   PROVED EQUAL between, REFUTED beyond
+//! not slower by d             ------------|0-----|+d----   PROVED not slower below, REFUTED above
 //! ```
 //!
-//! Each point is tested, "the effect is exactly here" (`randomisation`, or `sequential` in a study that may stop), and a claim
-//! may say what lies on the side of a point that its test leaves. At a level L that is wrong in at most L of studies
-//! for *one* claim, however many points it has: the effect lies somewhere, so that only tests of the points next to it can
-//! be wrong, one on either side, each with L/2; an equality spends both halves on the one margin at which it can be wrong,
-//! where no difference can (Schuirmann 1987; Berger 1982).
+//! Each point is tested, "the effect is exactly here" (`randomisation`, or `sequential` in a study
+//! that may stop). A claim may then state the side of a point that its test leaves. At a level L
+//! that is wrong in at most L of studies for *one* claim, however many points it has. The effect
+//! lies somewhere, so only tests of the points next to it can be wrong, one on either side, each
+//! with L/2. An equality spends both halves on the one margin at which it can be wrong, where no
+//! difference can (Schuirmann 1987; Berger 1982).
 //!
 //! The claims of a study share alpha step by step (Holm 1979; Bretz, Maurer, Brannath, Posch 2009).
-//! m claims get alpha/m each. A claim is *settled* when all its points are left behind, and the
-//! average's: nothing more can be said of it, and its share goes to the others in equal parts. An
-//! equality that is proved is not settled by it, since "no effect" may still be true of it. Advice
-//! is one member more, without a share of its own: before any claim is settled there is none. It
-//! weighs w = 1/4 of an open claim where a share is given away. With f of m claims settled
+//! With m claims each gets alpha/m. A claim is *settled* when the tests of all its points, and of
+//! the average's, reject. Nothing more can be stated about it then, and its share goes to the
+//! others in equal parts. A proved equality does not settle its claim, because "no effect" may
+//! still be true. Advice is one more member, without a share of its own: before any claim is
+//! settled there is none. It has a weight of w = 1/4 of an open claim when a share is given away.
+//! With f of m claims settled
 //!
 //! ```text
 //! an open claim has alpha/m (1 + f/(m - f + w))       advice has alpha w f / (m (m - f + w))
 //! ```
 //!
-//! Without advice it is Holm's alpha/(m - f). Claims with equal p have the same level, whatever
-//! their order.
+//! Without advice it is Holm's alpha/(m - f). Claims with equal p have the
+//! same level, whatever their order.
 //!
-//! *Intervals* are at alpha/m, where those of a table hold the truth all together in 1 - alpha of
-//! studies. No bounded interval comes with what the steps prove besides (Guilbaud 2008;
+//! *Intervals* are at alpha/m, so that those of a table hold together in 1 - alpha of studies. No
+//! bounded interval is compatible with the additional proofs of the steps (Guilbaud 2008;
 //! Strassburger, Bretz 2008). So a claim that only its step proves has the interval of its step's
-//! level, and the level stands beside it ([`Answer::interval_level`]): no interval contradicts its
+//! level, and reports that level ([`Answer::interval_level`]): no interval contradicts its
 //! verdict. Rejected: a single step for verdicts too, which takes 37 blocks instead of 28 to prove
-//! four claims of 2% at s_d 3%. Rejected: intervals at the levels of the steps, which held together
-//! in 91% of studies.
+//! four claims of 2% at s_d 3%. Rejected: intervals at the levels of the steps, which held
+//! together in 91% of studies.
 //!
-//! *The average* of all runs (`average`) is asked about after the typical run, at the same level:
-//! where that is not told from no effect nothing is said of the average, and where it is, the error
-//! that its test could make is spent already (a fixed sequence: Maurer, Hothorn, Lehmacher 1995).
-//! An equality within d is one of both.
+//! *The average* of all runs (`average`) is tested after the typical run, at the same level. If the
+//! typical run is not distinguished from no effect, nothing is stated of the average. If it is, the
+//! error that the average's test could make is spent already (a fixed sequence: Maurer, Hothorn,
+//! Lehmacher 1995). An equality within d covers both.
 //!
-//! Limits: the share of a settled claim goes on although its sign may be wrong; with independent
-//! tests that costs nothing (Shaffer 1980), with dependent ones `calibration` finds no excess. In a
-//! study that may stop, the average has no walk: its p is held against 0.6 of the level, as
-//! intervals are.
+//! Limits: the share of a settled claim is passed on although its sign may be wrong. With
+//! independent tests that costs nothing (Shaffer 1980); with dependent ones `calibration` finds
+//! no excess. In a study that may stop, the average has no walk: its p is compared with 0.6 of
+//! the level, as intervals are.
 
 use crate::average::{Means, RatioOfMeans};
 use crate::contrast::Contrast;
@@ -56,16 +60,16 @@ use crate::sequential::{self, Crossing, Spending};
 use crate::student;
 use crate::summary::normal_quantile;
 
-/// What is asked of an effect.
+/// Hypothesis about an effect, a log-ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Asks {
-    /// Whether it lies above or below no effect.
+    /// It lies above or below no effect.
     Difference,
-    /// That, and on which side of this log-ratio.
+    /// It lies above or below no effect, and on one side of this log-ratio.
     Side(f64),
-    /// Whether it is nearer to no effect than this log-ratio, above 0.
+    /// It is nearer to no effect than this log-ratio, above 0.
     Equality(f64),
-    /// Whether it stays on the side of this log-ratio on which no effect lies.
+    /// It does not lie beyond this log-ratio, seen from no effect.
     NotBeyond(f64),
 }
 
@@ -79,18 +83,18 @@ impl Asks {
     }
 }
 
-/// How often the figures are looked at.
+/// Times at which the figures are tested.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Looks {
-    /// When all blocks have run.
+    /// Once, when all blocks have run.
     Once,
-    /// After every block.
+    /// After every block, with this spending of the error.
     Every(Spending),
 }
 
 impl Looks {
-    /// One-sided p of a shift. In a study that may stop they are the smallest of `levels` crossed, halved: of use at these
-    /// levels only, which are two-sided ones.
+    /// Returns the one-sided p of a shift. In a study that may stop, they are the smallest of
+    /// `levels` crossed, halved. So they are valid at these two-sided levels only.
     pub fn tails(self, contrast: &Contrast, shift: f64, levels: &[f64]) -> Tails {
         let unit = contrast.unit();
         if unit > 0.0 && self != Self::Once {
@@ -105,19 +109,19 @@ impl Looks {
         crossed(&sequential::crossings(contrast, shift, levels, spending), contrast.blocks())
     }
 
-    /// p of the average in such a study: one that may stop is read where the average happened to be
-    /// far out.
+    /// Corrects p of the average for a study that may stop, because it is read when the
+    /// average happens to be extreme.
     fn of_average(self, tails: Tails) -> Tails {
         let share = if self == Self::Once { 1.0 } else { sequential::LEVEL_SHARE };
         Tails { less: (tails.less / share).min(1.0), greater: (tails.greater / share).min(1.0) }
     }
 
-    /// The ratio of the averages with an interval that agrees with its test at a level.
+    /// Returns the ratio of the averages, with an interval that agrees with its test at a level.
     pub fn ratio(self, means: &Means, level: f64) -> Option<RatioOfMeans> {
         means.ratio(if self == Self::Once { level } else { sequential::LEVEL_SHARE * level })
     }
 
-    /// The shifts that are not rejected at a level by a test of what is asked.
+    /// Returns the shifts that the test of the hypothesis does not reject at a level.
     pub fn interval(self, contrast: &Contrast, asks: Asks, level: f64) -> Interval {
         if contrast.suspect() > 0 {
             let one = |side| self.interval(&contrast.completed(side), asks, level);
@@ -130,7 +134,7 @@ impl Looks {
     }
 }
 
-/// One-sided p of a walk after so many blocks: half of the smallest level that it had crossed.
+/// Returns the one-sided p of a walk after `blocks` blocks: half of the smallest level crossed.
 fn crossed(crossings: &[Crossing], blocks: usize) -> Tails {
     let past = crossings.iter().filter(|crossing| crossing.block <= blocks);
     match past.min_by(|one, two| one.level.total_cmp(&two.level)) {
@@ -140,87 +144,87 @@ fn crossed(crossings: &[Crossing], blocks: usize) -> Tails {
     }
 }
 
-/// A claim's numbers and what is asked of them; without numbers it still has its share.
+/// A claim's numbers and hypothesis; a claim without numbers keeps its share of the error.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The comparison.
+    /// The comparison; none without numbers.
     pub contrast: Option<&'a Contrast>,
-    /// What is asked.
+    /// The hypothesis to be tested.
     pub asks: Asks,
-    /// The averages of both sides; none where there are none, as of an interaction.
+    /// The averages of both sides; none if they do not exist, as for an interaction.
     pub means: Option<&'a Means>,
 }
 
-/// Who shares the error beside the claims.
+/// Share of the error for advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
-    /// Nobody: advice follows from a claim, or none is given.
+    /// No share: advice follows from a claim, or there is none.
     None,
-    /// The choice among the arms.
+    /// A share for the choice among the arms.
     Shares,
 }
 
-/// What the test of a claim's average says, once the typical run has been judged.
+/// Result of the test of a claim's average, after that of the typical run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnAverage {
-    /// Not asked, or not told from no change, or from the margin.
+    /// Not tested, or not distinguished from no change or from the margin.
     Open,
-    /// Below no change; of an equality, below its margin.
+    /// Below no change; for an equality, below its margin.
     Below,
-    /// Above it.
+    /// Above no change, or above the margin.
     Above,
-    /// Within the margin.
+    /// Within the margin of an equality.
     Within,
 }
 
-/// What a claim's tests say.
+/// Results of a claim's tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer {
     /// The typical effect, a log-ratio.
     pub estimate: f64,
-    /// One-sided p of "no effect", before any correction.
+    /// One-sided p of "no effect", uncorrected.
     pub tails: Tails,
-    /// The same for the level that the claim had, to be held against alpha.
+    /// The two-sided p corrected for the claim's level, to be compared with alpha.
     pub adjusted_p: f64,
     /// The two-sided level at which the claim was tested.
     pub level: f64,
-    /// The level of its interval: the one at which all intervals of the family hold together, or
-    /// that of the test where only that one proves what is said.
+    /// The level of its interval. It is the one at which all intervals of the family hold together,
+    /// or that of the test if only that one supports the statement.
     pub interval_level: f64,
-    /// Of a claim that asks for equality; `p` is adjusted.
+    /// The tests of an equality; its `p` is adjusted.
     pub equivalence: Option<Equivalence>,
-    /// Where the effect lies beside the points that were asked for.
+    /// Proved place of the effect among the claim's points.
     pub place: Place,
-    /// Where the average lies; `None` of a claim that has none.
+    /// Place of the average; `None` for a claim without one.
     pub on_average: Option<OnAverage>,
 }
 
-/// Where an effect was proved to lie.
+/// Proved place of an effect among a claim's points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Not told.
+    /// No place is proved yet.
     Open,
     /// Below the bound of `Asks::Side`.
     Below,
-    /// Above it.
+    /// Above the bound of `Asks::Side`.
     Above,
     /// Within the margin of `Asks::Equality`: the typical run, whatever the average.
     Within,
-    /// Beyond it.
+    /// Beyond the margin of `Asks::Equality`.
     Beyond,
 }
 
-/// The answers, and the level that is left for advice: the error that a false choice may have.
+/// The answers, and the level left for advice: the error that a false choice may have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
-    /// One a question, in order; none for a claim without numbers.
+    /// One answer for each question, in order; none for a claim without numbers.
     pub answers: Vec<Option<Answer>>,
-    /// 0 when no claim is settled.
+    /// Level of the advice; 0 while no claim is settled.
     pub advice_level: f64,
 }
 
-/// Weight of the advice against an open claim's 1. It is small because a claim was written before the
-/// runs, and advice has all of alpha once all claims are settled.
+/// Weight of the advice against an open claim's 1. It is small because a claim was written before
+/// the runs, and advice has all of alpha once all claims are settled.
 const ADVICE_WEIGHT: f64 = 0.25;
 
 /// The levels of an open claim and of advice.
@@ -229,7 +233,7 @@ struct Shares {
     advice: f64,
 }
 
-/// Shares alpha when some of `claims` are settled.
+/// Shares alpha among `claims` of which some are settled.
 fn shares(claims: usize, settled: usize, advice: Advice, alpha: f64) -> Shares {
     let (all, free) = (claims.max(1) as f64, settled as f64);
     match advice {
@@ -241,8 +245,8 @@ fn shares(claims: usize, settled: usize, advice: Advice, alpha: f64) -> Shares {
     }
 }
 
-/// Every level at which a claim may be asked: what a study that may stop has to watch. A margin is tested on one side, at twice
-/// the level.
+/// Returns every level at which a claim may be tested, all of which a study that may stop must
+/// watch. A margin is tested on one side, at twice the level.
 fn levels(asks: Asks, claims: usize, advice: Advice, alpha: f64) -> Vec<f64> {
     let one = (0..claims).map(|settled| shares(claims, settled, advice, alpha).claim);
     match asks {
@@ -251,19 +255,19 @@ fn levels(asks: Asks, claims: usize, advice: Advice, alpha: f64) -> Vec<f64> {
     }
 }
 
-/// The levels that advice may have, by the number of claims that are settled.
+/// Returns the levels that advice may have, by the number of settled claims.
 pub fn advice_levels(claims: usize, alpha: f64) -> Vec<f64> {
     (1..=claims).map(|settled| shares(claims, settled, Advice::Shares, alpha).advice).collect()
 }
 
-/// The tests of a question: of its points, and of its average at the same points.
+/// The tests of a claim: of its points, and of its average at the same points.
 struct Tests {
     points: Vec<Tails>,
     averages: Option<Vec<Tails>>,
 }
 
 impl Tests {
-    /// p of the point that is hardest to leave behind.
+    /// Returns the largest p of all points, which settles the claim.
     fn settling(&self) -> f64 {
         let all = self.points.iter().chain(self.averages.iter().flatten());
         all.map(Tails::two_sided).fold(0.0, f64::max)
@@ -272,12 +276,12 @@ impl Tests {
 
 fn averages(question: &Question<'_>, looks: Looks) -> Option<Vec<Tails>> {
     let (means, suspect) = (question.means?, question.contrast?.suspect());
-    // What a lost block would have done to an average has no bound.
+    // The possible effect of a lost block on an average is unbounded.
     let tails = |point| if suspect > 0 { Tails::NONE } else { looks.of_average(means.tails(point)) };
     Some(question.asks.points().into_iter().map(tails).collect())
 }
 
-/// Asks all questions of a study at once.
+/// Tests all questions of a study together.
 pub fn ask(questions: &[Question<'_>], alpha: f64, looks: Looks, advice: Advice) -> Family {
     let test = |question: &Question<'_>| {
         let watched = levels(question.asks, questions.len(), advice, alpha);
@@ -290,8 +294,9 @@ pub fn ask(questions: &[Question<'_>], alpha: f64, looks: Looks, advice: Advice)
     answered(questions, &questions.iter().map(test).collect::<Vec<_>>(), alpha, advice)
 }
 
-/// The same for a study whose blocks are all known, as if it were asked after any of them: every point is walked once.
-pub(crate) struct Walks {
+/// The walks of a study whose blocks are all known, so that it can be tested after any of them:
+/// every point is walked once.
+pub struct Walks {
     /// Of each question, of each point: what was crossed, and when.
     crossings: Vec<(Asks, Vec<Vec<Crossing>>)>,
     means: Vec<Option<Means>>,
@@ -301,7 +306,8 @@ pub(crate) struct Walks {
 }
 
 impl Walks {
-    pub(crate) fn of(questions: &[Question<'_>], alpha: f64, spending: Spending, advice: Advice) -> Self {
+    /// Walks the points of all questions.
+    pub fn of(questions: &[Question<'_>], alpha: f64, spending: Spending, advice: Advice) -> Self {
         let walked = |question: &Question<'_>| {
             let watched = levels(question.asks, questions.len(), advice, alpha);
             let walk = |shift: f64| {
@@ -327,7 +333,7 @@ impl Walks {
     }
 
     /// True if the typical effects are decided after this number of blocks.
-    pub(crate) fn have_decided(&self, blocks: usize) -> bool {
+    pub fn have_decided(&self, blocks: usize) -> bool {
         let tests = self.tests(blocks);
         let (given, _) = step_down(&tests, self.alpha, self.advice);
         let claims = self.crossings.iter().zip(&tests).zip(given);
@@ -336,8 +342,8 @@ impl Walks {
         })
     }
 
-    /// The questions as they are answered then; they hold so many blocks.
-    pub(crate) fn ask(&self, questions: &[Question<'_>], blocks: usize) -> Family {
+    /// Answers the questions as of `blocks` blocks, which the questions hold.
+    pub fn ask(&self, questions: &[Question<'_>], blocks: usize) -> Family {
         answered(questions, &self.tests(blocks), self.alpha, self.advice)
     }
 }
@@ -352,7 +358,7 @@ fn answered(questions: &[Question<'_>], tests: &[Tests], alpha: f64, advice: Adv
     Family { answers: answers.collect(), advice_level }
 }
 
-/// Each claim's level, and how many claims are settled.
+/// Returns each claim's level, and the number of settled claims.
 fn step_down(tests: &[Tests], alpha: f64, advice: Advice) -> (Vec<f64>, usize) {
     let settling: Vec<f64> = tests.iter().map(Tests::settling).collect();
     let mut ascending: Vec<usize> = (0..tests.len()).collect();
@@ -363,7 +369,7 @@ fn step_down(tests: &[Tests], alpha: f64, advice: Advice) -> (Vec<f64>, usize) {
         if rank > 0 && settling[claim] > settling[ascending[rank - 1]] {
             first_of_equals = rank;
         }
-        // Behind the first that is not settled, nothing more is set free.
+        // After the first claim that is not settled, no more shares are freed.
         given[claim] = shares(tests.len(), first_of_equals.min(settled), advice, alpha).claim;
         if settled == rank && settling[claim] <= given[claim] {
             settled += 1;
@@ -374,15 +380,15 @@ fn step_down(tests: &[Tests], alpha: f64, advice: Advice) -> (Vec<f64>, usize) {
 
 #[derive(Clone, Copy)]
 struct Levels {
-    /// Of the claim's own step.
+    /// Level of the claim's own step.
     level: f64,
-    /// At which all claims could be asked together.
+    /// Level at which all claims could be tested together.
     joint: f64,
     alpha: f64,
 }
 
 fn answer(contrast: &Contrast, asks: Asks, tests: &Tests, Levels { level, joint, alpha }: Levels) -> Answer {
-    // A p at its own level must not come out a rounding above alpha.
+    // A p at its own level must not exceed alpha by a rounding error.
     let adjusted =
         |p: f64| if p <= level { (p * alpha / level).min(alpha) } else { (p * alpha / level).min(1.0) };
     let points = &tests.points;
@@ -426,7 +432,7 @@ impl Said {
     }
 }
 
-/// Places the average, once the typical run is proved.
+/// Returns the place of the average, once the typical run is proved.
 fn on_average(asks: Asks, points: &[Tails], averages: &[Tails], level: f64) -> OnAverage {
     let (below, above) =
         (|at: usize| averages[at].less <= level / 2.0, |at: usize| averages[at].greater <= level / 2.0);
@@ -469,12 +475,12 @@ fn place(asks: Asks, tests: &[Tails], level: f64) -> Place {
 }
 
 impl Answer {
-    /// Two-sided p of "no effect", before any correction.
+    /// Returns the two-sided p of "no effect", uncorrected.
     pub fn p(&self) -> f64 {
         self.tails.two_sided()
     }
 
-    /// Whether the effect is proved to be on this side of none.
+    /// True if the effect is proved to lie on this side of no effect.
     pub fn is(&self, side: Side) -> bool {
         let tail = match side {
             Side::Below => self.tails.less,
@@ -483,12 +489,12 @@ impl Answer {
         2.0 * tail <= self.level
     }
 
-    /// Whether a difference is proved.
+    /// True if a difference is proved.
     pub fn differs(&self) -> bool {
         self.is(Side::Below) || self.is(Side::Above)
     }
 
-    /// Whether what was asked is answered.
+    /// True if the hypothesis is decided.
     pub fn decided(&self, asks: Asks) -> bool {
         decided(asks, self.tails, self.place, self.level)
     }
@@ -501,14 +507,14 @@ fn decided(asks: Asks, tails: Tails, place: Place, level: f64) -> bool {
     }
 }
 
-/// A chance of an answer below which a study is not continued for it.
+/// Smallest chance of a decision for which a study continues.
 const CHANCE_MIN: f64 = 0.05;
-/// How much better than it looks an effect is given credit to be: the upper end of its 80% interval.
+/// Quantile by which an effect is credited: the upper end of its 80% interval.
 const CREDIT: f64 = 1.2816;
 
-/// Whether a claim that has no answer yet has hardly a chance to get one by `planned` blocks, even if the effect is as favourable as
-/// what was seen of it lets expect. To stop for that proves nothing, so that it costs no error; the error that it leaves
-/// unspent is the price.
+/// True if the claim has under 5% chance of a decision within `planned` blocks, even at
+/// the favourable end of its 80% interval. Stopping for futility spends no alpha; the
+/// cost is the unspent error.
 pub fn is_hopeless(answer: &Answer, asks: Asks, contrast: &Contrast, planned: usize) -> bool {
     let (blocks, deviation) = (contrast.blocks(), contrast.deviation());
     if blocks < randomisation::BLOCKS_MIN || planned <= 2 || deviation.is_nan() {
@@ -517,7 +523,8 @@ pub fn is_hopeless(answer: &Answer, asks: Asks, contrast: &Contrast, planned: us
     let (seen, all) = (blocks as f64, planned.max(blocks) as f64);
     let credit = CREDIT * deviation / seen.sqrt();
     let lucky = normal_quantile(1.0 - CHANCE_MIN) * deviation * (all - seen).sqrt() / all;
-    // How far from a point the last estimate may come to lie, and how near to it, if the blocks to come are as favourable.
+    // Largest and smallest distance from a point that the last estimate may have, if
+    // later blocks are as favourable.
     let far = |distance: f64| distance + (all - seen) / all * credit + lucky;
     let near = |distance: f64| distance - (all - seen) / all * credit.min(distance) - lucky;
     let needed = |level: f64| student::upper_quantile(level, all - 1.0) * deviation / all.sqrt();
@@ -538,7 +545,7 @@ mod tests {
     use crate::contrast::Lost;
     use crate::random::Generator;
 
-    /// Pairs with this effect and s_d 3%.
+    /// Makes pairs with this effect and s_d 3%.
     fn pairs(seed: u64, effect: f64, blocks: usize) -> Contrast {
         let mut generator = Generator::new(seed);
         let differences: Vec<f64> = (0..blocks).map(|_| effect + 0.03 * generator.normal()).collect();
@@ -707,7 +714,7 @@ mod tests {
             });
             given_up.count()
         };
-        // s_d 3%: 20 of 40 blocks know no effect within 0.7%; 3% would be seen.
+        // s_d 3%: 20 of 40 blocks show that the effect is within 0.7%; 3% would be found.
         assert!(hopeless(0.0, Asks::Difference, 24, 30) > 20);
         assert_eq!(hopeless(0.03, Asks::Difference, 12, 30), 0);
         assert_eq!(hopeless(0.0, Asks::Equality(0.05), 12, 30), 0);

@@ -1,33 +1,31 @@
-//! What a set of repeated runs proves: numbers in, a verdict out.
+//! Inference from repeated runs: numbers in, a verdict out.
 //!
 //! ```text
-//! design ──> (somebody runs it) ──> effect ──> contrast ──> randomisation ──┐
-//!                                     │           └────> sequential ────────┼─> family ──┐
-//!                                     │                                     └─> best ────┤
-//!                                     ├─> average, order, change_point ──────────────────┼─> verdict
-//!                                     └─> noise ─────────────────────────────────────────┘
-//! synthetic ──> calibration: what all of the above does to data whose truth is known
+//! design ──> (a study runs it) ──> effect ──> contrast ──> randomisation ──┐
+//!                                     │           └────> sequential ──────┼─> family ──┐
+//!                                     │                                   └─> best ────┤
+//!                                     ├─> average, order, change_point ────────────────┼─> verdict
+//!                                     └─> noise ───────────────────────────────────────┘
+//! synthetic ──> calibration: errors and power of all of the above on data of known truth
 //! ```
 //!
-//! One idea carries the crate. Arms run in random order within a block, so if
-//! a treatment does nothing, which of a block's runs was the treatment was drawn, by the design and not by the
-//! machine. Every test here asks how often such draws give what was seen, and
-//! is therefore right for drifting, bursty, autocorrelated and heavy-tailed
-//! times alike. Effects that vary from block to block are what that leaves out, and blocks have to agree
-//! besides. What breaks it is a run that changes its successor, which is
-//! why `order` exists.
+//! One idea carries the crate. Arms run in random order within a block. So if a treatment has no
+//! effect, the design and not the machine drew which of a block's runs was the treatment. Every
+//! test here computes how often such draws give the observed result. It is therefore valid for
+//! drifting, bursty, autocorrelated and heavy-tailed times. Draws alone do not cover effects that
+//! vary from block to block, so blocks must agree as well. A run that changes its successor breaks
+//! the idea, which is why `order` exists.
 //!
-//! All effects are natural logarithms of ratios; `effect::percent` turns them
-//! into per cent. Every random number comes from a seed that the caller keeps.
+//! All effects are natural logarithms of ratios; `effect::percent` converts them to per cent. Every
+//! random number comes from a seed that the caller keeps.
 //!
-//! It is not a statistics library: it opens no file, reads no clock, prints
+//! It is no statistics library: it opens no file, reads no clock, prints
 //! nothing and knows no workload.
 
 #![warn(missing_docs)]
 
 pub mod average;
 pub mod best;
-pub mod calibration;
 pub mod change_point;
 pub mod contrast;
 pub mod covariate;
@@ -48,8 +46,8 @@ pub mod sequential;
 pub mod signed_rank;
 pub mod student;
 mod summary;
-pub mod synthetic;
 pub mod verdict;
 
 pub use error::ProofError;
-pub use summary::median;
+pub use plumb_units::median;
+pub use summary::normal_quantile;

@@ -1,54 +1,54 @@
-//! Many figures in one table: a single step, whose intervals hold together; and Holm's step-down. A
-//! study's claims are judged by `family`, which steps down, too, and asks more than one thing of a
-//! claim.
+//! Several figures in one table: a single step, whose intervals hold together, and Holm's
+//! step-down. `family` judges a study's claims: it steps down too, and tests more than
+//! one hypothesis for each claim.
 //!
-//! With m claims and p-values in ascending order p(1)..p(m), claim (i) is proved
-//! while p(j) <= alpha / (m - j + 1) for all j <= i (Holm 1979). The chance that any
-//! true "no difference" is called proved is at most alpha, however the claims
-//! depend on each other, which they do: all share one reference arm. The adjusted p is
-//! the running maximum of (m - j + 1) p(j), to be held against alpha itself.
+//! With m claims and p-values in ascending order p(1)..p(m), claim (i) is proved while p(j) <=
+//! alpha / (m - j + 1) for all j <= i (Holm 1979). The chance that any true "no difference" is
+//! called proved is at most alpha, however the claims depend on each other. They do, because
+//! all share one reference arm. The adjusted p is the running maximum of (m - j + 1) p(j), to
+//! be compared with alpha itself.
 //!
-//! Why not Bonferroni: Holm proves all that it proves and more, at the same
-//! error. Why not a false-discovery rate: a verdict is read alone, and each must hold.
+//! Why not Bonferroni: Holm proves all that it proves and more, at the same error. Why not a
+//! false-discovery rate: a verdict is read on its own, and each must hold.
 //!
-//! Intervals. No bounded interval comes free with Holm's extra proofs (Guilbaud
-//! 2008; Strassburger, Bretz 2008). So there are two levels a claim:
-//! - `level`: the level at which the step-down tested the claim. Its interval
-//!   excludes 0 exactly when the claim is proved, so the printed line never contradicts
-//!   itself; but for ties among the differences, where a p may pass and the interval, a closed
-//!   one, end at 0: such a claim is not proved. Jointly they guarantee no false exclusion of 0 (that is Holm's theorem), and
-//!   each alone covers with 1 - level.
+//! Intervals. No bounded interval is compatible with Holm's extra proofs (Guilbaud 2008;
+//! Strassburger, Bretz 2008). So each claim has two levels:
+//! - `level`: the level at which the step-down tested the claim. Its interval excludes 0 exactly if
+//!   the claim is proved, so the printed line never contradicts itself. The exception is ties among
+//!   the differences: a p may pass while the closed interval ends at 0; such a claim is not proved.
+//!   Jointly these intervals guarantee no false exclusion of 0 (Holm's theorem); each alone covers
+//!   with 1 - level.
 //! - `simultaneous_level`: alpha / m, at which all m intervals cover together.
 
-/// What the step-down says of one claim.
+/// Result of the step-down for one claim.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// Smallest family error at which the claim would be proved.
     pub adjusted_p: f64,
-    /// Whether it is proved.
+    /// Proved, or not proved, at its step.
     pub outcome: Outcome,
-    /// Two-sided level at which the claim was tested: its interval uses it.
+    /// Two-sided level at which the claim was tested, also used by its interval.
     pub level: f64,
     /// Level of intervals that hold all together.
     pub simultaneous_level: f64,
 }
 
-/// Proved or not.
+/// Decision of the step-down for a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// p is small enough at its step, and at every step before it.
+    /// p is small enough at its step and at every step before it.
     Proved,
-    /// It is not, or an earlier one was not.
+    /// p is too large at its step or at an earlier one.
     NotProved,
 }
 
-/// Bonferroni's: each at alpha / m, where intervals at that level hold together and never say
-/// anything else than the tests do.
+/// Tests each claim at alpha / m (Bonferroni). Intervals at that level hold together and
+/// always agree with the tests.
 pub fn single_step(p_values: &[f64], alpha: f64) -> Vec<Step> {
     let level = alpha / p_values.len().max(1) as f64;
     let step = |p: &f64| {
         let outcome = if *p <= level { Outcome::Proved } else { Outcome::NotProved };
-        // p * m may come out a rounding above alpha.
+        // p * m may be a rounding error above alpha.
         let most = if outcome == Outcome::Proved { alpha } else { 1.0 };
         let adjusted_p = (p * p_values.len() as f64).min(most);
         Step { adjusted_p, outcome, level, simultaneous_level: level }
@@ -56,7 +56,7 @@ pub fn single_step(p_values: &[f64], alpha: f64) -> Vec<Step> {
     p_values.iter().map(step).collect()
 }
 
-/// Holm's procedure; the answers come in the order of the p-values given.
+/// Steps down by Holm's procedure; the answers are in the order of the given p-values.
 pub fn holm(p_values: &[f64], alpha: f64) -> Vec<Step> {
     let claims = p_values.len();
     let mut ascending: Vec<usize> = (0..claims).collect();
@@ -73,7 +73,7 @@ pub fn holm(p_values: &[f64], alpha: f64) -> Vec<Step> {
             stopped_at = Some(left);
         }
         steps[claim] = Step {
-            // left * (alpha / left) may come out a rounding above alpha.
+            // left * (alpha / left) may be a rounding error above alpha.
             adjusted_p: if stopped_at.is_none() { largest.min(alpha) } else { largest },
             outcome: if stopped_at.is_none() { Outcome::Proved } else { Outcome::NotProved },
             level: alpha / stopped_at.unwrap_or(left),

@@ -1,12 +1,10 @@
-//! Does the order of execution matter? Position in the block, the run before, drift.
+//! Effects of the order of execution: position in the block, the run before, drift.
 //!
-//! The randomised order that protects the effects also makes these tests exact, where orders
-//! were drawn as they are redrawn here: each block shuffled by itself. Of Williams squares, and
-//! where blocks were left out, p is an approximation. If
-//! no run depends on when it ran or on what ran before, the same figures would have come
-//! out in any order; so orders are drawn anew within every block, and the statistic
-//! of the order that really ran is placed among those of the redrawn ones
-//! (p = (1 + as large) / (1 + draws)).
+//! The randomised order that protects the effects also makes these tests exact, if orders were
+//! drawn as they are redrawn here: each block shuffled independently. For Williams squares, and if
+//! blocks were left out, p is an approximation. If no run depends on its time or on the run before,
+//! any order would have given the same figures. So orders are redrawn within every block, and the
+//! statistic of the real order is ranked among theirs (p = (1 + as large) / (1 + draws)).
 //!
 //! ```text
 //! residual   r = ln y - median of its slot - median of its block, as a rank
@@ -15,43 +13,42 @@
 //! drift      sum over blocks        of (b - mean b) * rank of the block's level
 //! ```
 //!
-//! Ranks, so that one stall does not make a position guilty. The predecessor of a block's
-//! first run is the previous block's last. Position effects and drift are balanced by the
-//! random order and only cost precision; carry-over is the dangerous one, because a treatment
-//! that slows its successors but not itself can look fast. Its size is therefore given:
-//! after which slot the next run is slower, and by how much.
+//! Ranks, so that one stall does not make a position guilty. The predecessor of a block's first run
+//! is the previous block's last. The random order balances position effects and drift, which only
+//! cost precision. Carry-over is the dangerous one, because a treatment that slows its successors
+//! but not itself can look fast. Its size is therefore reported: after which slot the next run is
+//! slower, and by how much.
 //!
-//! After an arm ([`after`]): in a study of two arms the two runs of the reference in one block are
-//! compared where exactly one of them follows the treatment, by signed ranks. Both are one arm, so
-//! that neither a slot's level nor a block's has to be known, and the test finds the smaller a
-//! carry-over the more blocks there are. Residuals lose half of it to the medians of three that are
-//! taken out.
+//! After an arm ([`after`]): in a study of two arms, the two runs of the reference in one block are
+//! compared by signed ranks. A block counts if exactly one of them follows the treatment. Both are
+//! one arm, so neither a slot's level nor a block's is needed, and more blocks find a smaller
+//! carry-over. Residuals lose half of it to the subtracted medians of three.
 //!
 //! Wandering ([`wanders_p`]): effects of neighbouring blocks that are alike. Student's t over
-//! blocks supposes that they are drawn one by one. Ranks of the blocks' effects are multiplied with
-//! those of the next block, and the sum placed among shuffles, on the side of likeness. With 24
-//! blocks it finds an effect that wanders as much as the noise (AR 0.9) in a quarter of studies,
-//! with 60 in most.
+//! blocks assumes that they are drawn independently. Ranks of the blocks' effects are multiplied
+//! by those of the next block, and the sum is ranked among shuffles, on the side of likeness. With
+//! 24 blocks it finds an effect that wanders as much as the noise (AR 0.9) in a quarter of
+//! studies, with 60 in most.
 //!
-//! Why not the two-period cross-over test of Grizzle (1965): it is known to be powerless
-//! against carry-over and to bias what follows it (Freeman 1989). Limits: carry-over over more
-//! than one run is not looked for, and with fewer than some 10 blocks little is found; settle
-//! between runs anyway.
+//! Why not the two-period cross-over test of Grizzle (1965): it is known to be powerless against
+//! carry-over and to bias its successor (Freeman 1989). Limits: carry-over over more than one run
+//! is not tested, and fewer than about 10 blocks find little; settle between runs anyway.
 
 use crate::effect::Observations;
 use crate::random::Generator;
 use crate::signed_rank;
-use crate::summary::{doubled_ranks, mean, median};
+use crate::summary::{doubled_ranks, mean};
+use plumb_units::median;
 use serde::Serialize;
 
-/// Orders drawn.
+/// Number of orders drawn for each test.
 pub const DRAWS: usize = 999;
 
-/// Fewer pairs of reference runs have no one-sided p of 5%: below it all runs are compared. A
-/// treatment that slows its successor by four deviations was missed in 10% of studies of 6 blocks
-/// by the pairs alone.
+/// Fewest pairs of reference runs with a one-sided p of 5%; with fewer, all runs are
+/// compared. The pairs alone missed a treatment that slows its successor by four deviations
+/// in 10% of studies of 6 blocks.
 const PAIRS_MIN: usize = 5;
-/// The fewest blocks in which likeness of neighbours can be told from chance.
+/// The fewest blocks in which likeness of neighbours differs from chance.
 const WANDERS_BLOCKS_MIN: usize = 12;
 
 /// One group of runs: those at a position, or those after a slot.
@@ -59,29 +56,30 @@ const WANDERS_BLOCKS_MIN: usize = 12;
 pub struct Group {
     /// Position in the block, or the slot that ran before.
     pub index: usize,
-    /// Median log-ratio of its runs to what their slot and block let expect.
+    /// Median log-ratio of its runs to the level expected from their slot and block.
     pub shift: f64,
 }
 
-/// What runs after some slots were, against all other runs.
+/// Runs after some slots, compared with all other runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct After {
-    /// Median log-ratio of runs after these slots to what their slot and block let expect, less that of all others.
+    /// Median log-ratio of runs after these slots to the level expected from their slot and block,
+    /// less that of all others.
     pub shift: f64,
-    /// p of "it does not matter whether one of these ran before".
+    /// p of "it does not matter if one of these ran before".
     pub p: f64,
 }
 
-/// What the order did.
+/// Results of the tests of order.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OrderReport {
     /// p of "position does not matter".
     pub position_p: f64,
-    /// Shift of each position.
+    /// Shift of the runs at each position.
     pub positions: Vec<Group>,
     /// p of "the run before does not matter".
     pub carry_over_p: f64,
-    /// Shift after each slot.
+    /// Shift of the runs after each slot.
     pub predecessors: Vec<Group>,
     /// p of "the level does not drift over the blocks".
     pub drift_p: f64,
@@ -90,14 +88,9 @@ pub struct OrderReport {
 }
 
 impl OrderReport {
-    /// Largest distance between two groups' shifts.
+    /// Returns the largest distance between two predecessors' shifts, a log-ratio.
     pub fn carry_over_size(&self) -> f64 {
         spread(&self.predecessors)
-    }
-
-    /// Largest distance between two positions' shifts.
-    pub fn position_size(&self) -> f64 {
-        spread(&self.positions)
     }
 }
 
@@ -136,10 +129,10 @@ pub fn test(seen: &Observations, orders: &[Vec<usize>], seed: u64) -> OrderRepor
     }
 }
 
-/// After which slots runs may differ.
+/// Slots after which runs may differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The slots of an arm that may leave something behind.
+    /// The slots of an arm that may affect its successors.
     pub slots: &'a [usize],
     /// The slots of the reference.
     pub twice: (usize, usize),
@@ -147,11 +140,10 @@ pub struct Asked<'a> {
     pub seed: u64,
 }
 
-/// Tests whether runs after these slots differ from other runs: whether an arm leaves something behind. None when all runs
+/// Tests if runs after these slots differ from other runs: the arm's carry-over. None if all runs
 /// follow such a slot, or none does.
 ///
-/// The test of all slots at once, in the report, has too
-/// many ways to be wrong to find what one arm does.
+/// The report's test of all slots together has too many alternatives to find the effect of one arm.
 pub fn after(seen: &Observations, orders: &[Vec<usize>], asked: &Asked<'_>) -> Option<After> {
     let Asked { slots, twice, seed } = *asked;
     let of_reference = after_reference(seen, orders, slots, twice);
@@ -193,8 +185,8 @@ pub fn after(seen: &Observations, orders: &[Vec<usize>], asked: &Asked<'_>) -> O
     Some(After { shift: median(&behind) - median(&others), p })
 }
 
-/// p of "the effects of neighbouring blocks are no more alike than of others", in their order; none
-/// of fewer than twelve blocks.
+/// Returns p of "the effects of neighbouring blocks are no more alike than others", in their order;
+/// none for fewer than twelve blocks.
 pub fn wanders_p(effects: &[f64], seed: u64) -> Option<f64> {
     if effects.len() < WANDERS_BLOCKS_MIN {
         return None;
@@ -211,8 +203,8 @@ pub fn wanders_p(effects: &[f64], seed: u64) -> Option<f64> {
     Some((1 + as_alike.count()) as f64 / (DRAWS + 1) as f64)
 }
 
-/// The same as [`after`] by the reference's two runs alone: logarithms of the one that follows such
-/// a slot over the one that does not, a block each where there is such a pair.
+/// Tests as [`after`] does, by the reference's two runs only. It takes the logarithm of the one
+/// that follows such a slot over the one that does not, in each block with such a pair.
 fn after_reference(
     seen: &Observations,
     orders: &[Vec<usize>],
@@ -237,7 +229,7 @@ fn after_reference(
     (differences.len() >= PAIRS_MIN).then(|| After { shift, p: signed_rank::p(&differences) })
 }
 
-/// `[block][slot]`, free of the slot's and the block's own level.
+/// Returns `[block][slot]` without the slot's and the block's own level.
 fn residuals(seen: &Observations) -> Vec<Vec<f64>> {
     let levels: Vec<f64> = seen.logs().iter().map(|block| median(block)).collect();
     let slot_levels: Vec<f64> = (0..seen.slots())
@@ -251,7 +243,8 @@ fn residuals(seen: &Observations) -> Vec<Vec<f64>> {
     seen.logs().iter().zip(&levels).map(block).collect()
 }
 
-/// The position's and the predecessor's statistic for an order; `values` runs over blocks, then slots.
+/// Returns the position's and the predecessor's statistic for an order;
+/// `values` lists blocks, then slots.
 fn statistics(values: &[f64], orders: &[Vec<usize>], slots: usize) -> (f64, f64) {
     let (mut at, mut after) = (vec![(0.0, 0.0); slots], vec![(0.0, 0.0); slots]);
     let mut before = None;
@@ -295,7 +288,8 @@ fn groups(residuals: &[Vec<f64>], orders: &[Vec<usize>], slots: usize, by: Group
     filled.map(|(index, values)| Group { index, shift: median(values) }).collect()
 }
 
-/// Spearman's correlation of block and level, by redrawn orders of the blocks.
+/// Returns p of Spearman's correlation of block and level, by redrawn orders of
+/// the blocks, and the slope.
 fn drift(seen: &Observations, generator: &mut Generator) -> (f64, f64) {
     let levels: Vec<f64> = seen.logs().iter().map(|block| median(block)).collect();
     let blocks = levels.len();
@@ -356,7 +350,7 @@ mod tests {
         assert_eq!(worst.index, 2);
         assert!(carried.carry_over_size() > 0.04);
         let late = study(2, 0.0, 0.06, 0.0);
-        assert!(late.position_p <= 0.005 && late.position_size() > 0.03, "{late:?}");
+        assert!(late.position_p <= 0.005 && spread(&late.positions) > 0.03, "{late:?}");
         let drifting = study(3, 0.0, 0.0, 0.01);
         assert!(drifting.drift_p <= 0.005 && (drifting.drift_per_block - 0.01).abs() < 0.003, "{drifting:?}");
     }

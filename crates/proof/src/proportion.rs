@@ -1,18 +1,18 @@
-//! The exact interval of a share: so many of so many were found.
+//! The exact interval of a share: a number of hits of a number of trials.
 //!
-//! Clopper and Pearson 1934: the lower end is the probability at which as many hits or more have
-//! a chance of a/2, the upper end that at which as many or fewer have. It holds at every
-//! number of trials, which the usual normal approximation does not near 0, and pays for that by
-//! covering more often than it says (Brown, Cai, DasGupta 2001). Found by bisection on the sum of the binomial
-//! terms, which costs a term a hit and step; a closed form needs the incomplete beta function.
+//! Clopper and Pearson 1934. At the lower end, that many hits or more have a chance of a/2; at the
+//! upper end, that many or fewer have. The interval holds at every number of trials, which the
+//! usual normal approximation does not near 0. In return it covers more often than its level
+//! (Brown, Cai, DasGupta 2001). It is found by bisection on the sum of the binomial terms, at the
+//! cost of one term for each hit and step. A closed form needs the incomplete beta function.
 
 use crate::interval::Interval;
 
 /// Halvings: beyond the digits of a double.
 const STEPS: usize = 60;
 
-/// The interval of a share of which `hits` of `trials` were found, at confidence 1 - `alpha`;
-/// from 0 to 1 without a trial.
+/// Returns the interval of the share of `hits` in `trials`, at confidence 1 - `alpha`; from
+/// 0 to 1 without trials.
 ///
 /// # Panics
 /// When there are more hits than trials.
@@ -32,7 +32,7 @@ pub fn interval(hits: usize, trials: usize, alpha: f64) -> Interval {
     Interval { low, high }
 }
 
-/// Where a condition that holds from 0 on ceases to.
+/// Returns the end of a condition that holds from 0 on.
 fn solve(holds: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..STEPS {
@@ -42,7 +42,7 @@ fn solve(holds: impl Fn(f64) -> bool) -> f64 {
     (low + high) / 2.0
 }
 
-/// The chance of at most so many hits, each term from the one before it by logarithms.
+/// Returns the chance of at most `hits` hits, each term from the one before it by logarithms.
 pub fn at_most(hits: usize, trials: usize, probability: f64) -> f64 {
     if probability <= 0.0 {
         return 1.0;

@@ -1,60 +1,67 @@
-//! The test of a claim: how often would the design's own lotteries have shown as much?
+//! The test of a claim: the frequency with which the design's own lotteries give as large a result.
 //!
-//! Two one-sided p, and the larger of them counts.
+//! There are two one-sided p; the larger one counts.
 //!
-//! *The lotteries.* If the treatment only shifts every logarithm by `against`, then with that taken out the runs of a
-//! lottery could have come out in any order, so that each of them was as likely to be the lone one (Fisher 1935). Runs
-//! are scored, as below, and the scores put about the mean of their lottery:
+//! *The lotteries.* If the treatment only shifts every logarithm by `against`, the runs of a
+//! lottery are exchangeable once that is subtracted. Each was equally likely to be the lone one
+//! (Fisher 1935). Runs are scored, as below, and the scores centred in their lottery:
 //!
 //! ```text
-//! W = sum over lotteries of s - k s^2, s the lone run's score      p = share of all draws with a W at least as large
+//! W = sum over lotteries of s - k s^2, s the lone run's score   p = share of draws with W as large
 //! k = 1.5 / (2 sqrt(V)), V the mean of the sum of s^2 over all draws
 //! ```
 //!
-//! W is a sum, so that its distribution follows by adding one lottery after the other: every draw is counted, none is
-//! sampled, no noise is assumed. Scores and k are the same in all draws. Drift, bursts, tails, autocorrelation: exact.
+//! W is a sum, so its distribution follows by adding one lottery after the other: every draw is
+//! counted, none is sampled, no noise is assumed. Scores and k are the same in all draws. Under
+//! drift, bursts, tails and autocorrelation the test stays exact.
 //!
-//! Why the square: draws whose lone runs vary much are no evidence of an effect that is the same everywhere. What compares
-//! such draws fairly is the sum over its own spread, S / sqrt(Q) (a studentised permutation test: Janssen 1997; Chung, Romano
-//! 2013), whose distribution is no sum; near sqrt(V) the root is straight, and W is that ratio about S = 1.5 sqrt(Q). It agrees
-//! with the second p, so that asking for both costs less.
+//! Why the square: draws whose lone runs vary much are no evidence of an effect that is the same
+//! everywhere. The fair comparison of such draws is the sum over its own spread, S / sqrt(Q) (a
+//! studentised permutation test: Janssen 1997; Chung, Romano 2013), whose distribution is no sum.
+//! Near sqrt(V) the root is nearly linear, and W is that ratio about S = 1.5 sqrt(Q). It agrees
+//! with the second p, so that requiring both costs less.
 //!
-//! *Student's t over blocks*, of the lone runs' scores. The lotteries alone answer a narrower question: they ask for an effect
-//! that is the same in every block. Where it varies about nothing they reject in 7% of studies of 6 blocks, in 8% where the
-//! treatment is less even than the reference, and t, which measures the variation, in 5%. The larger p of the two is right where
-//! either is.
+//! *Student's t over blocks*, of the lone runs' scores. The lotteries alone answer a narrower
+//! question, because they test an effect that is the same in every block. If the effect varies
+//! about zero, they reject in 7% of studies of 6 blocks, and in 8% if the treatment is less even
+//! than the reference. Student's t, which measures the variation, rejects in 5%. The larger p of
+//! the two is valid if either is.
 //!
-//! *Scores* are the runs themselves, or normal scores of their ranks (van der Waerden 1952) where
-//! some run lies further out than `FAR_OUT` times the median distance from its lottery's middle
-//! run. What the runs look like before it is known which of them are lone may choose the score
-//! (Hogg 1974; Hogg, Fisher, Randles 1975): it is the same in all draws. Scores of ranks are
-//! bounded, so that their t has one degree of freedom less.
+//! *Scores* are the runs themselves. They are normal scores of their ranks (van der Waerden 1952)
+//! if some run lies further out than `FAR_OUT` times the median distance from its lottery's middle
+//! run. The shape of the runs, before it is known which are lone, may choose the score (Hogg 1974;
+//! Hogg, Fisher, Randles 1975), because it is the same in all draws. Scores of ranks are bounded,
+//! so their t has one degree of freedom less.
 //!
-//! Before they are ranked, runs are put about the middle of the *two closest* of their lottery
-//! (the shortest half: Andrews et al. 1972). With stalls in a tenth of all runs and a noise of 3% a
-//! run, ten blocks find 5% in 76% of studies and 10% in 97%. Rejected: their median (70% and 93%),
-//! which lies at one of the other runs where one stalls. Rejected: their mean (36% and 46%), to which
-//! one stall pulls the two others of its lottery. Rejected: scores of at most 1 besides (80% and
-//! 99%), because a treatment with a tail is then proved to differ in 6.8% of studies of 24 blocks.
+//! Before they are ranked, runs are centred on the *two closest* of their lottery (the shortest
+//! half: Andrews et al. 1972). With stalls in a tenth of all runs and a noise of 3% a run, ten
+//! blocks find 5% in 76% of studies and 10% in 97%. Rejected:
 //!
-//! *Arms of different shape.* Scores are tests of the parameter that `contrast` names where both
-//! arms have one law, and near it where they have not. So where the lone runs' distances from the
-//! middle of their lottery differ from the others' with p <= `SHAPE_P`, the parameter's own test
-//! has to agree, whatever the laws: Student's t of the share of pairs of blocks whose mean ratio
-//! lies above the shift, a U statistic with the variance of the jackknife (Hoeffding 1948; Arvesen
-//! 1969). Alone it would lose a quarter of the power under stalls in ten blocks, and in six it is
-//! too often sure.
+//! - Their median (70% and 93%), which lies at one of the other runs if one stalls.
+//! - Their mean (36% and 46%), to which one stall pulls the two others of its lottery.
+//! - Scores limited to 1 as well (80% and 99%), because a treatment with a tail is then proved to
+//!   differ in 6.8% of studies of 24 blocks.
 //!
-//! *Rounded figures.* Where noise does not smooth the rounding, a shift is tested a unit further
-//! out on either side.
+//! *Arms of different shape.* Scores test the parameter that `contrast` names if both arms have
+//! one law, and nearly that if they have not. So the parameter's own test must agree if the lone
+//! runs' distances from the middle of their lottery differ from the others' with p <= `SHAPE_P`.
+//! That test is valid for any law. It is Student's t of the share of pairs of blocks whose mean
+//! ratio lies above the shift, a U statistic with the variance of the jackknife (Hoeffding 1948;
+//! Arvesen 1969). Alone it would lose a quarter of the power under stalls in ten blocks, and in
+//! six it rejects too often.
 //!
-//! What is possible: where an effect may vary by block, and does so normally, no fair test finds more than t with n - 1
-//! degrees does (Lehmann 1959): 95.2% of studies for 5% at s_d 3% in 6 blocks; 94.7% for 2% in 24; 94.9% for 5% at s_d 8% in 28.
+//! *Rounded figures.* If noise does not smooth the rounding, a shift is tested a unit
+//! further out on either side.
+//!
+//! Bound: if an effect varies normally from block to block, no fair test finds more than t with n -
+//! 1 degrees does (Lehmann 1959). That is 95.2% of studies for 5% at s_d 3% in 6 blocks; 94.7% for
+//! 2% in 24; 94.9% for 5% at s_d 8% in 28.
 //!
 //! The interval holds every shift that the test does not reject. The estimate lies inside.
 //!
-//! Limits: six blocks at least, however large the effect, since the spread of fewer says too little. Lotteries of blocks
-//! that were left out, because a run of them crashed, are not counted: which blocks crash may depend on the treatment.
+//! Limits: it needs six blocks, however large the effect, because the spread of fewer is too
+//! uncertain. Lotteries of blocks that were left out after a crash are not counted, although the
+//! treatment may decide which blocks crash.
 
 use crate::contrast::{Contrast, Lottery};
 use crate::interval::Interval;
@@ -63,27 +70,28 @@ use crate::summary::{doubled_ranks, mean, normal_probability, normal_score};
 
 /// The fewest blocks that prove anything.
 pub const BLOCKS_MIN: usize = 6;
-/// What scores span together, in whole numbers, and what a lottery's should at least.
+/// Range of all scores together, in whole numbers, and the least range of a lottery's.
 const SPAN: f64 = 1024.0;
 const SPAN_OF_LOTTERY: f64 = 16.0;
-/// At how many of its deviations the sum is compared with its own spread.
+/// Deviations of the sum at which it is compared with its own spread.
 const STUDENTISED_AT: f64 = 1.5;
-/// Further out than so many median distances a run is a stall.
+/// Median distances beyond which a run is a stall.
 const FAR_OUT: f64 = 6.0;
-/// At this p arms are taken to differ in shape.
+/// Largest p at which arms count as different in shape.
 pub const SHAPE_P: f64 = 0.01;
 /// Halvings of an interval's ends.
 const STEPS: usize = 30;
 
-/// The fewest blocks with which one of so many claims can be proved at all by pairs of runs, of which n blocks have
-/// no smaller p than 2 / 2^n: 6, 9, 10, 12 blocks for 1, 10, 20, 100 claims at 5%. Threes of runs need fewer, but never
-/// less than `BLOCKS_MIN`.
+/// Returns the fewest blocks with which one of `claims` claims can be proved by pairs of runs: n
+/// blocks have no smaller p than 2 / 2^n. That is 6, 9, 10, 12 blocks for 1, 10, 20, 100 claims at
+/// 5%. Trios of runs need fewer, but at least `BLOCKS_MIN`.
 pub fn blocks_needed(alpha: f64, claims: usize) -> usize {
     assert!(alpha > 0.0 && alpha < 1.0, "alpha {alpha} is no probability of error");
     fewest_blocks(0.5, alpha / claims.max(1) as f64)
 }
 
-/// The fewest blocks at a two-sided level when each multiplies the smallest one-sided p by `share`.
+/// Returns the fewest blocks at a two-sided level, if each multiplies the
+/// smallest one-sided p by `share`.
 pub fn fewest_blocks(share: f64, level: f64) -> usize {
     let needed = ((level / 2.0).ln() / share.ln() - 1e-9).ceil();
     if needed.is_finite() { BLOCKS_MIN.max(needed as usize) } else { usize::MAX }
@@ -92,28 +100,28 @@ pub fn fewest_blocks(share: f64, level: f64) -> usize {
 /// One-sided p of both directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tails {
-    /// Small when the effect lies below the shift.
+    /// Small if the effect lies below the shift.
     pub less: f64,
-    /// Small when it lies above it.
+    /// Small if the effect lies above it.
     pub greater: f64,
 }
 
 impl Tails {
-    /// What says nothing.
+    /// Tails that reject no hypothesis.
     pub const NONE: Self = Self { less: 1.0, greater: 1.0 };
 
-    /// The two-sided p.
+    /// Returns the two-sided p, at most 1.
     pub fn two_sided(&self) -> f64 {
         (2.0 * self.less.min(self.greater)).min(1.0)
     }
 }
 
-/// On which side of a shift the effect lies.
+/// Side of a shift on which the effect lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Above it.
+    /// The effect is larger than the shift.
     Above,
-    /// Below it.
+    /// The effect is smaller than the shift.
     Below,
 }
 
@@ -126,7 +134,7 @@ impl Side {
     }
 }
 
-/// Tests whether the effect is `against`, a log-ratio.
+/// Tests the hypothesis that the effect is `against`, a log-ratio.
 pub fn tails(contrast: &Contrast, against: f64) -> Tails {
     if contrast.blocks() < BLOCKS_MIN {
         return Tails::NONE;
@@ -136,9 +144,9 @@ pub fn tails(contrast: &Contrast, against: f64) -> Tails {
     Tails { less: tail(Side::Below), greater: tail(Side::Above) }
 }
 
-/// p of "the treatment's runs spread as the reference's do", by the squared normal scores of the
-/// lone runs' distances from the middle of their lottery; none of too few blocks, or where
-/// lotteries are pairs, whose two runs are as far from their middle.
+/// Returns p of "the treatment's runs spread as the reference's do", by the squared normal scores
+/// of the lone runs' distances from the middle of their lottery. None for too few blocks, or if
+/// lotteries are pairs, whose two runs are equally far from their middle.
 pub fn shape_p(contrast: &Contrast) -> Option<f64> {
     if contrast.blocks() < BLOCKS_MIN {
         return None;
@@ -162,14 +170,14 @@ pub(crate) fn shape_differs(contrast: &Contrast) -> Shape {
     if shape_p(contrast).is_some_and(|p| p <= SHAPE_P) { Shape::Differs } else { Shape::Same }
 }
 
-/// Normal scores of the ranks of some runs.
+/// Returns normal scores of the ranks of some runs.
 fn ranked(runs: &[f64]) -> Vec<f64> {
     let share = 2.0 * (runs.len() as f64 + 1.0);
     doubled_ranks(runs).into_iter().map(|rank| normal_score(rank as f64 / share)).collect()
 }
 
-/// Student's one-sided p of the share of pairs of blocks whose mean ratio lies beyond a shift;
-/// `ratios` of each block.
+/// Returns Student's one-sided p of the share of pairs of blocks whose mean ratio lies beyond a
+/// shift. `ratios` lists those of each block.
 fn by_pairs(ratios: &[Vec<f64>], shift: f64, side: Side) -> f64 {
     let blocks = ratios.len() as f64;
     let beyond = |one: &Vec<f64>, other: &Vec<f64>| {
@@ -185,12 +193,13 @@ fn by_pairs(ratios: &[Vec<f64>], shift: f64, side: Side) -> f64 {
             own[second] += share;
         }
     }
-    // Each pair counts in two blocks: the jackknife's pseudo-values spread twice as far.
+    // Each pair counts in two blocks, so the jackknife's pseudo-values spread twice as far.
     let ratio = student::ratio(&own) * (blocks - 2.0) / (2.0 * (blocks - 1.0));
     student::upper_tail(side.sign() * ratio, blocks - 2.0)
 }
 
-/// Every shift that the two-sided test at `level` does not reject; unbounded when none can be.
+/// Returns every shift that the two-sided test at `level` does not reject; unbounded
+/// if it can reject none.
 pub fn interval(contrast: &Contrast, level: f64) -> Interval {
     if contrast.smallest_tail() > level / 2.0 {
         return Interval::UNBOUNDED;
@@ -199,7 +208,7 @@ pub fn interval(contrast: &Contrast, level: f64) -> Interval {
     inverted(contrast, |shift, side| rejects(contrast, shape, shift, side, level))
 }
 
-/// Whether the two-sided test at `level` says that the effect lies on this side of a shift.
+/// True if the two-sided test at `level` proves that the effect lies on this side of a shift.
 pub(crate) fn rejects(contrast: &Contrast, shape: Shape, shift: f64, side: Side, level: f64) -> bool {
     if contrast.blocks() < BLOCKS_MIN {
         return false;
@@ -208,12 +217,13 @@ pub(crate) fn rejects(contrast: &Contrast, shape: Shape, shift: f64, side: Side,
     scored.by_blocks(side) <= level / 2.0 && scored.by_draws(side) <= level / 2.0
 }
 
-/// The shifts about the estimate that are not rejected; `rejects` says whether the effect is proved to lie on a side of one.
+/// Returns the shifts about the estimate that are not rejected. `rejects` is true if the effect is
+/// proved to lie on a side of a shift.
 pub(crate) fn inverted(contrast: &Contrast, rejects: impl Fn(f64, Side) -> bool) -> Interval {
     let (effects, centre) = (contrast.effects(), contrast.estimate());
     let least = effects.iter().copied().fold(f64::INFINITY, f64::min);
     let most = effects.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Where all effects are one the ends lie beside it, far enough to be other numbers.
+    // If all effects are equal, the ends lie next to them, just far enough to be other numbers.
     let room = (most - least).max(1e-9 * least.abs().max(most.abs())).max(f64::MIN_POSITIVE);
     let end = |effect_lies: Side| {
         let away = -effect_lies.sign();
@@ -228,7 +238,8 @@ pub(crate) fn inverted(contrast: &Contrast, rejects: impl Fn(f64, Side) -> bool)
             if rejected(shift) {
                 return Some(boundary(shift, inside, &rejected));
             }
-            // The scores, and p with them, may change between two shifts: what is accepted stays inside.
+            // The scores, and p with them, may change between two shifts:
+            // an accepted shift stays inside.
             inside = shift;
         }
         None
@@ -239,7 +250,8 @@ pub(crate) fn inverted(contrast: &Contrast, rejects: impl Fn(f64, Side) -> bool)
     }
 }
 
-/// Between a rejected and an accepted shift, the last one rejected to within 1e-9 of their distance.
+/// Returns the last rejected shift between a rejected and an accepted one,
+/// to 1e-9 of their distance.
 fn boundary(rejected: f64, accepted: f64, rejects: &dyn Fn(f64) -> bool) -> f64 {
     let (mut outside, mut inside) = (rejected, accepted);
     for _ in 0..STEPS {
@@ -253,18 +265,18 @@ fn boundary(rejected: f64, accepted: f64, rejects: &dyn Fn(f64) -> bool) -> f64 
     outside
 }
 
-/// What a run counts as.
+/// Kind of a run's score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scores {
-    /// Itself.
+    /// The value of the run itself.
     Sizes,
     /// The normal score of its rank.
     Ranks,
 }
 
 impl Scores {
-    /// What suits runs of these distances from the middle of their lottery, ascending; the middle
-    /// run itself says nothing.
+    /// Returns the scores for runs of these ascending distances from the middle of their lottery;
+    /// the middle run itself is ignored.
     pub(crate) fn suiting(sizes: &[f64]) -> Self {
         let sizes = &sizes[sizes.partition_point(|size| *size <= 0.0)..];
         let largest = sizes.last().copied().unwrap_or(0.0);
@@ -275,7 +287,7 @@ impl Scores {
         }
     }
 
-    /// Student's one-sided p of the blocks' mean scores.
+    /// Returns Student's one-sided p of the blocks' mean scores.
     pub(crate) fn by_blocks(self, blocks: &[f64], side: Side) -> f64 {
         let lost = match self {
             Self::Sizes => 1.0,
@@ -285,23 +297,23 @@ impl Scores {
     }
 }
 
-/// The likeness of a claim's arms once their effect is taken out.
+/// Likeness of a claim's arms after subtracting their effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// They do.
+    /// Both arms have one shape.
     Same,
-    /// One is less even than the other.
+    /// One arm is less even than the other.
     Differs,
 }
 
-/// The runs of every lottery as scores about their mean, the lone run's first.
+/// The runs of every lottery as centred scores, the lone run's first.
 struct Scored {
     /// Scores and number of runs.
     lotteries: Vec<([f64; 3], usize)>,
-    /// Lotteries of a block.
+    /// Number of lotteries in a block.
     each: usize,
     scores: Scores,
-    /// Where arms differ in shape: the ratios of each block, and the shift.
+    /// If arms differ in shape: the ratios of each block, and the shift.
     ratios: Option<(Vec<Vec<f64>>, f64)>,
 }
 
@@ -331,8 +343,8 @@ impl Scored {
         Self { lotteries, each, scores, ratios }
     }
 
-    /// The larger p of all. Where t finds the effect on the other side, its own: nothing less than
-    /// one half is of use.
+    /// Returns the larger p of all. If t finds the effect on the other side, its own p: above
+    /// one half none is useful.
     fn tail(&self, side: Side) -> f64 {
         let spread = self.by_blocks(side);
         if spread > 0.5 { spread } else { spread.max(self.by_draws(side)) }
@@ -343,7 +355,8 @@ impl Scored {
         self.ratios.as_ref().map_or(own, |(ratios, shift)| own.max(by_pairs(ratios, *shift, side)))
     }
 
-    /// What each run of a lottery adds to W, in whole numbers above the smallest of its lottery.
+    /// Returns the amount that each run of a lottery adds to W, in whole numbers above
+    /// the smallest of its lottery.
     fn steps(&self, side: Side) -> Vec<([usize; 3], usize)> {
         let square = |(own, runs): &([f64; 3], usize)| own.iter().map(|s| s * s).sum::<f64>() / *runs as f64;
         let spread = self.lotteries.iter().map(square).sum::<f64>().sqrt();
@@ -357,12 +370,12 @@ impl Scored {
         let most = |(added, runs): &([f64; 3], usize)| added[..*runs].iter().copied().fold(0.0, f64::max);
         let span: f64 = added.iter().map(most).sum();
         let whole = SPAN.max(SPAN_OF_LOTTERY * added.len() as f64);
-        // Equal runs about a shift beside them may be too small for the inverse of their span.
+        // Equal runs about a shift next to them may be too small for the inverse of their range.
         let steps = |one: f64| if span > 0.0 { (whole * (one / span)).round() as usize } else { 0 };
         added.into_iter().map(|(added, runs)| (added.map(steps), runs)).collect()
     }
 
-    /// The p of the lotteries: every draw counted.
+    /// Returns p of the lotteries: every draw is counted.
     fn by_draws(&self, side: Side) -> f64 {
         let lotteries = self.steps(side);
         let seen: usize = lotteries.iter().map(|(steps, _)| steps[0]).sum();
@@ -386,7 +399,7 @@ impl Scored {
         chances[seen..].iter().sum::<f64>().min(1.0)
     }
 
-    /// The lone runs' scores, a mean a block.
+    /// Returns the lone runs' scores, one mean for each block.
     fn blocks(&self) -> Vec<f64> {
         let blocks = self.lotteries.chunks(self.each.max(1));
         blocks.map(|block| block.iter().map(|(own, _)| own[0]).sum::<f64>() / block.len() as f64).collect()
@@ -400,7 +413,7 @@ mod tests {
     use crate::random::Generator;
     use proptest::prelude::*;
 
-    /// Every draw of every lottery, one by one.
+    /// Sums over every draw of every lottery, one by one.
     fn brute(scored: &Scored, side: Side) -> f64 {
         let lotteries = scored.steps(side);
         let sum = |mut draw: usize| -> usize {
@@ -452,7 +465,7 @@ mod tests {
 
     #[test]
     fn no_effect_is_outside_of_the_interval_only_where_the_test_rejects_it() {
-        // In these studies a run is far out about no effect, and about the effect it is not.
+        // In these studies a run is far out about no effect, but not about the effect.
         for seed in [1389, 4160, 5129] {
             let mut generator = Generator::of_part(3, seed);
             let mut lottery = || {
@@ -517,7 +530,8 @@ mod tests {
         assert!(stalled(0.0) < 0.001 && stalled(3.0) < 0.01, "{} {}", stalled(0.0), stalled(3.0));
     }
 
-    /// A tenth of all runs of either arm takes three times as long; noise of 3% a run.
+    /// Makes trios in which a tenth of all runs of either arm take three times as long;
+    /// noise of 3% a run.
     fn stalled(seed: u64, effect: f64) -> Contrast {
         let mut generator = Generator::new(seed);
         let mut run = || 0.03 * generator.normal() + if generator.unit() < 0.1 { 3f64.ln() } else { 0.0 };
@@ -527,7 +541,8 @@ mod tests {
 
     #[test]
     fn stalls_in_both_arms_hide_no_effect() {
-        // 93% and 70% when runs were ranked about the median of their block, 46% and 36% about the mean.
+        // 93% and 70% if runs were ranked about the median of their block, 46%
+        // and 36% about the mean.
         for (percent, least) in [(10.0f64, 285), (5.0, 216)] {
             let effect = (percent / 100.0).ln_1p();
             let found =

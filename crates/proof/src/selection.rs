@@ -1,26 +1,26 @@
-//! Takes out of an estimate what being significant put in.
+//! Removes the bias of being significant from an estimate.
 //!
-//! An effect is reported when its estimate lies further from none than some bound. Of effects near
-//! the bound those are reported that looked large, so that what is proved looks larger than it is:
-//! of a true 1% in 8 blocks at s_d 4%, a proved one is said to be 3.3% (the winner's curse). The
-//! corrected estimate is the effect under which what was seen is the median of what would have been
+//! An effect is reported if its estimate exceeds some bound. Of effects near the bound those are
+//! reported that looked large, so that a proved effect looks larger than it is. A true 1% in 8
+//! blocks at s_d 4% is reported as 3.3% if proved (the winner's curse). The corrected estimate is
+//! the effect under which the observed value is the median of the values that would have been
 //! reported (after Zhong, Prentice 2008):
 //!
 //! ```text
 //! P(X >= x | X >= c, effect m) = 1/2        X normal about m with the standard error s
 //! ```
 //!
-//! Far beyond the bound it is x; near it, it is less, and never below 0.
+//! Far beyond the bound it is x; near the bound it is less, and never below 0.
 //!
-//! Limits: the noise is taken for normal and its spread for known.
+//! Limits: the noise is assumed normal, and its spread known.
 
 use crate::summary::normal_probability;
 
 /// Halvings of the corrected estimate's range.
 const STEPS: usize = 60;
 
-/// The estimate, a log-ratio of either sign, corrected for being `critical` standard errors from 0
-/// or further.
+/// Corrects an estimate, a log-ratio of either sign, for the condition that it is `critical`
+/// standard errors or more from 0.
 pub fn corrected(estimate: f64, error: f64, critical: f64) -> f64 {
     let (seen, bound) = (estimate.abs(), critical * error);
     let is_known = error > 0.0;

@@ -1,9 +1,8 @@
-//! Stopping as soon as the evidence allows, with the error of one look.
+//! Stopping as soon as the evidence allows, with the error of a single test.
 //!
-//! Looking at a p-value after every block and stopping at the first below 5% is wrong in more
-//! than a fifth of all studies of 40 blocks (`calibration` shows it). Here the error is a
-//! budget: after k blocks at most alpha g(k) of it may be spent (Lan, DeMets 1983), g rising to
-//! 1.
+//! Testing after every block and stopping at the first p below 5% is wrong in more than a fifth of
+//! all studies of 40 blocks (`calibration` shows it). Here the error is a budget: after k blocks at
+//! most alpha g(k) of it may be spent (Lan, DeMets 1983), with g rising to 1.
 //!
 //! ```text
 //! S_k = sum of the scores that the lone runs of k blocks drew
@@ -15,60 +14,63 @@
 //!   -c |        ####      rejected: "below"
 //! ```
 //!
-//! The runs of a lottery are put about their median, as in `randomisation`, and scored by how large
-//! they are among all before them (sequential ranks: Parent 1965; Reynolds 1975): a normal score
-//! with the run's sign, a whole number. Which of a lottery's scores the lone run drew is the only
-//! chance there is, so that the walk is a sum of known lotteries, and the chance of every position,
-//! among the walks not stopped so far, follows by one addition a position and score. The ends of
-//! that distribution are cut off as far as the budget allows, half of it on either side; what is
-//! cut is what is spent. So the chance that an effect of nothing is ever rejected is at most alpha
-//! for these very scores, at every stopping time, for whatever reason one stops; no simulation, no
-//! large-sample argument, no assumption that blocks are alike.
+//! The runs of a lottery are centred on their median, as in `randomisation`, and scored by their
+//! size among all runs so far (sequential ranks: Parent 1965; Reynolds 1975). A score is a
+//! normal score with the run's sign, a whole number. Only the choice of the lone run in a
+//! lottery is random, so the walk is a sum of known lotteries. The chance of every position,
+//! among the walks not stopped so far, follows by one addition for each position and score. The
+//! ends of that distribution are cut off as far as the budget allows, half of it on either side;
+//! the cut chance is the spent error. So the chance that a treatment without effect is ever
+//! rejected is at most alpha for these very scores. That holds at every stopping time, for
+//! whatever reason the study stops. It needs no simulation, no large-sample argument, and no
+//! assumption that blocks are alike.
 //!
-//! As there, Student's t over the blocks so far has to agree, for effects that vary: its p has to be no larger than
-//! the chance that the walk's cut has in a normal distribution of the walk's variance. It is of the effects themselves, or of
-//! the scores where some run lies far out.
+//! As there, Student's t over the blocks so far must agree, for effects that vary. Its p must not
+//! exceed the chance that the walk's cut has in a normal distribution of the walk's variance. It
+//! uses the effects themselves, or the scores if some run lies far out.
 //!
-//! Why not an e-process or a betting martingale, which is valid for ever: it pays for the
-//! freedom never to plan. The normal mixture over sign-symmetric differences (de la Pena 1999;
-//! Howard et al. 2021) takes half as many blocks again (a test repeats it).
-//! `Spending::Open` keeps the freedom, at a price. Why not re-rank all blocks at each look:
-//! past looks would have been made with other scores, and the walk of survivors would need every path instead of a row of
-//! sums.
+//! Why not an e-process or a betting martingale, which is always valid: it pays for the freedom
+//! never to plan. The normal mixture over sign-symmetric differences (de la Pena 1999; Howard et
+//! al. 2021) takes half as many blocks again (a test repeats it). `Spending::Open` keeps the
+//! freedom, at a price. Why not re-rank all blocks at each look: earlier looks would have had other
+//! scores, and the walk of survivors would need every path instead of a row of sums.
 //!
-//! Several levels run at once so that a family can be asked whenever the study stops: the
-//! p of a walk is the smallest level crossed. Cuts are forced to be nested (a smaller
-//! level's cut is never nearer to 0), so that p is valid at any time.
+//! Several levels run at once, so that a family can be tested whenever the study stops: the p of a
+//! walk is the smallest level crossed. Cuts are forced to be nested (a smaller level's cut is never
+//! nearer to 0), so that p is valid at any time.
 //!
-//! The interval. Every shift has a walk of its own, and those that never crossed are an interval that holds at all times
-//! together (Jennison, Turnbull 1984), a third wider than that of a fixed study. But it is read once. So once a claim is settled (the
-//! walks of all points that were asked about have crossed) the interval is that of `randomisation` at 0.6 of the level, of the blocks
-//! that there are, and those points stay outside. It is read where the estimate happened to be far out, so that at the level itself it
-//! would miss up to 8% of effects that are small beside what the study can find; with 0.6 of it `calibration` finds no more
-//! than the level. It is an eighth wider than that of a fixed study of as many blocks. While a claim is not settled a
-//! shift is outside when that interval and the shift's own walk both say so: where no walk has crossed, nothing is excluded.
+//! The interval. Every shift has a walk of its own. Those that never crossed form an interval that
+//! holds at all times together (Jennison, Turnbull 1984), a third wider than that of a fixed study.
+//! But it is read once. A claim is settled once the walks of all tested points have crossed. Its
+//! interval then is that of `randomisation` at 0.6 of the level, from the blocks so far, and those
+//! points stay outside. It is read when the estimate happens to be extreme, so at the level itself
+//! it would miss up to 8% of effects that are small for the study. With 0.6 `calibration` finds no
+//! more than the level. It is an eighth wider than that of a fixed study of as many blocks. While a
+//! claim is not settled, a shift is outside only if both that interval and the shift's own walk
+//! exclude it. If no walk has crossed, nothing is excluded.
 //!
-//! Limits: no bounded interval and no proof before `BLOCKS_MIN` blocks, which with small
-//! studies is most of them; how much is saved is in `calibration`. The 0.6 is found by simulation, not derived; an ordering of
-//! outcomes by the block of the stop (Tsiatis, Rosner, Mehta 1984) would need the chance of every earlier stop under each shift.
+//! Limits: no bounded interval and no proof before `BLOCKS_MIN` blocks, which is most of a small
+//! study; `calibration` shows the saving. The 0.6 is found by simulation, not derived. An ordering
+//! of outcomes by the block of the stop (Tsiatis, Rosner, Mehta 1984) would need the chance of
+//! every earlier stop under each shift.
 
 use crate::contrast::{Contrast, Lottery};
 use crate::interval::Interval;
 use crate::randomisation::{self, BLOCKS_MIN, Scores, Side};
 use crate::summary::{normal_probability, normal_score};
 
-/// What a normal score is multiplied by before it is rounded: scores up to some 30.
+/// Factor of a normal score before rounding: scores up to about 30.
 const SCALE: f64 = 12.0;
-/// The share of a settled claim's level at which its interval is made.
+/// Share of a settled claim's level at which its interval is made.
 pub(crate) const LEVEL_SHARE: f64 = 0.6;
 
-/// How the error is spread over the blocks.
+/// Distribution of the error over the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spending {
-    /// All of it by a planned last block: g(k) = ln(1 + (e - 1) k/n), the spending
-    /// function that imitates equal cuts at all looks (Lan, DeMets 1983; Pocock 1977).
+    /// All of it by a planned last block: g(k) = ln(1 + (e - 1) k/n), the spending function that
+    /// imitates equal cuts at all looks (Lan, DeMets 1983; Pocock 1977).
     Planned {
-        /// The most blocks the study will run. Later ones are ignored.
+        /// Most blocks that the study will run. Later ones are ignored.
         blocks: usize,
     },
     /// Never all of it: g(k) = k / (k + scale), for studies that run until decided.
@@ -79,7 +81,7 @@ pub enum Spending {
 }
 
 impl Spending {
-    /// The share of the error that may be spent after so many blocks.
+    /// Returns the share of the error that may be spent after `blocks` blocks.
     pub fn share(&self, blocks: usize) -> f64 {
         match self {
             Self::Planned { blocks: last } => {
@@ -91,12 +93,12 @@ impl Spending {
     }
 }
 
-/// A rejection.
+/// A rejection of a shift by its walk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// Blocks seen when it happened, from 1.
+    /// Number of blocks at the crossing, from 1.
     pub block: usize,
-    /// The direction.
+    /// Side on which the walk crossed.
     pub side: Side,
     /// The smallest level crossed then.
     pub level: f64,
@@ -119,7 +121,7 @@ impl Walk {
         Self { level, chances: vec![1.0], lowest: 0, spent: [0.0; 2], crossed: None }
     }
 
-    /// One more lottery: one of these steps, each as likely.
+    /// Adds one lottery: each of these steps is equally likely.
     fn toss(&mut self, steps: &[i64]) {
         let least = steps.iter().copied().min().unwrap_or(0);
         let most = steps.iter().copied().max().unwrap_or(0);
@@ -138,8 +140,8 @@ impl Walk {
         self.lowest + self.chances.len() as i64 - 1
     }
 
-    /// The first sum on either side from which on what lies beyond is within the budget: of the lower end, and of the upper
-    /// one. One beyond every sum when nothing is.
+    /// Returns the first sum on either side beyond which the chance is within the budget, for the
+    /// lower and the upper end. One beyond every sum if nothing is.
     fn affordable(&self, budget: [f64; 2]) -> [i64; 2] {
         // Rounding of a few hundred additions is far below this allowance.
         let fits = |budget: f64, chances: &mut dyn Iterator<Item = &f64>| {
@@ -173,26 +175,26 @@ impl Walk {
     }
 }
 
-/// A test that may be looked at after every block.
+/// A test that may be read after every block.
 #[derive(Debug, Clone)]
 pub struct Monitor {
-    /// Ascending levels.
+    /// Walks in ascending order of levels.
     walks: Vec<Walk>,
     spending: Spending,
-    /// Sizes of the aligned runs so far, ascending.
+    /// Sizes of the centred runs so far, ascending.
     sizes: Vec<f64>,
-    /// What each block's lone runs scored above what their lotteries let expect.
+    /// Score of each block's lone runs above the mean of their lotteries.
     blocks: Vec<f64>,
-    /// The effects of the blocks about the one that is tested.
+    /// The effects of the blocks about the tested one.
     effects: Vec<f64>,
     sum: i64,
-    /// Mean and variance of the sum, if every draw was as likely.
+    /// Mean and variance of the sum if every draw is equally likely.
     mean: f64,
     variance: f64,
 }
 
 impl Monitor {
-    /// A test at several two-sided levels, such as those of a family.
+    /// Creates a test at several two-sided levels, such as those of a family.
     pub fn new(levels: &[f64], spending: Spending) -> Self {
         let mut levels = levels.to_vec();
         levels.sort_unstable_by(f64::total_cmp);
@@ -232,7 +234,8 @@ impl Monitor {
         self.look();
     }
 
-    /// The steps of a lottery, the one taken first: signed normal scores of the sizes among those so far.
+    /// Returns the steps of a lottery, the real one first: signed normal scores of their
+    /// sizes among those so far.
     fn steps(&mut self, lottery: &Lottery, against: f64) -> Vec<i64> {
         let aligned = &lottery.aligned(against)[..lottery.runs()];
         for value in aligned {
@@ -259,7 +262,8 @@ impl Monitor {
         let (sum, mean, deviation) = (self.sum, self.mean, self.variance.sqrt());
         let scores = Scores::suiting(&self.sizes);
         let values = if scores == Scores::Ranks { &self.blocks } else { &self.effects };
-        // The chance of so large a t where the effect varies, against that of so large a sum where it does not.
+        // The chance of so large a t if the effect varies, against that of such a
+        // sum if it does not.
         let spread_agrees = |side: Side, cut: i64| {
             let z = side.sign() * (cut as f64 - mean) / deviation;
             blocks >= BLOCKS_MIN && scores.by_blocks(values, side) <= normal_probability(-z)
@@ -281,7 +285,7 @@ impl Monitor {
         }
     }
 
-    /// The levels crossed so far, ascending: the first is a p-value valid at any time.
+    /// Returns the levels crossed so far, ascending: the first is a p-value valid at any time.
     fn crossings(&self) -> impl Iterator<Item = Crossing> {
         self.walks.iter().filter_map(|walk| {
             let (block, side) = walk.crossed?;
@@ -290,19 +294,19 @@ impl Monitor {
     }
 }
 
-/// Walks through all blocks about a shift; the levels ever crossed, ascending.
+/// Walks through all blocks about a shift; returns the levels ever crossed, ascending.
 pub fn crossings(contrast: &Contrast, shift: f64, levels: &[f64], spending: Spending) -> Vec<Crossing> {
     let mut monitor = Monitor::new(levels, spending);
     contrast.lotteries().iter().for_each(|block| monitor.push(block, shift));
     monitor.crossings().collect()
 }
 
-/// The same at one level.
+/// Walks at one level; returns its crossing.
 pub fn crossing(contrast: &Contrast, shift: f64, level: f64, spending: Spending) -> Option<Crossing> {
     crossings(contrast, shift, &[level], spending).into_iter().next()
 }
 
-/// The interval after any block, of a study in which the walks of `points` were asked.
+/// Returns the interval after any block of a study that tested the walks of `points`.
 pub fn interval(contrast: &Contrast, level: f64, spending: Spending, points: &[f64]) -> Interval {
     if contrast.blocks() < BLOCKS_MIN {
         return Interval::UNBOUNDED;
@@ -321,7 +325,7 @@ pub fn interval(contrast: &Contrast, level: f64, spending: Spending, points: &[f
         None => found,
     };
     let Interval { low, high } = points.iter().zip(&sides).fold(found, outside);
-    // What came after the crossing may speak for the other side.
+    // Blocks after the crossing may favour the other side.
     Interval { low, high: high.max(low) }
 }
 
@@ -337,8 +341,8 @@ mod tests {
         Contrast::of_differences(&differences)
     }
 
-    /// Walks whose sum ever crosses, over all draws of these lotteries: an exact count, not a sample, and of the walk alone,
-    /// without t.
+    /// Returns the share of walks whose sum ever crosses, over all draws of these lotteries: an
+    /// exact count of the walk alone, without t.
     fn crossed_share(lotteries: &[Vec<i64>], level: f64, spending: Spending) -> f64 {
         let all: usize = lotteries.iter().map(Vec::len).product();
         let crosses = |mut draw: usize| {
@@ -410,11 +414,11 @@ mod tests {
                 (interval(&seen, 0.05, spending, &[0.0]), randomisation::interval(&seen, 0.05));
             held += usize::from(own.contains(0.7));
             widths.push(wide(own) / wide(fixed));
-            // A point that nothing is known of yet is not excluded.
+            // A point without a crossing is not excluded.
             let open = interval(&seen, 0.05, spending, &[0.0, 0.7]);
             assert!(open.contains(0.7) || crossing(&seen, 0.7, 0.05, spending).is_some(), "seed {seed}");
         }
-        let median = crate::summary::median(&widths);
+        let median = plumb_units::median(&widths);
         assert!(widths.len() > 150 && held * 100 >= widths.len() * 94, "{held} of {}", widths.len());
         assert!((1.05..1.2).contains(&median), "{median}");
     }
@@ -442,7 +446,7 @@ mod tests {
         assert_eq!(crossing(&equal(30, 0.0), 0.0, 0.05, spending), None);
     }
 
-    /// Blocks until the normal-mixture e-process of sign-symmetric differences reaches
+    /// Returns the blocks until the normal-mixture e-process of sign-symmetric differences reaches
     /// 1/alpha: sqrt(c / (c + V)) exp(S^2 / (2 (c + V))), S their sum, V their sum of squares.
     fn mixture_blocks(differences: &[f64]) -> Option<usize> {
         let (mut sum, mut squares) = (0.0, 0.0);

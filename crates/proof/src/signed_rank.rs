@@ -1,47 +1,46 @@
 //! The signed-rank test: sign flips on ranks, exact for any number of blocks.
 //!
-//! For paired differences d1..dn let r_i be the rank of |d_i - t| among all of
-//! them. The statistic for the shift t is
+//! For paired differences d1..dn let r_i be the rank of |d_i - t| among all of them. The statistic
+//! for the shift t is
 //!
 //! ```text
 //! W(t) = sum of r_i over the blocks with d_i > t
 //! ```
 //!
-//! If t is the truth, each sign is a fair coin, so that W is a sum of independent
-//! terms, 0 or r_i. Its whole distribution follows by adding one block after
-//! the other: f(w) <- f(w)/2 + f(w - r)/2, n passes over n(n+1)/2 sums. Nothing is
-//! drawn, nothing approximated, and ties are met by their mean ranks.
-//! (Wilcoxon 1945; differences of 0 keep their rank and have no sign, Pratt 1959.)
+//! If t is the truth, each sign is a fair coin, so W is a sum of independent terms, 0 or r_i. Its
+//! whole distribution follows by adding one block after the other: f(w) <- f(w)/2 + f(w - r)/2, n
+//! passes over n(n+1)/2 sums. Nothing is drawn, nothing approximated, and ties get their mean
+//! ranks. (Wilcoxon 1945; differences of 0 keep their rank and have no sign, Pratt 1959.)
 //!
-//! The interval inverts the test. W(t) also counts the Walsh averages
-//! (d_i + d_j)/2, i <= j, that exceed t (Tukey 1949), so its ends are order
-//! statistics of the averages, and their median is the estimate (Hodges, Lehmann 1963).
+//! The interval inverts the test. W(t) also counts the Walsh averages (d_i + d_j)/2, i <= j, that
+//! exceed t (Tukey 1949). So its ends are order statistics of the averages, and their median is
+//! the estimate (Hodges, Lehmann 1963).
 //!
-//! Why ranks and not the mean: disk times have tails. One stall of a second in
-//! one block moves a mean and its sign-flip interval as far as it likes, while a
-//! rank cannot exceed n. On normal noise the price is 4.5% more blocks (3/pi), on
-//! heavy tails it takes far fewer, and never more than 1/0.864 times those of the
-//! mean (Hodges, Lehmann 1956).
+//! Why ranks and not the mean: disk times have tails. One stall of a second in one block moves a
+//! mean and its sign-flip interval without limit, while a rank cannot exceed n. On normal noise the
+//! price is 4.5% more blocks (3/pi), on heavy tails it takes far fewer, and never more than 1/0.864
+//! times those of the mean (Hodges, Lehmann 1956).
 //!
-//! Pairs of runs of the same arm are judged by it, and repeated measurements of a device; a claim, whose design drew
-//! more than a sign, by `randomisation`.
+//! It judges pairs of runs of the same arm, and repeated measurements of a device. `randomisation`
+//! judges a claim, whose design drew more than a sign.
 //!
-//! Limits: the cost is O(n^3), some 8 million additions at 200 blocks. The interval
-//! is that of distributions without ties; equal differences make it err on the wide side.
+//! Limits: the cost is O(n^3), some 8 million additions at 200 blocks. The interval is that of
+//! distributions without ties; with equal differences it is too wide.
 
 use crate::interval::Interval;
-use crate::summary::{doubled_ranks, median};
+use crate::summary::doubled_ranks;
+use plumb_units::median;
 
-/// Probabilities that fair coins put W at or beyond what was seen.
+/// Probabilities that fair coins put W at or beyond the observed value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tails {
-    /// P(W <= seen): small when the differences lie below the shift.
+    /// P(W <= seen): small if the differences lie below the shift.
     pub less: f64,
-    /// P(W >= seen): small when they lie above it.
+    /// P(W >= seen): small if the differences lie above the shift.
     pub greater: f64,
 }
 
-/// Both tails for the shift `against`.
+/// Returns both tails for the shift `against`.
 pub fn tails(differences: &[f64], against: f64) -> Tails {
     let shifted: Vec<f64> = differences.iter().map(|difference| difference - against).collect();
     let sizes: Vec<f64> = shifted.iter().map(|value| value.abs()).collect();
@@ -57,13 +56,13 @@ pub fn tails(differences: &[f64], against: f64) -> Tails {
     }
 }
 
-/// The two-sided p of "the differences lie about 0"; the smallest that n differences can give is 2 / 2^n.
+/// Returns the two-sided p of "the differences lie about 0"; n differences give 2 / 2^n at least.
 pub fn p(differences: &[f64]) -> f64 {
     let Tails { less, greater } = tails(differences, 0.0);
     (2.0 * less.min(greater)).min(1.0)
 }
 
-/// P(sum = w) for every w, when each term counts with probability one half.
+/// Returns P(sum = w) for every w, if each term counts with probability one half.
 fn sum_distribution(terms: &[usize]) -> Vec<f64> {
     let total: usize = terms.iter().sum();
     let mut chances = vec![0.0; total + 1];
@@ -80,7 +79,7 @@ fn sum_distribution(terms: &[usize]) -> Vec<f64> {
     chances
 }
 
-/// The Walsh averages in ascending order.
+/// Returns the Walsh averages in ascending order.
 fn walsh_averages(differences: &[f64]) -> Vec<f64> {
     let count = differences.len();
     let mut averages = Vec::with_capacity(count * (count + 1) / 2);
@@ -91,13 +90,13 @@ fn walsh_averages(differences: &[f64]) -> Vec<f64> {
     averages
 }
 
-/// The median of the Walsh averages.
+/// Returns the median of the Walsh averages.
 pub fn estimate(differences: &[f64]) -> f64 {
     median(&walsh_averages(differences))
 }
 
-/// The largest k with P(W < k) <= alpha / 2: so many Walsh averages may be cut at
-/// either end. 0 when the blocks are too few for `alpha`.
+/// Returns the largest k with P(W < k) <= alpha / 2, the number of Walsh averages to cut at either
+/// end. 0 if the blocks are too few for `alpha`.
 pub fn cut(blocks: usize, alpha: f64) -> usize {
     let chances = sum_distribution(&(1..=blocks).collect::<Vec<_>>());
     let mut below = 0.0;
@@ -110,8 +109,8 @@ pub fn cut(blocks: usize, alpha: f64) -> usize {
     chances.len()
 }
 
-/// Every shift that the two-sided test at `alpha` does not reject; unbounded
-/// when there are too few blocks to reject any.
+/// Returns every shift that the two-sided test at `alpha` does not reject; unbounded if the blocks
+/// are too few to reject any.
 pub fn interval(differences: &[f64], alpha: f64) -> Interval {
     let cut = cut(differences.len(), alpha);
     let averages = walsh_averages(differences);
@@ -128,7 +127,7 @@ mod tests {
     use crate::random::Generator;
     use proptest::prelude::*;
 
-    /// All 2^n signs, one by one.
+    /// Counts all 2^n signs, one by one.
     fn brute(differences: &[f64]) -> Tails {
         let sizes: Vec<f64> = differences.iter().map(|value| value.abs()).collect();
         let ranks = doubled_ranks(&sizes);

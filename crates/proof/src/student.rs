@@ -1,22 +1,23 @@
-//! Student's distribution: how far a mean of few values lies from 0, in its own standard errors.
+//! Student's distribution: the distance of a mean of few values from 0, in its own standard errors.
 //!
-//! The tail is a regularised incomplete beta function, P(|T| > t) = I(x; f/2, 1/2) with
-//! x = f / (f + t^2), computed by its continued fraction (Abramowitz, Stegun 1964, 26.5.8) in the manner
-//! of Lentz (1976). The logarithm of the gamma function is that of Lanczos (1964) with six terms, to ten digits.
+//! The tail is a regularised incomplete beta function, P(|T| > t) = I(x; f/2, 1/2) with x = f /
+//! (f + t^2). It is computed by its continued fraction (Abramowitz, Stegun 1964, 26.5.8) by
+//! Lentz's method (1976). The logarithm of the gamma function is that of Lanczos (1964) with
+//! six terms, to ten digits.
 
 use crate::interval::Interval;
 use crate::summary::{mean, variance};
 
-/// Terms of the continued fraction; it takes some sqrt(max(a, b)) of them.
+/// Most terms of the continued fraction, which needs about sqrt(max(a, b)) of them.
 const TERMS_MAX: usize = 400;
 
-/// P(T > `t`) with so many degrees of freedom, which need not be whole; above 0.
+/// Returns P(T > `t`) with `freedom` degrees of freedom, which need not be whole; above 0.
 pub fn upper_tail(t: f64, freedom: f64) -> f64 {
     let half = incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t)) / 2.0;
     if t >= 0.0 { half } else { 1.0 - half }
 }
 
-/// The `t` that is exceeded with this probability, between 0 and one half, by bisection.
+/// Returns the `t` that is exceeded with this probability, between 0 and one half, by bisection.
 pub fn upper_quantile(probability: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while upper_tail(high, freedom) > probability && high < 1e12 {
@@ -33,8 +34,8 @@ pub fn upper_quantile(probability: f64, freedom: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The value below which a ratio of two variances of one size lies with this probability (Fisher,
-/// Snedecor), by bisection.
+/// Returns the value below which a ratio of two variances of equal expectation lies with this
+/// probability (Fisher, Snedecor), by bisection.
 pub(crate) fn ratio_of_variances(probability: f64, above: f64, below: f64) -> f64 {
     let share =
         |ratio: f64| incomplete_beta(above / 2.0, below / 2.0, above * ratio / (above * ratio + below));
@@ -49,14 +50,15 @@ pub(crate) fn ratio_of_variances(probability: f64, above: f64, below: f64) -> f6
     f64::midpoint(low, high)
 }
 
-/// The mean of some values over its standard error; infinite where all values are the same number other than 0.
+/// Returns the mean of some values over its standard error; infinite if all values are the
+/// same number other than 0.
 pub fn ratio(values: &[f64]) -> f64 {
     let centre = mean(values);
     let error = (variance(values) / values.len().max(1) as f64).sqrt();
     if centre == 0.0 { 0.0 } else { centre / error }
 }
 
-/// The interval of a mean at a two-sided level; none of fewer than two values.
+/// Returns the interval of a mean at a two-sided level; none for fewer than two values.
 pub fn interval(values: &[f64], level: f64) -> Option<Interval> {
     if values.len() < 2 {
         return None;

@@ -1,11 +1,11 @@
-//! Means, medians, ranks and the normal distribution: what several modules need.
+//! Means, medians, ranks and the normal distribution, shared by several modules.
 
-/// Arithmetic mean; 0 of nothing.
+/// Returns the arithmetic mean; 0 for no values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// Sample variance with n-1; 0 of fewer than two.
+/// Returns the sample variance with n-1; 0 for fewer than two values.
 pub(crate) fn variance(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -14,20 +14,8 @@ pub(crate) fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
 
-/// Returns the median of a list, between its two middle values; 0 of nothing.
-#[must_use]
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        length if length % 2 == 1 => sorted[length / 2],
-        length => (sorted[length / 2 - 1] + sorted[length / 2]) / 2.0,
-    }
-}
-
-/// Twice the rank of each value, 2 for the smallest; equal values share the
-/// mean of their ranks, which doubling keeps an integer.
+/// Returns twice the rank of each value, 2 for the smallest; equal values share the mean of their
+/// ranks, which doubling keeps an integer.
 pub(crate) fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut by_value: Vec<usize> = (0..values.len()).collect();
     by_value.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -45,8 +33,8 @@ pub(crate) fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// The distribution function of the standard normal, by the complementary error
-/// function of Numerical Recipes (Press et al. 1992), relative error below 1.2e-7.
+/// Returns the distribution function of the standard normal, by the complementary error function of
+/// Numerical Recipes (Press et al. 1992); relative error below 1.2e-7.
 pub(crate) fn normal_probability(x: f64) -> f64 {
     let z = x.abs() / std::f64::consts::SQRT_2;
     let t = 1.0 / (1.0 + 0.5 * z);
@@ -66,9 +54,10 @@ pub(crate) fn normal_probability(x: f64) -> f64 {
     if x >= 0.0 { 1.0 - tail } else { tail }
 }
 
-/// The quantile of the standard normal, by bisection of `normal_probability`.
-/// `probability` lies strictly between 0 and 1.
-pub(crate) fn normal_quantile(probability: f64) -> f64 {
+/// Returns the quantile of the standard normal, by bisection of `normal_probability`. `probability`
+/// lies strictly between 0 and 1.
+#[must_use]
+pub fn normal_quantile(probability: f64) -> f64 {
     assert!(probability > 0.0 && probability < 1.0, "no quantile at {probability}");
     let (mut low, mut high) = (-9.0, 9.0);
     for _ in 0..60 {
@@ -82,7 +71,8 @@ pub(crate) fn normal_quantile(probability: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The same to 4.5e-4, by a rational approximation (Abramowitz, Stegun 1964, 26.2.23), for scores that are rounded anyway.
+/// Returns the quantile to 4.5e-4, by a rational approximation (Abramowitz, Stegun 1964, 26.2.23),
+/// for scores that are rounded anyway.
 pub(crate) fn normal_score(probability: f64) -> f64 {
     let t = (-2.0 * probability.min(1.0 - probability).ln()).sqrt();
     let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
@@ -108,7 +98,6 @@ mod tests {
     #[test]
     fn ties_share_the_mean_rank() {
         assert_eq!(doubled_ranks(&[3.0, 1.0, 3.0, 2.0]), [7, 2, 7, 4]);
-        assert_eq!(median(&[4.0, 1.0, 3.0]), 3.0);
         assert_eq!(variance(&[1.0, 3.0]), 2.0);
     }
 }

@@ -1,29 +1,30 @@
-//! One line that says what the evidence proves.
+//! The verdict: one line that states what the evidence proves.
 //!
-//! | verdict | when | exit |
-//! |---|---|---|
-//! | PROVED faster / slower | p <= alpha after correction, the interval is clear of no effect, and
-//! the average is not proved to lie on the other side | 0 |
-//! | PROVED EQUAL | both one-sided tests about the margin, of the typical run and of the average |
-//! 0 |
-//! | PROVED not slower | the test about the margin, of the typical run and of the average | 0 |
-//! | NOT PROVED | none of them; or the figures have no ratio, as where one is 0 | 3 |
-//! | MIXED | something is proved of the typical run, and the contrary of the average of all runs,
-//! each by its own test | 8 |
-//! | REFUTED | what is proved excludes what was claimed | 7 |
-//! | UNSTABLE | an arm changes during the study, or the run before matters | 4 |
-//! | INVALID | a receipt contradicts its setting, or a run failed verification | 5 |
-//! | IMPOSSIBLE | a figure beyond a physical bound | 6 |
+//! ```text
+//! verdict                  when                                                              exit
+//! PROVED faster / slower   p <= alpha after correction, the interval excludes no effect, and    0
+//!                          the average is not proved to lie on the other side
+//! PROVED EQUAL             both one-sided tests about the margin, of the typical run and        0
+//!                          of the average
+//! PROVED not slower        the test about the margin, of the typical run and of the average     0
+//! NOT PROVED               none of them; or the figures have no ratio, as if one is 0           3
+//! UNSTABLE                 an arm changes during the study, or the run before matters           4
+//! INVALID                  a receipt contradicts its setting, or a run failed verification      5
+//! IMPOSSIBLE               a figure beyond a physical bound                                     6
+//! REFUTED                  a proved statement excludes the claim                                7
+//! MIXED                    one thing is proved of the typical run and the contrary of the       8
+//!                          average of all runs, each by its own test
+//! ```
 //!
-//! `judge` asks in the order of falling doubt about the data itself: what cannot have happened
-//! first, then what was not the experiment asked for, then whether the arms held still, and
-//! only then what the numbers say. Each answer it passes over, and each it stops at, is among the
-//! reasons. A study stands as its worst claim does, and [`Standing`] is the table of what is worse than what: IMPOSSIBLE, INVALID,
-//! UNSTABLE, REFUTED, MIXED, NOT PROVED, PROVED. REFUTED is no verdict on an effect but on a claim about it, and the
-//! caller, who knows the claim, says so.
+//! `judge` checks in the order of falling doubt about the data: first the impossible, then
+//! deviations from the requested experiment, then the stability of the arms, and then the numbers.
+//! The reasons list each check that it passes and the one at which it stops. A study is as good as
+//! its worst claim; [`Standing`] orders them: IMPOSSIBLE, INVALID, UNSTABLE, REFUTED, MIXED, NOT
+//! PROVED, PROVED. REFUTED is a verdict on a claim and not on an effect, so the caller, which
+//! knows the claim, decides it.
 //!
-//! "Faster by 5%" means the better by 5% of the reference's figure: 5% less time, or
-//! 5% more throughput. The interval is in the same words, both ends positive when proved.
+//! "Faster by 5%" means better by 5% of the reference's figure: 5% less time, or 5% more
+//! throughput. The interval uses the same words; both ends are positive if proved.
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt;
@@ -39,34 +40,34 @@ use crate::randomisation::SHAPE_P;
 use crate::selection;
 use crate::student;
 
-/// The power that floors and plans are stated for.
+/// The power for which floors and plans are stated.
 pub const POWER: f64 = 0.8;
-/// How a reason begins that says so of a proved effect smaller than the floor.
+/// Beginning of the reason given for a proved effect smaller than the floor.
 pub const TOO_LARGE: &str = "fewer than 80% of such studies";
-/// A test of order speaks at this p.
+/// Largest p at which a test of order counts.
 pub const ORDER_P: f64 = 0.01;
-/// A carry-over from the arms of a claim is believed at this p ...
+/// Largest p at which a carry-over from the arms of a claim counts ...
 pub const CARRY_OVER_P: f64 = 0.05;
-/// ... and matters when it exceeds this share of the effect claimed (after Duplyakin
-/// et al. 2023, who found order to be worth effects of the usual size).
+/// ... if it exceeds this share of the claimed effect. Effects of order can be as large as usual
+/// effects (Duplyakin et al. 2023).
 pub const CARRY_OVER_SHARE: f64 = 1.0 / 3.0;
 
-/// Which figures are better.
+/// Direction in which figures are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Times, waits, bytes moved.
+    /// Lower: times, waits, bytes moved.
     Lower,
-    /// Rates.
+    /// Higher: rates, such as rows a second.
     Higher,
 }
 
-/// The side on which something is proved.
+/// Side on which something is proved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The better one.
+    /// The treatment is the better one.
     Faster,
-    /// The worse one.
+    /// The treatment is the worse one.
     Slower,
 }
 
@@ -79,27 +80,27 @@ impl Side {
     }
 }
 
-/// How a claim or a study stands, the worst first.
+/// Standing of a claim or a study, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// A figure that no machine gives.
+    /// A figure that no machine can produce.
     Impossible,
-    /// Not the experiment that was asked for.
+    /// Another experiment than the requested one.
     Invalid,
-    /// The arms did not hold still.
+    /// An arm changed during the study.
     Unstable,
-    /// A claim is contradicted by what is proved.
+    /// A proved statement contradicts a claim.
     Refuted,
     /// The typical run and the average disagree.
     Mixed,
-    /// Nothing is decided.
+    /// No statement is proved yet.
     NotProved,
-    /// Something is.
+    /// At least one statement is proved.
     Proved,
 }
 
 impl Standing {
-    /// The program's exit code.
+    /// Returns the exit code of the program.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Proved => 0,
@@ -112,7 +113,7 @@ impl Standing {
         }
     }
 
-    /// The word.
+    /// Returns the word that reports print.
     pub fn word(self) -> &'static str {
         match self {
             Self::Proved => "PROVED",
@@ -126,26 +127,26 @@ impl Standing {
     }
 }
 
-/// A proved change in per cent of the reference's figure, both ends of its interval
-/// in the same direction.
+/// A proved change in per cent of the reference's figure, with both ends of its
+/// interval in the same direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// The estimate.
+    /// Estimated change, in per cent.
     pub percent: f64,
-    /// Lower end.
+    /// Lower end of its interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of its interval.
     pub high: f64,
 }
 
 /// A proved statement about the typical run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Typically {
-    /// A difference.
+    /// A difference on this side.
     Differs(Side, Change),
-    /// None larger than the margin, per cent.
+    /// No difference larger than this margin, in per cent.
     Equal(f64),
-    /// Not worse by more than the margin, per cent.
+    /// Not worse by more than this margin, in per cent.
     NotSlower(f64),
 }
 
@@ -166,7 +167,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// A signed change.
+/// A change that is printed with its sign.
 struct Signed(Change);
 
 impl fmt::Display for Signed {
@@ -178,12 +179,12 @@ impl fmt::Display for Signed {
     }
 }
 
-/// The purpose of a number of blocks.
+/// Purpose of a number of blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Aim {
-    /// A difference of so many per cent.
+    /// To find a difference of this size, in per cent.
     Find(f64),
-    /// An equality within so many per cent of arms that do not differ.
+    /// To prove equal arms equal within this margin, in per cent.
     Equal(f64),
 }
 
@@ -196,23 +197,23 @@ impl fmt::Display for Aim {
     }
 }
 
-/// The number of blocks that an open claim still needs.
+/// Number of blocks that an open claim still needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum More {
-    /// So many more reach the aim with 80% power.
+    /// This number of further blocks reaches the aim with 80% power.
     Blocks(usize, Aim),
-    /// Those that ran do.
+    /// The blocks that ran reach the aim.
     Enough(Aim),
-    /// More than any plan has.
+    /// No plan has as many blocks.
     TooMany(Aim),
-    /// Fewer than so many more prove nothing; the noise is not known.
+    /// Fewer than this number of further blocks prove nothing; the noise is unknown.
     Fewest(usize),
-    /// All figures of both arms are alike.
+    /// All figures of both arms are equal.
     Never,
 }
 
 impl More {
-    /// How many more, where there is a number.
+    /// Returns the number of further blocks, if one is known.
     pub fn blocks(&self) -> Option<usize> {
         match self {
             Self::Blocks(more, _) | Self::Fewest(more) => Some(*more),
@@ -220,7 +221,7 @@ impl More {
         }
     }
 
-    /// The purpose of the blocks.
+    /// Returns the purpose of the blocks.
     pub fn aim(&self) -> Option<Aim> {
         match self {
             Self::Blocks(_, aim) | Self::Enough(aim) | Self::TooMany(aim) => Some(*aim),
@@ -246,73 +247,73 @@ impl fmt::Display for More {
     }
 }
 
-/// What is said of a claim.
+/// Verdict on one claim of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// The treatment is better.
+    /// The treatment is proved better.
     Faster(Change),
-    /// The treatment is worse.
+    /// The treatment is proved worse.
     Slower(Change),
-    /// No difference larger than the margin, in per cent: of the typical run and on average.
+    /// No difference larger than the margin, of the typical run and on average.
     Equal {
-        /// The margin.
+        /// The margin, in per cent.
         within: f64,
     },
     /// Not worse by more than the margin, typically and on average.
     NotSlower {
-        /// The margin, per cent.
+        /// The margin, in per cent.
         by: f64,
-        /// The typical change in per cent of the reference's figure, signed.
+        /// Typical change in per cent of the reference's figure, signed.
         change: Change,
     },
-    /// Something is proved of the typical run, and the contrary of the average.
+    /// One thing is proved of the typical run, and the contrary of the average.
     Mixed {
-        /// Of the typical run.
+        /// Statement about the typical run.
         typically: Typically,
-        /// On which side the average lies.
+        /// Side on which the average lies.
         on_average: Side,
-        /// By how much, per cent of the reference's average.
+        /// Change of the average, in per cent of the reference's average.
         average: Change,
     },
-    /// What was asked holds for the typical run, and is not told of the average.
+    /// The hypothesis is proved for the typical run, but not for the average.
     Typical {
-        /// Of the typical run.
+        /// Statement about the typical run.
         typically: Typically,
-        /// The change of the average in per cent of the reference's, signed.
+        /// Change of the average in per cent of the reference's, signed.
         average: Change,
     },
-    /// Not enough evidence either way.
+    /// The evidence is insufficient either way.
     NotProved {
-        /// Smallest effect this study would have found with 80% power, in per cent; NaN where
-        /// no two blocks tell the noise.
+        /// Smallest effect that this study would have found with 80% power, in per cent; NaN if no
+        /// two blocks show the noise.
         floor: f64,
-        /// The number of blocks still to run, and for which effect.
+        /// Number of blocks still to run, and their purpose.
         more: More,
     },
-    /// There is no figure to be tested, however many blocks there are.
+    /// No figure can be tested, however many blocks there are.
     NoFigure {
-        /// Which one is missing.
+        /// The missing figure, as a sentence.
         reason: String,
     },
-    /// The arms did not hold still.
+    /// An arm changed during the study.
     Unstable {
-        /// What changed.
+        /// The change, as a sentence.
         reason: String,
     },
-    /// Not the experiment that was asked for.
+    /// The experiment was not the requested one.
     Invalid {
-        /// Which receipt or check.
+        /// The failed receipt or check, as a sentence.
         reason: String,
     },
-    /// No such figure can be.
+    /// No machine can produce such a figure.
     Impossible {
-        /// Which bound.
+        /// The violated bound, as a sentence.
         reason: String,
     },
 }
 
 impl Verdict {
-    /// How a claim stands of which this is said.
+    /// Returns the standing of a claim with this verdict.
     pub fn standing(&self) -> Standing {
         match self {
             Self::Faster(_) | Self::Slower(_) | Self::Equal { .. } | Self::NotSlower { .. } => {
@@ -326,12 +327,12 @@ impl Verdict {
         }
     }
 
-    /// The program's exit code.
+    /// Returns the exit code of the program.
     pub fn exit_code(&self) -> u8 {
         self.standing().exit_code()
     }
 
-    /// The words before the first figure.
+    /// Returns the words before the first figure.
     pub fn label(&self) -> &'static str {
         match self {
             Self::Faster(_) => "PROVED faster",
@@ -379,7 +380,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A verdict is kept as it is read: label, line and exit code.
+/// Serialises a verdict as label, line and exit code.
 impl Serialize for Verdict {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Verdict", 3)?;
@@ -390,7 +391,7 @@ impl Serialize for Verdict {
     }
 }
 
-/// Two digits that mean something: 0.043, 0.43, 4.3, 43.2.
+/// Prints two significant digits: 0.043, 0.43, 4.3, 43.2.
 struct Figure(f64);
 
 impl fmt::Display for Figure {
@@ -407,7 +408,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A p with four decimals; none is 0.
+/// Prints a p with four decimals, never as 0.
 struct Chance(f64);
 
 impl fmt::Display for Chance {
@@ -416,7 +417,7 @@ impl fmt::Display for Chance {
     }
 }
 
-/// A chosen number as it was chosen: 2, 0.5.
+/// Prints a given number as it was given: 2, 0.5.
 struct Trimmed(f64);
 
 impl fmt::Display for Trimmed {
@@ -426,7 +427,7 @@ impl fmt::Display for Trimmed {
     }
 }
 
-/// The worst of several, the first of equals; none of none.
+/// Returns the worst of several, the first of equals; `None` for none.
 pub fn worst(verdicts: &[Verdict]) -> Option<&Verdict> {
     verdicts.iter().min_by_key(|verdict| verdict.standing())
 }
@@ -436,99 +437,100 @@ pub fn worst(verdicts: &[Verdict]) -> Option<&Verdict> {
 pub struct Difference {
     /// Log-ratio of treatment to reference.
     pub estimate: f64,
-    /// p to be held against `alpha`: corrected for the family.
+    /// p to be compared with `alpha`: corrected for the family.
     pub adjusted_p: f64,
-    /// The interval at the level of the claim.
+    /// The interval at the claim's level.
     pub interval: Interval,
-    /// That level.
+    /// Two-sided level of the interval.
     pub level: f64,
-    /// Blocks used.
+    /// Number of blocks that were used.
     pub blocks: usize,
-    /// The fewest blocks with which a comparison of this kind can be proved at that level.
+    /// The fewest blocks that can prove a comparison of this kind at that level.
     pub blocks_min: usize,
-    /// Standard deviation of the effect over the blocks, what floors and plans are made of; NaN of fewer than two.
+    /// Standard deviation of the effect over the blocks, from which floors and plans follow;
+    /// NaN for fewer than two.
     pub deviation: f64,
 }
 
-/// What more blocks are counted for.
+/// Goal that further blocks are planned for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sought {
     /// A difference of this log-ratio.
     Difference(f64),
     /// An equality within this log-ratio.
     Equality(f64),
-    /// That the figure is not worse by more than this log-ratio, above 0 whichever side is worse.
+    /// A figure not worse by more than this log-ratio, above 0 whichever side is worse.
     NotSlower(f64),
 }
 
-/// The result of the average's test, which `family` makes after the typical run's.
+/// Result of the average's test, which `family` makes after the typical run's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Average {
-    /// The side on which it is proved.
+    /// Side on which it is proved.
     pub lies: OnAverage,
     /// Ratio of the averages of treatment and reference.
     pub ratio: f64,
-    /// The interval of the ratio.
+    /// Interval of the averages' ratio.
     pub interval: Interval,
 }
 
-/// A change point and the arm in which it was found.
+/// A change point, and the arm in which it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArmChange {
-    /// Name of the arm.
+    /// Name of the changed arm.
     pub arm: String,
-    /// Where and how much.
+    /// Place and size of the change.
     pub change: ChangePoint,
 }
 
-/// All that a verdict rests on. Nothing is optional by default: a study that did not look
-/// says so by an empty list, in sight of the reader.
+/// Everything on which a verdict rests. No field has a default: a study without a test states
+/// it by an empty list.
 #[derive(Debug, Clone)]
 pub struct Evidence<'a> {
     /// Figures beyond a physical bound, a sentence each.
     pub beyond_bound: &'a [String],
-    /// Receipts that contradict their setting and runs that failed verification.
+    /// Receipts that contradict their setting, and runs that failed verification.
     pub contradictions: &'a [String],
     /// Changes of the arms of this claim.
     pub changes: &'a [ArmChange],
     /// Tests of the order, if runs were ordered.
     pub order: Option<&'a OrderReport>,
-    /// The corrected test.
+    /// The test, corrected for other claims.
     pub difference: Difference,
-    /// What the runs before did to those after, if runs were ordered: after the claim's own arms.
+    /// Carry-over from the claim's own arms to later runs, if runs were ordered.
     pub carry_over: Option<After>,
     /// The equivalence test, if a margin was claimed.
     pub equivalence: Option<Equivalence>,
-    /// The proved place of the typical run among the points of the claim.
+    /// Proved place of the typical run among the points of the claim.
     pub place: Place,
-    /// The average, where there is one.
+    /// The average's test, if there is one.
     pub average: Option<Average>,
-    /// p of "the effect does not wander from block to block", where blocks are enough to tell.
+    /// p of "the effect does not wander from block to block", if there are enough blocks.
     pub wanders_p: Option<f64>,
-    /// p of "the arms are as even as each other", where it can be told.
+    /// p of "the arms are equally even", if it can be tested.
     pub shape_p: Option<f64>,
     /// Error allowed to the whole study.
     pub alpha: f64,
-    /// Claims of the study.
+    /// Number of claims of the study.
     pub claims: usize,
-    /// Which direction is good.
+    /// Direction in which figures are better.
     pub better: Better,
-    /// What more blocks are counted for.
+    /// Goal that further blocks are planned for.
     pub sought: Sought,
     /// Seed of the planning simulation.
     pub seed: u64,
 }
 
-/// A verdict and why.
+/// A verdict, with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// The verdict.
+    /// Verdict on the judged claim.
     pub verdict: Verdict,
     /// Sentences, the decisive one last.
     pub reasons: Vec<String>,
 }
 
-/// Turns evidence into a verdict.
+/// Judges evidence and returns the verdict.
 pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let mut reasons = Vec::new();
     let verdict = physical(evidence, &mut reasons)
@@ -559,8 +561,9 @@ fn stability(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdi
     });
     let mut found: Vec<String> = changes.collect();
     let general = evidence.order.map(|order| (order.carry_over_size(), order.carry_over_p, ORDER_P));
-    // A treatment that slows its successors looks fast; one that speeds them up hides what it gains, which proves nothing
-    // falsely. So one side matters, but to an equality, which both may make.
+    // A treatment that slows its successors looks fast. One that speeds them up hides its
+    // gain, which proves nothing falsely. So only one side matters, except for an
+    // equality, which both may fake.
     let towards = |after: &After| after.shift * evidence.difference.estimate < 0.0;
     let equal = evidence.equivalence.is_some_and(|test| test.p <= evidence.alpha);
     let own = evidence.carry_over.filter(|after| equal || towards(after));
@@ -587,8 +590,8 @@ fn stability(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdi
     reason.map(|reason| Verdict::Unstable { reason })
 }
 
-/// What a carry-over could have made or hidden: the difference that is proved, the margin of an equality; nothing is at
-/// stake where nothing is proved.
+/// Returns the effect that a carry-over could have made or hidden: the proved difference, or the
+/// margin of an equality. Infinite if nothing is proved.
 fn at_stake(evidence: &Evidence<'_>) -> f64 {
     match evidence.equivalence {
         Some(test) if test.p <= evidence.alpha => test.margin.ln_1p(),
@@ -617,7 +620,7 @@ fn equality(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdic
     Some(with_average(evidence, Typically::Equal(within), reasons).unwrap_or(Verdict::Equal { within }))
 }
 
-/// The margin of a claim that its figure is not worse, where it is proved of the typical run.
+/// Returns the margin of a claim that its figure is not worse, if it is proved of the typical run.
 fn is_not_slower(evidence: &Evidence<'_>) -> Option<f64> {
     let Sought::NotSlower(margin) = evidence.sought else { return None };
     let good = if evidence.better == Better::Lower { Place::Below } else { Place::Above };
@@ -641,7 +644,7 @@ fn not_slower(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verd
     None
 }
 
-/// A log-ratio and its interval as signed changes.
+/// Converts a log-ratio and its interval to signed changes.
 fn signed(estimate: f64, interval: Interval) -> Change {
     Change { percent: percent(estimate), low: percent(interval.low), high: percent(interval.high) }
 }
@@ -675,7 +678,7 @@ fn with_average(evidence: &Evidence<'_>, typically: Typically, reasons: &mut Vec
     (asked && lies != OnAverage::Within).then_some(Verdict::Typical { typically, average: change })
 }
 
-/// The side of a change to lower or higher figures.
+/// Returns the side of a change to lower or higher figures.
 fn side(better: Better, lower: bool) -> Side {
     if lower == (better == Better::Lower) { Side::Faster } else { Side::Slower }
 }
@@ -689,7 +692,7 @@ fn difference(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verd
     let change =
         Change { percent: percent(estimate).abs(), low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) };
     let typically = side(evidence.better, interval.high < 0.0);
-    // The stalls of a few runs may take back what all others gain.
+    // The stalls of a few runs may cancel the gain of all others.
     let mixed = with_average(evidence, Typically::Differs(typically, change), reasons);
     reasons.extend(looks_too_large(evidence));
     reasons.push(format!(
@@ -704,8 +707,8 @@ fn difference(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verd
     }))
 }
 
-/// Of a proved effect smaller than what these blocks find with the usual power: what is left of it
-/// once being proved is taken out.
+/// Returns the reason for a proved effect smaller than these blocks find with the usual power: its
+/// size without the bias of being proved.
 fn looks_too_large(evidence: &Evidence<'_>) -> Option<String> {
     let Difference { estimate, level, blocks, deviation, .. } = evidence.difference;
     let floor = noise::smallest_effect(blocks, deviation, level, POWER, evidence.seed);
@@ -727,7 +730,7 @@ fn not_proved(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Verdict {
         reasons.push("blocks with equal differences leave no effect at the end of the interval".to_string());
     }
     if blocks < blocks_min || deviation.is_nan() {
-        // One block has no spread: what is known is how few could prove anything.
+        // One block has no spread, so only the fewest blocks are known.
         let more = More::Fewest(blocks_min.saturating_sub(blocks).max(1));
         return Verdict::NotProved { floor: f64::NAN, more };
     }
@@ -746,7 +749,7 @@ fn not_proved(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Verdict {
     Verdict::NotProved { floor, more }
 }
 
-/// Blocks in all for what is sought, whatever was seen of it: what was seen is chance.
+/// Returns all blocks for the goal, regardless of the observed effect, which is chance.
 fn sought(evidence: &Evidence<'_>) -> (usize, Aim) {
     let Difference { level, deviation, .. } = evidence.difference;
     let goal = |effect: f64| Goal { effect, deviation, alpha: level, power: POWER };
@@ -904,7 +907,7 @@ mod tests {
         let stalls = judged(OnAverage::Above, 1.14, Better::Lower).verdict.to_string();
         let line = "MIXED: typically faster by 4.9% [3.0, 6.8], on average slower by 14.0% [4.0, 24.0]";
         assert_eq!(stalls, line);
-        // What is only seen is no more than a reason.
+        // An average that is only observed is a reason and no more.
         let open = judged(OnAverage::Open, 1.06, Better::Lower);
         assert_eq!(open.verdict.to_string(), "PROVED faster by 4.9% [3.0, 6.8]");
         let said = "the average of all runs changes by +6.0% [-4.0, 16.0], not told from no change";
@@ -971,7 +974,7 @@ mod tests {
         let (equal, difference) = (more(Sought::Equality(0.02), 0.0), more(Sought::Difference(0.02), 0.0));
         assert!(equal.is_some_and(|blocks| (16..=28).contains(&blocks)), "{equal:?}");
         assert!(difference.is_some_and(|blocks| (17..=24).contains(&blocks)), "{difference:?}");
-        // What was seen is chance, and plans nothing.
+        // The observed effect is chance, and plans nothing.
         assert_eq!(more(Sought::Equality(0.02), 0.019), equal);
         assert_eq!(more(Sought::Difference(0.02), 0.001), difference);
         assert_eq!(more(Sought::Difference(0.2), 0.0), None, "these blocks find it");

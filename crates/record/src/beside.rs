@@ -28,7 +28,6 @@ pub struct Sample {
     pub devices: Vec<DeviceSample>,
     /// CPU time of the whole host, with the load average at the end.
     pub cpu: Option<HostCpu>,
-    /// Memory of the host.
     pub memory: Option<MemorySample>,
 }
 
@@ -37,9 +36,7 @@ pub struct Sample {
 pub struct DeviceSample {
     /// The kernel's name of the disk or partition.
     pub device: String,
-    /// Reads.
     pub reads: DeviceTally,
-    /// Writes.
     pub writes: DeviceTally,
     /// Time during which a request was under way, nanoseconds.
     pub busy_ns: u64,
@@ -50,17 +47,14 @@ pub struct DeviceSample {
 /// Requests of a block device in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceTally {
-    /// Requests completed.
     pub requests: u64,
     /// Requests that were merged into others before.
     pub merged: u64,
-    /// Bytes moved.
     pub bytes: u64,
     /// Time from submission to completion, summed over requests, nanoseconds.
     pub time_ns: u64,
 }
 
-/// Memory of the host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemorySample {
     /// What could be had without swapping at the end, bytes.
@@ -96,7 +90,6 @@ impl DeviceTally {
 }
 
 impl Sample {
-    /// Seconds between both looks.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9

@@ -8,7 +8,6 @@ use std::time::Duration;
 const SECONDS_PER_DAY: u64 = 86_400;
 /// Days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_EPOCH: u64 = 719_468;
-/// Days in 400 years.
 const DAYS_PER_ERA: u64 = 146_097;
 
 /// A time of day on a date, UTC.
@@ -40,7 +39,6 @@ impl Moment {
         }
     }
 
-    /// What [`Self::iso`] wrote.
     #[must_use]
     pub fn parse(iso: &str) -> Option<Moment> {
         let number = |from: usize, to: usize| iso.get(from..to)?.parse::<u64>().ok();
@@ -61,7 +59,6 @@ impl Moment {
         Duration::from_secs(days * SECONDS_PER_DAY + self.second)
     }
 
-    /// `2026-11-20T21:04:05Z`
     #[must_use]
     pub fn iso(self) -> String {
         let (hour, minute, second) = self.clock();

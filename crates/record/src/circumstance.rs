@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 /// One reading of the machine, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Circumstance {
-    /// The reading.
     pub fact: Fact,
     /// Its figure, a share of a whole that `evidence` names; above 1 for what exceeds a limit.
     pub share: f64,
@@ -19,7 +18,6 @@ pub struct Circumstance {
     pub threshold: f64,
     /// True if the share is there, and what was counted is more than noise.
     pub doubtful: bool,
-    /// The figures behind it.
     pub evidence: String,
 }
 

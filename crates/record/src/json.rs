@@ -14,7 +14,6 @@ pub enum RecordError {
     Json(serde_json::Error),
     /// It was written by another version of the program.
     Version {
-        /// The record's version.
         found: u32,
         /// The version that this program reads.
         expected: u32,

@@ -15,6 +15,7 @@ mod circumstance;
 mod device;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
+mod imported;
 mod interval;
 mod json;
 mod log_io;
@@ -28,6 +29,9 @@ mod validity;
 
 pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
 pub use circumstance::{Circumstance, Fact, capital, headline};
+pub use imported::{
+    Consistency, ConsistencyTally, Consistent, Imported, ImportedFact, ImportedFigure, ImportedSection,
+};
 pub use interval::{Interval, Period, ProcessUse};
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
@@ -119,7 +123,6 @@ pub struct Record {
     /// What the times of `io_functions` and `io_files` end with.
     #[serde(default)]
     pub completion: Completion,
-    /// Bytes over time.
     pub io_profile: IoProfile,
     /// What was seen beside the run, second by second; none where nothing looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,6 +153,9 @@ pub struct Record {
     /// The command, when the run was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandRun>,
+    /// The report of another program that the record was read from; none for a run of this program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 impl Record {
@@ -165,9 +171,7 @@ impl Record {
 /// A figure of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredFigure {
-    /// Its name.
     pub name: String,
-    /// The figure, in `unit`.
     pub value: f64,
     /// The unit as it is printed; empty for a plain number.
     pub unit: String,
@@ -176,7 +180,6 @@ pub struct MeasuredFigure {
 /// A file with the hash of its content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HashedFile {
-    /// Its path.
     pub path: String,
     /// SHA-256 in hexadecimal; none where it cannot be read.
     pub sha256: Option<String>,
@@ -185,7 +188,6 @@ pub struct HashedFile {
 /// A file that a command had open.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenedFile {
-    /// Its path.
     pub path: String,
     /// The flags of open(2), of all times it was open, as octal digits.
     pub flags: String,
@@ -206,20 +208,16 @@ pub struct CommandRun {
     pub executables: Vec<HashedFile>,
     /// Files that the study names, and those that it wrote.
     pub files: Vec<HashedFile>,
-    /// Libraries that were mapped.
     pub libraries: Vec<String>,
     /// Files that were seen open.
     pub opened: Vec<OpenedFile>,
     /// Sockets that were seen open: what a server did for it is in no other figure.
     #[serde(default)]
     pub sockets: u64,
-    /// io_uring instances.
     pub rings: u64,
     /// Requests that the kernel took out of them, as far as it was seen.
     pub ring_requests: u64,
-    /// Processes that were seen.
     pub processes: u64,
-    /// Most threads at once.
     pub threads_max: u64,
     /// How often it was looked at while it lived.
     pub looks: u64,
@@ -235,7 +233,6 @@ pub struct CommandRun {
     pub device_written_bytes: Option<u64>,
     /// Flushes of the devices meanwhile, by all processes; none where no device is known.
     pub flushes: Option<u64>,
-    /// How it ended.
     pub status: String,
     /// What it printed, the middle left out where that is long.
     pub output: String,
@@ -285,6 +282,7 @@ impl Record {
             settings: Vec::new(),
             measures: Vec::new(),
             command: None,
+            imported: None,
         }
     }
 }
@@ -294,13 +292,11 @@ impl Record {
 pub struct Header {
     /// The report's first line, such as `PLUMB REPORT  Workload: large-sort`.
     pub title: String,
-    /// The workload's name.
     pub workload: String,
     /// The version of the program that ran it.
     pub plumb_version: String,
     /// The revision it was built from.
     pub git_revision: Option<String>,
-    /// The machine.
     pub host: Host,
     /// Begin of the run, ISO 8601.
     pub begin_time: String,
@@ -308,10 +304,11 @@ pub struct Header {
     pub end_time: String,
     /// Wall-clock time of the run, nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU outside waits and non-idle waits summed over foreground sessions, nanoseconds.
-    pub db_time_ns: u64,
-    /// The CPU part of the DB time, nanoseconds: that outside waits.
-    pub db_cpu_ns: u64,
+    /// CPU outside waits and non-idle waits summed over foreground sessions, nanoseconds; none
+    /// where an imported report does not say it.
+    pub db_time_ns: Option<u64>,
+    /// The CPU part of the DB time, nanoseconds: that outside waits; none as above.
+    pub db_cpu_ns: Option<u64>,
     /// The command as it was typed.
     pub command_line: String,
     /// The seed of the workload's data and order.
@@ -324,22 +321,32 @@ pub struct Header {
     pub clock_precision_ns: Option<u64>,
 }
 
-/// The machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Host name.
     pub name: String,
-    /// CPUs that the process may run on, a count.
-    pub cpus: u32,
+    /// CPUs that the process may run on, a count; none where an imported report does not say it.
+    pub cpus: Option<u32>,
     /// CPUs that a control group's quota of CPU time amounts to, such as 0.5; none without a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<f64>,
-    /// The processor's model.
     pub cpu_model: String,
-    /// Memory that the process may use, bytes.
-    pub memory_bytes: u64,
-    /// Kernel name and release.
+    /// Memory that the process may use, bytes; none where an imported report does not say it.
+    pub memory_bytes: Option<u64>,
     pub kernel: String,
+}
+
+impl Header {
+    /// Returns the DB time, nanoseconds; 0 where it is not known, which rows and shares print as blank.
+    #[must_use]
+    pub fn db_time(&self) -> u64 {
+        self.db_time_ns.unwrap_or(0)
+    }
+
+    /// Returns the CPU part of the DB time, nanoseconds; 0 where it is not known.
+    #[must_use]
+    pub fn db_cpu(&self) -> u64 {
+        self.db_cpu_ns.unwrap_or(0)
+    }
 }
 
 impl Host {
@@ -347,7 +354,10 @@ impl Host {
     #[must_use]
     pub fn processors(&self) -> String {
         let quota = self.cpu_quota.map_or(String::new(), |quota| format!(", quota {quota}"));
-        format!("{} CPU{}{quota}", self.cpus, if self.cpus == 1 { "" } else { "s" })
+        match self.cpus {
+            Some(cpus) => format!("{cpus} CPU{}{quota}", if cpus == 1 { "" } else { "s" }),
+            None => "an unknown number of CPUs".to_string(),
+        }
     }
 }
 
@@ -356,11 +366,9 @@ impl Host {
 pub struct Device {
     /// The directory that was asked about.
     pub path: String,
-    /// File system type.
     pub filesystem: String,
     /// Mount options, comma-separated as the kernel gives them.
     pub mount_options: String,
-    /// The block device's name.
     pub device: String,
     /// The model that the device reports.
     pub model: Option<String>,
@@ -372,15 +380,11 @@ pub struct Device {
     pub fua: Option<bool>,
     /// Whether the device says that it rotates.
     pub rotational: Option<bool>,
-    /// Logical block size, bytes.
     pub logical_block_bytes: Option<u64>,
-    /// Physical block size, bytes.
     pub physical_block_bytes: Option<u64>,
-    /// The request queue's limits.
     pub queue: QueueLimits,
     /// Direct I/O on this path.
     pub direct_io: DirectIoAnswer,
-    /// io_uring on this host.
     pub io_uring: IoUringAnswer,
     /// True if the run opened its files past the page cache, false if it went through it; missing
     /// of a device that no run used, and in records from before this was kept.
@@ -391,7 +395,6 @@ pub struct Device {
     pub caches: Vec<String>,
     /// The I/O method that the run used.
     pub io_method: String,
-    /// Why that method.
     pub io_method_reason: String,
     /// What to know before believing a figure from this path.
     pub notes: Vec<String>,
@@ -400,15 +403,12 @@ pub struct Device {
 /// The limits of a block device's request queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueLimits {
-    /// The I/O scheduler.
     pub scheduler: Option<String>,
     /// Requests that the queue holds, a count.
     pub nr_requests: Option<u64>,
-    /// The largest request, KiB.
     pub max_sectors_kb: Option<u64>,
     /// Memory segments in one request, a count.
     pub max_segments: Option<u64>,
-    /// Hardware queues, a count.
     pub hardware_queues: Option<u64>,
     /// Whether completions can be polled for.
     pub io_poll: Option<bool>,
@@ -425,7 +425,6 @@ pub enum DirectIoAnswer {
         /// What an offset and a length must be a multiple of, bytes.
         offset_alignment_bytes: u64,
     },
-    /// It does not.
     Unavailable {
         /// The kernel's answer or the file system's nature.
         reason: String,
@@ -436,14 +435,11 @@ pub enum DirectIoAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum IoUringAnswer {
-    /// It does.
     Available {
         /// What the probe found to work.
         detail: String,
     },
-    /// It does not.
     Unavailable {
-        /// The kernel's answer.
         reason: String,
     },
 }
@@ -454,11 +450,9 @@ pub enum IoUringAnswer {
 pub enum DeviceLimits {
     /// There is one that holds for it.
     Calibrated(StoredCalibration),
-    /// There is none.
     NotCalibrated {
         /// Why none that was found holds.
         reason: String,
-        /// What to do.
         cure: String,
     },
 }
@@ -481,7 +475,6 @@ pub struct StoredCalibration {
     pub sequential_read_bytes_per_s: Option<f64>,
     /// Sequential write, bytes a second, by one thread or by all, whichever was more.
     pub sequential_write_bytes_per_s: Option<f64>,
-    /// Its main figures.
     pub figures: Vec<LimitFigure>,
 }
 
@@ -490,15 +483,12 @@ pub struct StoredCalibration {
 pub struct LimitFigure {
     /// Its name, such as `sequential_read`.
     pub name: String,
-    /// The median, in `unit`.
     pub value: f64,
     /// The lower end of its interval.
     pub low: f64,
     /// The upper end of its interval.
     pub high: f64,
-    /// The unit.
     pub unit: String,
-    /// Whether its repeats agreed.
     pub settled: bool,
     /// The point it was found at.
     pub at: String,
@@ -579,9 +569,7 @@ impl MeasuredLimits {
 pub struct Check {
     /// What was checked, such as `index SALES_IX(STORE_ID, PROD_ID)`.
     pub name: String,
-    /// Whether it holds.
     pub passed: bool,
-    /// What was found.
     pub detail: String,
     /// Time the check took, nanoseconds.
     pub elapsed_ns: u64,
@@ -590,15 +578,12 @@ pub struct Check {
 /// Evidence, from outside the code that applied a setting, that it took effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The setting's name.
     pub setting: String,
     /// The value that was asked for.
     pub asked: String,
-    /// What was observed.
     pub evidence: String,
     /// What the evidence says about the setting.
     pub held: Held,
-    /// Where that was seen.
     #[serde(default, skip_serializing_if = "Seen::is_outside")]
     pub seen: Seen,
 }
@@ -628,18 +613,14 @@ impl Seen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
-    /// The setting took effect.
     Held,
     /// The setting did not take effect: the run is invalid.
     Contradicted,
-    /// Nothing could be observed.
     NotChecked,
 }
 
-/// What the figures mean.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was seen.
     pub what: String,
     /// The figures that show it.
     pub evidence: String,
@@ -679,7 +660,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// All areas, bytes.
     #[must_use]
     pub fn declared_bytes(&self) -> u64 {
         total_of(self.areas.iter().map(|area| area.bytes))
@@ -697,7 +677,6 @@ impl Memory {
 pub struct MemoryArea {
     /// The area's name, such as `Buffer Cache`.
     pub name: String,
-    /// Its size, bytes.
     pub bytes: u64,
 }
 
@@ -724,7 +703,6 @@ pub struct HostCpu {
     pub iowait_ns: u64,
     /// Taken by the hypervisor for others, nanoseconds.
     pub steal_ns: u64,
-    /// Idle, nanoseconds.
     pub idle_ns: u64,
     /// Load average over one minute at the start.
     pub load_begin: Option<f64>,
@@ -746,16 +724,12 @@ pub const IDLE_CLASS: &str = "Idle";
 /// What one kind of session waited for on one event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitEvent {
-    /// The event's name.
     pub event: String,
     /// Its wait class; [`IDLE_CLASS`] is no part of DB time.
     pub wait_class: String,
-    /// Waits, a count.
     pub waits: u64,
-    /// Time waited, nanoseconds.
     pub time_ns: u64,
-    /// The longest wait, nanoseconds.
-    pub max_ns: u64,
+    pub max_ns: Option<u64>,
     /// Waits by length: entry 0 counts those below 1 us, entry i those in [2^(i-1), 2^i) us; the last holds all above.
     pub histogram: Vec<u64>,
     /// The same within 3.2%, which quantiles are taken from; missing in records from before this was kept.
@@ -778,7 +752,6 @@ pub struct SessionTime {
     pub name: String,
     /// Its role, such as `PX sort server`.
     pub role: String,
-    /// Foreground or background.
     pub kind: SessionKind,
     /// From its start to its end, nanoseconds.
     pub elapsed_ns: u64,
@@ -809,32 +782,36 @@ impl SessionTime {
 /// A counter's growth over the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatisticRow {
-    /// The statistic's name.
     pub name: String,
-    /// Its growth, in `unit`.
     pub total: u64,
-    /// The unit.
     pub unit: Unit,
 }
 
-/// Requests in one direction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoTally {
-    /// Requests, a count.
     pub requests: u64,
-    /// Bytes moved.
     pub bytes: u64,
     /// Service time summed over requests, nanoseconds: from the hand-over to the kernel to the [`Completion`].
-    pub time_ns: u64,
+    /// None where an imported report does not say it.
+    pub time_ns: Option<u64>,
+}
+
+impl Default for IoTally {
+    fn default() -> IoTally {
+        IoTally { requests: 0, bytes: 0, time_ns: Some(0) }
+    }
 }
 
 impl IoTally {
-    /// Adds requests of the same kind.
-    /// Adds another tally of the same kind.
+    /// Adds another tally of the same kind. The time of both is known if that of each is that moved anything.
     pub fn add(&mut self, next: &IoTally) {
+        self.time_ns = match (self.requests, next.requests) {
+            (_, 0) => self.time_ns,
+            (0, _) => next.time_ns,
+            _ => self.time_ns.zip(next.time_ns).map(|(one, two)| one + two),
+        };
         self.requests += next.requests;
         self.bytes += next.bytes;
-        self.time_ns += next.time_ns;
     }
 }
 
@@ -856,7 +833,6 @@ pub struct IoDevice {
     pub device: String,
     /// Reads, after the kernel has split and merged them; their time is that in the block layer and the device.
     pub reads: IoTally,
-    /// Writes, the same.
     pub writes: IoTally,
     /// Time with a request under way, nanoseconds; missing in records from before this was kept.
     #[serde(default)]
@@ -869,11 +845,8 @@ pub struct IoDevice {
 /// The I/O of one function (a stream, such as `Direct Reads temp`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IoFunction {
-    /// The function's name.
     pub function: String,
-    /// Reads.
     pub reads: IoTally,
-    /// Writes.
     pub writes: IoTally,
 }
 
@@ -882,11 +855,8 @@ pub struct IoFunction {
 pub struct IoFile {
     /// The tablespace it belongs to.
     pub tablespace: String,
-    /// The file's path.
     pub path: String,
-    /// Reads.
     pub reads: IoTally,
-    /// Writes.
     pub writes: IoTally,
 }
 
@@ -899,7 +869,6 @@ pub struct IoProfile {
     pub y_max_mb_per_s: Option<f64>,
     /// The end of the time axis, seconds; none takes the run's elapsed time.
     pub x_max_s: Option<f64>,
-    /// One stream each.
     pub series: Vec<ProfileSeries>,
 }
 
@@ -923,7 +892,6 @@ pub struct Response {
     pub latency: LatencyHistogram,
 }
 
-/// What the sort did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sort {
     /// Work areas that held all their rows, a count.
@@ -932,9 +900,7 @@ pub struct Sort {
     pub one_pass: u64,
     /// Work areas that merged more than once, a count.
     pub multi_pass: u64,
-    /// Rows sorted, a count.
     pub rows: u64,
-    /// Runs written, a count.
     pub runs: u64,
     /// Bytes of these runs, intermediate ones not counted.
     pub run_bytes: u64,
@@ -952,16 +918,13 @@ pub struct Sort {
     pub sort_direct_writes: String,
     /// What it was resolved to.
     pub direct_writes_used: bool,
-    /// Why.
     pub direct_writes_reason: String,
-    /// The sort servers.
     pub servers: Vec<SortServerSummary>,
 }
 
 /// A parameter of the workload as the run had it, its default included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParameterRow {
-    /// The parameter's name.
     pub name: String,
     /// Its value as it would be typed.
     pub value: String,
@@ -970,7 +933,6 @@ pub struct ParameterRow {
 /// A setting as the run had it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SettingRow {
-    /// The setting's name.
     pub name: String,
     /// Its value as it would be typed.
     pub value: String,
@@ -981,6 +943,5 @@ pub struct SettingRow {
     pub is_default: bool,
     /// Where a value other than the default was set, such as `--set`.
     pub source: String,
-    /// One line of help.
     pub description: String,
 }

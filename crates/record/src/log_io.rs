@@ -11,19 +11,14 @@ pub struct LogIo {
     pub sync_method: String,
     /// Log writes, all members of a file together, by their requests: number, bytes, service times in sum.
     pub writes: u64,
-    /// Bytes of them.
     pub write_bytes: u64,
     /// Nanoseconds of them; of a method that syncs by a call of its own, without that call.
     pub write_ns: u64,
     /// Log writes by the engine's statistics, and their time with all that makes them durable, microseconds.
     pub redo_writes: u64,
-    /// Microseconds of these.
     pub redo_write_us: u64,
-    /// Bytes of log records.
     pub redo_bytes: u64,
-    /// Reads of log files.
     pub reads: u64,
-    /// Bytes of them.
     pub read_bytes: u64,
     /// Bytes that the kernel sent to the device for the log: of all that it sent for this process, what no request for other files asked for.
     /// None where it does not tell, or other files are buffered, too.
@@ -58,7 +53,6 @@ pub enum LogPattern {
 }
 
 impl LogPattern {
-    /// As reports print it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

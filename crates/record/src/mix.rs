@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct MixLimit {
     /// The directory it was measured in.
     pub path: String,
-    /// Bytes of a request.
     pub block_bytes: u64,
-    /// Requests outstanding.
     pub outstanding: u64,
     /// Writes in a hundred requests, before the work: what is asked for.
     pub write_percent: u8,
@@ -18,7 +16,6 @@ pub struct MixLimit {
     pub after_write_percent: Option<u8>,
     /// Before the work; none where it could not be measured.
     pub before: Option<MixRate>,
-    /// After it.
     pub after: Option<MixRate>,
     /// Why it could not be; empty where it could.
     pub refused: String,
@@ -33,11 +30,8 @@ pub struct MixLimit {
 /// A rate of requests from repeats; requests a second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MixRate {
-    /// The median.
     pub median: f64,
-    /// The lowest.
     pub least: f64,
-    /// The highest.
     pub most: f64,
 }
 

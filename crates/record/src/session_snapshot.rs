@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// What a session did while the work was measured: the difference of two looks at it, as a DBA takes them of `v$session_event` and `v$mystat`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionSnapshot {
-    /// Where its time went.
     pub time: SessionTime,
     /// What it waited for, in any order.
     pub events: Vec<WaitEvent>,

@@ -3,10 +3,8 @@
 use plumb_events::Direction;
 use serde::{Deserialize, Serialize};
 
-/// What a trace has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceSummary {
-    /// Requests that were kept.
     pub requests: u64,
     /// Requests that there was no room for.
     pub dropped: u64,
@@ -15,11 +13,8 @@ pub struct TraceSummary {
     pub begin_ns: u64,
     /// How long they were kept, nanoseconds.
     pub elapsed_ns: u64,
-    /// By session and direction.
     pub sessions: Vec<TraceSession>,
-    /// By length.
     pub sizes: Vec<TraceBucket>,
-    /// By service time.
     pub latencies: Vec<TraceBucket>,
     /// Some of them, the slowest among them.
     pub points: Vec<TracePoint>,
@@ -28,17 +23,13 @@ pub struct TraceSummary {
 /// The requests of a session in one direction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceSession {
-    /// Its name.
     pub name: String,
     /// Which way their bytes go.
     pub direction: Direction,
-    /// Requests.
     pub requests: u64,
-    /// Bytes of them.
     pub bytes: u64,
     /// Their service times in sum.
     pub time_ns: u64,
-    /// The longest one.
     pub max_ns: u64,
 }
 
@@ -47,9 +38,7 @@ pub struct TraceSession {
 pub struct TraceBucket {
     /// The largest in it: bytes, or nanoseconds.
     pub to: u64,
-    /// Reads.
     pub reads: u64,
-    /// Writes.
     pub writes: u64,
 }
 
@@ -58,10 +47,7 @@ pub struct TraceBucket {
 pub struct TracePoint {
     /// When it was handed to the kernel, from the begin of the trace.
     pub begin_ns: u64,
-    /// Its service time.
     pub latency_ns: u64,
-    /// Bytes.
     pub bytes: u64,
-    /// Which way they go.
     pub direction: Direction,
 }

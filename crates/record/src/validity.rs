@@ -35,7 +35,6 @@ impl RunState {
 /// The state with what it rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validity {
-    /// The state.
     pub state: RunState,
     /// What makes its figures doubtful all the same.
     pub doubtful: Vec<Fact>,

@@ -1,8 +1,8 @@
-//! Axes for drawings: where a value lies between 0 and 1, and which values are named.
+//! Axes for drawings: positions of values between 0 and 1, and ticks.
 //!
-//! Ratios and times are laid out by their logarithm: twice and half are then equally far from no
-//! effect, and equal ratios equally far from each other. Sums (a difference and its parts) are
-//! laid out linearly, since only there lengths add up.
+//! Ratios and times are on a logarithmic scale. Twice and half are equally far from no effect, and
+//! equal ratios equally far from each other. Sums (a difference and its parts) are on a linear
+//! scale, because only there lengths add up.
 
 use crate::format::{Change, Figure, Reading};
 use crate::profile::tick_step;
@@ -11,22 +11,22 @@ use crate::table::{Axis, Drawing};
 /// A ratio within its interval; an end that is `None` is unbounded.
 pub type Effect = (Option<f64>, f64, Option<f64>);
 
-/// A logarithmic axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogAxis {
     low: f64,
     high: f64,
 }
 
-/// Least room between two ticks, as a share of the axis.
+/// Least space between two ticks, as a share of the axis.
 const TICK_ROOM: f64 = 0.13;
-/// The narrowest axis of effects reaches this far to either side of no effect.
+/// Least distance that an axis of effects extends to either side of no effect.
 const EFFECT_MIN: f64 = 0.02;
-/// An interval may widen the axis to this many times the distance of the estimates, on the logarithm.
+/// Factor by which intervals may widen the axis, relative to the spread of the estimates'
+/// logarithms.
 const INTERVAL_SHARE: f64 = 1.0;
 
 impl LogAxis {
-    /// Around the values, with a little room; around 1 when there are none above 0.
+    /// An axis around the values with some margin; around 1 if none is above 0.
     pub fn around(values: impl IntoIterator<Item = f64>) -> LogAxis {
         let logs = values.into_iter().filter(|value| *value > 0.0 && value.is_finite()).map(f64::ln);
         let (low, high) =
@@ -36,7 +36,8 @@ impl LogAxis {
         LogAxis { low: (low - room).exp(), high: (high + room).exp() }
     }
 
-    /// Around no effect, all estimates, and their intervals as long as these do not dwarf the estimates.
+    /// An axis that includes no effect and all estimates, and intervals up to
+    /// a multiple of their spread.
     pub fn of_effects(effects: impl Iterator<Item = Effect> + Clone) -> LogAxis {
         let usable = |ratio: f64| (ratio > 0.0 && ratio.is_finite()).then(|| ratio.ln());
         let estimates = effects.clone().filter_map(|(_, ratio, _)| usable(ratio));
@@ -51,7 +52,6 @@ impl LogAxis {
         LogAxis::around([low.exp(), high.exp()])
     }
 
-    /// The position of a value, 0 to 1.
     pub fn position(self, value: f64) -> f64 {
         if value <= 0.0 {
             return 0.0;
@@ -59,7 +59,7 @@ impl LogAxis {
         ((value / self.low).ln() / (self.high / self.low).ln()).clamp(0.0, 1.0)
     }
 
-    /// A value within its interval; an end that lies off the axis is open.
+    /// Draws a value within its interval; an end beyond the axis is open.
     #[must_use]
     pub fn interval(self, (low, at, high): Effect) -> Drawing {
         Drawing::Interval { low: self.end(low), at: self.position(at), high: self.end(high) }
@@ -69,7 +69,8 @@ impl LogAxis {
         end.filter(|end| (self.low..=self.high).contains(end)).map(|end| self.position(end))
     }
 
-    /// The axis of a column of effects: ticks in per cent of change, the line at none.
+    /// Returns the axis of a column of effects: ticks in per cent of change, and
+    /// a line at no effect.
     pub fn effects(self) -> Axis {
         let ratios = round_values(self.low, self.high, |step| 1.0 + step);
         let ticks = self.thinned(&ratios, 1.0, |ratio| {
@@ -78,14 +79,14 @@ impl LogAxis {
         Axis { ticks, line: Some(self.position(1.0)) }
     }
 
-    /// Positions and names of round values.
+    /// Returns positions and labels of round values.
     pub fn values(self) -> Vec<(f64, String)> {
         let values = round_values(self.low, self.high, |step| step);
         let middle = values.get(values.len() / 2).copied().unwrap_or(1.0);
         self.thinned(&values, middle, |value| Reading(value).short())
     }
 
-    /// The ticks that have room, going outwards from one.
+    /// Returns the ticks that fit, starting at `from` and going outwards.
     fn thinned(self, values: &[f64], from: f64, name: impl Fn(f64) -> String) -> Vec<(f64, String)> {
         let mut kept: Vec<f64> = Vec::new();
         let (mut lower, mut upper): (Vec<f64>, Vec<f64>) =
@@ -104,8 +105,8 @@ impl LogAxis {
     }
 }
 
-/// Round values between two bounds: steps of one size where they lie close, 1-2-5 where they do not.
-/// `of` turns a multiple of the step into a value, and is strictly increasing.
+/// Returns round values between two bounds: equal steps in a narrow range, 1-2-5 in a wide one.
+/// `of` converts a multiple of the step into a value, and is strictly increasing.
 fn round_values(low: f64, high: f64, of: impl Fn(f64) -> f64) -> Vec<f64> {
     if high / low >= 4.0 {
         let powers = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
@@ -119,12 +120,11 @@ fn round_values(low: f64, high: f64, of: impl Fn(f64) -> f64) -> Vec<f64> {
     (first..=last).map(|index| of(index as f64 * step)).collect()
 }
 
-/// `-50.0%` as `-50%`.
+/// Shortens a whole percentage such as `-50.0%` to `-50%`.
 fn whole(percent: String) -> String {
     percent.replace(".0%", "%")
 }
 
-/// A linear axis from a value to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinearAxis {
     low: f64,
@@ -132,7 +132,8 @@ pub struct LinearAxis {
 }
 
 impl LinearAxis {
-    /// Over the values; from 0, unless they all lie so close together that nothing would be seen.
+    /// An axis over the values, starting at 0 unless they are too close together to be
+    /// distinguished.
     pub fn over(values: &[f64]) -> LinearAxis {
         let high = values.iter().copied().fold(0.0, f64::max);
         let low = values.iter().copied().fold(high, f64::min);
@@ -143,17 +144,15 @@ impl LinearAxis {
         LinearAxis { low, high: high + room }
     }
 
-    /// The position of a value, 0 to 1.
     pub fn position(self, value: f64) -> f64 {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// Whether it starts above 0.
+    /// True if the axis starts above 0.
     pub fn is_cut(self) -> bool {
         self.low > 0.0
     }
 
-    /// The axis of a column of bars.
     pub fn bars(self) -> Axis {
         let step = tick_step((self.high - self.low) * 2.0);
         let first = (self.low / step).ceil() as i64;

@@ -1,19 +1,19 @@
-//! Numbers as the columns of a report print them.
+//! Printed forms of numbers in a report's columns.
 //!
-//! One type per unit, one trait for all: a section says what a number is, and
-//! only this file decides how many digits that deserves. A column whose header
-//! names the unit takes a figure without one ([`Seconds`], [`Megabytes`]);
-//! figures that span magnitudes carry theirs ([`Average`], [`Size`]).
+//! One type per unit, one trait for all: a section names the kind of a number, and only this file
+//! decides on its digits. A column with the unit in its header takes figures without one
+//! ([`Seconds`], [`Megabytes`]). Figures over several magnitudes carry their unit ([`Average`],
+//! [`Size`]).
 
 use plumb_units::{Bytes, Nanos, RowCount};
 
-/// A quantity that knows how it is printed.
+/// A quantity with a printed form.
 pub trait Figure {
-    /// The printed form; empty when there is nothing to print.
+    /// Returns the printed form; empty if there is nothing to print.
     fn figure(&self) -> String;
 }
 
-/// What is unknown is left blank.
+/// An unknown value is blank.
 impl<T: Figure> Figure for Option<T> {
     fn figure(&self) -> String {
         self.as_ref().map_or_else(String::new, Figure::figure)
@@ -70,12 +70,12 @@ impl Figure for Duration {
     }
 }
 
-/// The mean of some durations with its unit, as in `160.23us`; blank when there were none.
+/// Mean of some durations with its unit, as in `160.23us`; blank without durations.
 #[derive(Clone, Copy)]
 pub struct Average {
-    /// The durations' sum.
+    /// Sum of the durations, nanoseconds.
     pub total_ns: u64,
-    /// Their number.
+    /// Number of the durations summed.
     pub count: u64,
 }
 
@@ -94,22 +94,20 @@ impl Figure for Average {
     }
 }
 
-/// A part of a whole, printed as a percentage with one decimal and no sign; blank without a whole.
+/// A part of a whole, as a percentage with one decimal and no sign; blank without a whole.
 #[derive(Clone, Copy)]
 pub struct Percent {
-    /// The part.
     pub part: f64,
-    /// The whole.
     pub whole: f64,
 }
 
 impl Percent {
-    /// Of two whole numbers of the same unit.
+    /// A share of two whole numbers of the same unit.
     pub fn of(part: u64, whole: u64) -> Percent {
         Percent { part: part as f64, whole: whole as f64 }
     }
 
-    /// The part as a fraction; none without a whole.
+    /// Returns the part as a fraction; `None` without a whole.
     pub fn share(self) -> Option<f64> {
         (self.whole > 0.0).then(|| self.part / self.whole)
     }
@@ -117,13 +115,13 @@ impl Percent {
 
 impl Figure for Percent {
     fn figure(&self) -> String {
-        // As it rounds to nothing from below it has no sign either.
+        // A negative value that rounds to zero has no sign.
         let unsigned = |shown: String| if shown == "-0.0" { "0.0".to_string() } else { shown };
         self.share().map_or_else(String::new, |share| unsigned(format!("{:.1}", share * 100.0)))
     }
 }
 
-/// A percentage in a dense table: blank when truly zero, `.0` when it only rounds to that.
+/// A percentage in a dense table: blank if exactly zero, `.0` if it rounds to zero.
 #[derive(Clone, Copy)]
 pub struct SparsePercent(pub Percent);
 
@@ -147,7 +145,7 @@ impl Figure for Decimal {
     }
 }
 
-/// A total that may be whole or not: one decimal below a thousand, none above.
+/// A total that may be fractional: one decimal below a thousand, none above.
 #[derive(Clone, Copy)]
 pub struct Total(pub f64);
 
@@ -157,17 +155,16 @@ impl Figure for Total {
     }
 }
 
-/// A total spread over the run, per second; blank when no time passed.
+/// A total per second of a run; blank if no time passed.
 #[derive(Clone, Copy)]
 pub struct PerSecond {
-    /// The total.
     pub total: f64,
-    /// The time it took, nanoseconds.
+    /// Duration of the run, nanoseconds.
     pub elapsed_ns: u64,
 }
 
 impl PerSecond {
-    /// The rate; zero when no time passed.
+    /// Returns the rate; zero if no time passed.
     pub fn rate(self) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { self.total / Nanos(self.elapsed_ns).seconds() }
     }
@@ -199,12 +196,11 @@ impl Figure for Megabytes {
     }
 }
 
-/// Bytes over a time printed as megabytes (2^20) a second; blank when no time passed.
+/// Bytes over a time as megabytes (2^20) per second; blank if no time passed.
 #[derive(Clone, Copy)]
 pub struct Throughput {
-    /// Bytes moved.
     pub bytes: u64,
-    /// The time it took, nanoseconds.
+    /// Duration of the transfer, nanoseconds.
     pub elapsed_ns: u64,
 }
 
@@ -217,13 +213,13 @@ impl Figure for Throughput {
     }
 }
 
-/// A ratio printed as the change that it is, always with a sign, with digits enough for a reader
-/// to tell it from none: `-62.3%`, `+0.43%`.
+/// A ratio printed as a change, always with a sign and enough digits to
+/// differ from zero: `-62.3%`, `+0.43%`.
 #[derive(Clone, Copy)]
 pub struct Change(pub f64);
 
 impl Change {
-    /// With one decimal whatever its size, for columns of changes that are read together.
+    /// Prints one decimal whatever the size, for columns of comparable changes.
     pub fn coarse(self) -> String {
         let shown = grouped((self.0 - 1.0) * 100.0, 1);
         if shown.starts_with('-') || shown == "0.0" { format!("{shown}%") } else { format!("+{shown}%") }
@@ -252,14 +248,14 @@ impl Figure for Change {
 /// An interval of ratios as changes: `[-64.0, -60.1]`; an open end is `..`.
 #[derive(Clone, Copy)]
 pub struct Ends {
-    /// The lower end.
+    /// Lower end, as a ratio; `None` if open.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end, as a ratio; `None` if open.
     pub high: Option<f64>,
 }
 
 impl Ends {
-    /// As ratios, with three decimals.
+    /// Prints ratios with three decimals.
     pub fn ratios(self) -> String {
         let end = |ratio: Option<f64>| ratio.map_or("..".to_string(), |ratio| grouped(ratio, 3));
         format!("[{}, {}]", end(self.low), end(self.high))
@@ -283,7 +279,7 @@ impl Figure for Share {
     fn figure(&self) -> String {
         let percent = self.0 * 100.0;
         let decimals = match percent.abs() {
-            // Nearly all is not all.
+            // A share below all must not round to 100%.
             size if (99.95..99.995).contains(&size) => 2,
             size if (99.995..100.0).contains(&size) => 3,
             size if size >= 9.95 || size == 0.0 => 1,
@@ -296,7 +292,7 @@ impl Figure for Share {
     }
 }
 
-/// The probability of a chance as extreme.
+/// A p value with four decimals.
 #[derive(Clone, Copy)]
 pub struct Probability(pub f64);
 
@@ -306,12 +302,12 @@ impl Figure for Probability {
     }
 }
 
-/// A value of any unit, with four digits at least and three decimals at most.
+/// A value of any unit, with at least four digits and at most three decimals.
 #[derive(Clone, Copy)]
 pub struct Reading(pub f64);
 
 impl Reading {
-    /// Without zeros that say nothing, for the ticks of an axis.
+    /// Prints without trailing zeros, for the ticks of an axis.
     pub fn short(self) -> String {
         let shown = self.figure();
         if shown.contains('.') {
@@ -334,7 +330,7 @@ impl Figure for Reading {
     }
 }
 
-/// Seconds as a published table prints them: minutes:seconds, `45:50`.
+/// Seconds as minutes:seconds in a published table, `45:50`.
 #[derive(Clone, Copy)]
 pub struct MinutesSeconds(pub f64);
 
@@ -345,14 +341,14 @@ impl Figure for MinutesSeconds {
     }
 }
 
-/// A yes or a no.
+/// Prints a truth value as yes or no.
 impl Figure for bool {
     fn figure(&self) -> String {
         if *self { "yes".to_string() } else { "no".to_string() }
     }
 }
 
-/// A number with so many decimals, its whole part grouped in thousands.
+/// Formats a number with this many decimals, its whole part grouped in thousands.
 pub fn grouped(value: f64, decimals: usize) -> String {
     let plain = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));

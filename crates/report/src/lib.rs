@@ -1,13 +1,14 @@
-//! One document and its renderers.
+//! A document and its renderers.
 //!
-//! Whoever owns data fills a [`Document`]: a state, the figures to read first, and sections of tables, facts and
-//! pictures. This crate sets it as text ([`text::render`]), as one self-contained HTML file ([`html::render`]) and
-//! in a few lines for a terminal ([`summary::render`]), or one table of it as a [`picture`]. Every section is declared once and all renderings walk the
-//! same declaration, so that they cannot disagree.
+//! The owner of data fills a [`Document`]: a state, the most important figures, and sections of
+//! tables, facts and pictures. This crate renders it as text ([`text::render`]), as one
+//! self-contained HTML file ([`html::render`]), or in a few lines for a terminal
+//! ([`summary::render`]). It also renders one of its tables as a [`picture`]. Every section is
+//! declared once and all renderers walk the same declaration, so that they agree.
 //!
-//! What it is not: it knows no kind of report, no engine and no table of events, tests nothing, opens no file, reads
-//! no clock and prints nothing. [`format`] writes quantities for people, [`axis`] lays values out; both are for
-//! those who fill documents too.
+//! This crate knows no kind of report, no engine and no table of events. It tests nothing, opens no
+//! file, reads no clock and prints nothing. [`format`] formats quantities, [`axis`] positions
+//! values; both also serve those that fill documents.
 
 pub mod axis;
 pub mod document;

@@ -1,66 +1,59 @@
-//! Every run of a study in order of execution, as places on axes: what text and HTML draw.
+//! Every run of a study in order of execution, as positions on axes, for text and HTML.
 
 use crate::table::Axis;
 
-/// Runs from left to right, in one panel a measure.
+/// Runs from left to right, in one panel for each measure.
 #[derive(Debug, Clone)]
 pub struct OrderPlot {
-    /// The panels, the main one first.
+    /// The panels, with the main one first.
     pub panels: Vec<OrderPanel>,
-    /// The arms, and the copy of the reference.
+    /// The arms, and the second run of the reference.
     pub slots: Vec<SlotLabel>,
-    /// A point a run, in order of execution.
+    /// One point for each run, in order of execution.
     pub points: Vec<OrderPoint>,
-    /// The blocks.
     pub bands: Vec<OrderBand>,
 }
 
 /// A panel over the same runs.
 #[derive(Debug, Clone)]
 pub struct OrderPanel {
-    /// What it shows, with the unit.
+    /// The measure with its unit.
     pub measure: String,
-    /// Its vertical axis.
     pub axis: Axis,
-    /// A height for each run, 0 to 1; none for a run without a figure.
+    /// Height of each run, 0 to 1; `None` for a run without a figure.
     pub heights: Vec<Option<f64>>,
-    /// Whether the runs of the reference are joined by a line.
+    /// True if a line joins the runs of the reference.
     pub joins_reference: bool,
 }
 
-/// What a slot stands for.
+/// Label of a slot in the legend.
 #[derive(Debug, Clone)]
 pub struct SlotLabel {
-    /// Its name.
     pub name: String,
-    /// Its arm.
     pub arm: usize,
-    /// Whether it is the second run of the reference.
+    /// True for the second run of the reference.
     pub is_copy: bool,
 }
 
-/// A run.
 #[derive(Debug, Clone)]
 pub struct OrderPoint {
-    /// Its place, 0 to 1.
+    /// Position along the axis, 0 to 1.
     pub x: f64,
-    /// Its slot.
     pub slot: usize,
-    /// Whether it counts.
     pub is_counted: bool,
-    /// What is said when it is pointed at.
+    /// Text of the tooltip at the point.
     pub hint: String,
 }
 
 /// The runs of one block.
 #[derive(Debug, Clone)]
 pub struct OrderBand {
-    /// The block's number, or `warm-up`.
+    /// Number of the block, or `warm-up`.
     pub name: String,
-    /// Where it begins, 0 to 1.
+    /// Start of the band, 0 to 1.
     pub from: f64,
-    /// Where it ends.
+    /// End of the band, 0 to 1.
     pub to: f64,
-    /// Whether all its runs count.
+    /// True if all runs of the block count.
     pub is_counted: bool,
 }

@@ -1,8 +1,8 @@
-//! One table or plot as a picture of its own: an SVG file for a page that is not a report.
+//! One table or plot as an SVG file, for a page that is not a report.
 //!
-//! What it draws: a title, a line beneath it, and a plot, or a table that has a column of drawings: names at the left, intervals on
-//! their axis, figures at the right. Words are set by an estimate of their width, for a file that carries no fonts cannot
-//! know it; so columns are a little wider than they need be.
+//! It draws a title, a line below it, and a plot or a table with a column of drawings. A table has
+//! names at the left, intervals on their axis, and figures at the right. Column widths are
+//! estimates on the large side, because a file without fonts cannot measure its words.
 
 use crate::document::{Block, Document};
 use crate::html::{escape, plot};
@@ -10,7 +10,8 @@ use crate::plot::Plot;
 use crate::table::{Alignment, Axis, Column, Drawing, Row, Table, Tone};
 use std::fmt::Write as _;
 
-/// Pixels: of a letter, of one of the title, of a row, between columns, around everything, and of the drawings.
+/// Pixels: width of a letter and of one in the title, height of a row, gap between
+/// columns, margin, width of drawings.
 const LETTER: f64 = 7.2;
 const TITLE_LETTER: f64 = 8.8;
 const ROW: f64 = 26.0;
@@ -20,7 +21,8 @@ const DRAWN: f64 = 300.0;
 /// Pixels of the title and the state.
 const HEAD: f64 = 58.0;
 
-/// The colours of reports, of both kinds: a page that shows the file as an image lets it follow the reader's theme.
+/// Colours of reports for both themes: a page that embeds the file as an
+/// image follows the reader's theme.
 const STYLE: &str = "\
  text{font:13px system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif;fill:#1d2125}\
  .title{font-weight:650;font-size:15px}.muted{fill:#646d76;font-size:12px}.end{text-anchor:end}.middle{text-anchor:middle}\
@@ -31,7 +33,7 @@ const STYLE: &str = "\
  .open{fill:#f0c04a}.paper{fill:#14171a;stroke:#323840}.rule{stroke:#323840}.grid{stroke:#2a3037}.zero{stroke:#9aa4ad}\
  .interval{stroke:#76b5f0}.estimate{fill:#76b5f0}}";
 
-/// Those of plots; their lines and marks are the streams of reports.
+/// Styles of plots; lines and marks have the colours of a report's streams.
 const PLOT_STYLE: &str = "\
  .plot text{font-size:12px}.plot .tick,.plot .title{fill:#646d76;font-size:11px;font-weight:400}\
  .plot path{fill:none;stroke:var(--line);stroke-width:1.75}.plot circle{fill:var(--line)}\
@@ -41,7 +43,8 @@ const PLOT_STYLE: &str = "\
  @media (prefers-color-scheme:dark){.plot .tick,.plot .title{fill:#9aa4ad}.plot .grid{stroke:#2a3037}.plot .axis{stroke:#59636d}\
  .c0{--line:#56b4e9}.c1{--line:#ff8a4c}.c2{--line:#2fc99a}.c3{--line:#e58cc0}.c6{--line:#b7bec6}}";
 
-/// The first table of a section that draws intervals, as an SVG file; none where there is no such section or table.
+/// Returns a section's first table with intervals, as an SVG file; `None` without
+/// such a section or table.
 #[must_use]
 pub fn picture(document: &Document, section: &str) -> Option<String> {
     let section = document.sections.iter().find(|known| known.id == section)?;
@@ -53,7 +56,7 @@ pub fn picture(document: &Document, section: &str) -> Option<String> {
     Some(of_table(table, &document.title, state.trim_end()))
 }
 
-/// A table that draws intervals, as an SVG file.
+/// Returns a table with intervals, as an SVG file.
 #[must_use]
 pub fn of_table(table: &Table, title: &str, beneath: &str) -> String {
     let places = places(table);
@@ -67,7 +70,7 @@ pub fn of_table(table: &Table, title: &str, beneath: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// A plot as an SVG file.
+/// Returns a plot as an SVG file.
 #[must_use]
 pub fn of_plot(plot: &Plot, beneath: &str) -> String {
     let style = format!("{STYLE}{PLOT_STYLE}");
@@ -79,7 +82,7 @@ pub fn of_plot(plot: &Plot, beneath: &str) -> String {
     )
 }
 
-/// The paper, the title and the line beneath it.
+/// Renders the paper, the title and the line below it.
 fn framed((width, height): (f64, f64), style: &str, (title, beneath): (&str, &str)) -> String {
     let (title, beneath) = (escape(title), escape(beneath));
     format!(
@@ -91,7 +94,7 @@ fn framed((width, height): (f64, f64), style: &str, (title, beneath): (&str, &st
     )
 }
 
-/// Left edge and width of each column.
+/// Returns left edge and width of each column.
 fn places(table: &Table) -> Vec<(f64, f64)> {
     let mut left = EDGE;
     let width = |(index, column): (usize, &Column)| {
@@ -129,7 +132,7 @@ fn header(table: &Table, places: &[(f64, f64)], width: f64) -> String {
     svg
 }
 
-/// The axis' labels; one that would touch the one before is left out.
+/// Renders the axis labels; one that would touch the previous one is left out.
 fn ticks(axis: &Axis, (left, wide): (f64, f64), base: f64) -> String {
     let mut svg = String::new();
     let mut free = f64::NEG_INFINITY;
@@ -176,7 +179,7 @@ fn text(words: &str, column: &Column, (left, wide): (f64, f64), (base, class): (
     format!("<text class=\"{class}{anchor}\" x=\"{x:.1}\" y=\"{base}\">{}</text>\n", escape(words))
 }
 
-/// An interval with its estimate, and the line of no effect.
+/// Renders an interval with its estimate, and the line of no effect.
 fn drawing(drawing: Option<Drawing>, axis: &Axis, (left, wide): (f64, f64), top: f64) -> String {
     let x = |at: f64| left + at.clamp(0.0, 1.0) * wide;
     let mut svg = String::new();
@@ -196,7 +199,7 @@ fn drawing(drawing: Option<Drawing>, axis: &Axis, (left, wide): (f64, f64), top:
     let middle = top + ROW / 2.0;
     if let Some(Drawing::Interval { low, at, high }) = drawing {
         line("interval", (x(low.unwrap_or(0.0)), middle), (x(high.unwrap_or(1.0)), middle));
-        // An end that lies off the axis is open.
+        // An end beyond the axis has no mark: it is open.
         for end in [low, high].into_iter().flatten() {
             line("interval", (x(end), middle - 5.0), (x(end), middle + 5.0));
         }

@@ -1,9 +1,9 @@
-//! Curves and bars as data: what is drawn, with its axes worked out.
+//! Curves and bars as data, with their axes.
 //!
-//! The profile of a run has a library of its own, for it is read point by point. What
-//! is here is a handful of points with their intervals, drawn as SVG by `html`: it
-//! needs no script, prints, and follows the theme by its classes. Text has the
-//! same figures in tables, so nothing may be said by a plot alone.
+//! The profile of a run is drawn by a library, because readers inspect it point by point. Plots
+//! here have few points with intervals, and `html` draws them as SVG. So they need no script, can
+//! be printed, and follow the theme by their classes. Text has the same figures in tables, so a
+//! plot must not show anything else.
 
 use crate::format::grouped;
 use crate::profile::tick_step;
@@ -12,133 +12,113 @@ use plumb_units::{Bytes, Nanos};
 /// A chart of one or more series over two axes.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// The line above it.
     pub title: String,
-    /// The horizontal axis.
     pub x: Axis,
-    /// The vertical axis.
     pub y: Axis,
-    /// What is drawn, the first one at the bottom.
+    /// The series, the first one drawn below the others.
     pub series: Vec<Series>,
 }
 
-/// How far apart equal steps are.
+/// Spacing of equal steps of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences.
+    /// Equal differences have equal lengths.
     Linear,
-    /// Equal ratios.
+    /// Equal ratios have equal lengths.
     Log,
 }
 
-/// An axis.
 #[derive(Debug, Clone)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// Quantity of the axis, with the unit.
     pub title: String,
-    /// How far apart equal steps are.
     pub scale: Scale,
-    /// Where it begins.
     pub from: f64,
-    /// Where it ends.
     pub to: f64,
-    /// Places and their labels.
+    /// Positions of ticks, with their labels.
     pub ticks: Vec<(f64, String)>,
 }
 
-/// How a series is drawn.
+/// Style in which a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
     /// A line through its marks.
     Line,
     /// A dashed line through its marks.
     Dashed,
-    /// Marks alone.
     Marks,
-    /// A dashed line without marks: no measurement, but what was laid through some.
+    /// A dashed line without marks: a fit instead of measurements.
     Fit,
 }
 
-/// Points that belong together.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Its name.
     pub name: String,
-    /// Its colour's place in the palette.
+    /// Index of its colour in the palette.
     pub colour: usize,
-    /// How it is drawn.
     pub stroke: Stroke,
-    /// Its points.
     pub marks: Vec<Mark>,
 }
 
-/// Where a label stands.
+/// Position of a label relative to its mark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Side {
-    /// To the right of its mark, where there is room.
+    /// To the right of its mark, if there is room.
     #[default]
     Right,
-    /// To the left.
     Left,
 }
 
-/// A point.
 #[derive(Debug, Clone, Default)]
 pub struct Mark {
-    /// Where it is.
     pub x: f64,
-    /// Where it is.
     pub y: f64,
-    /// Its interval along x.
+    /// Interval of the point along x.
     pub x_range: Option<(f64, f64)>,
-    /// Its interval along y.
+    /// Interval of the point along y.
     pub y_range: Option<(f64, f64)>,
-    /// The text beside it; empty for none.
+    /// Text next to the mark; empty for none.
     pub label: String,
-    /// On which side.
+    /// Side of the mark on which the label is.
     pub side: Side,
-    /// What is said when it is pointed at.
+    /// Text of the tooltip at the mark.
     pub hint: String,
-    /// Whether it is ringed.
+    /// True if a ring surrounds the mark.
     pub ringed: bool,
 }
 
 /// Quantities of one unit as bars with their intervals.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// The line above them.
     pub title: String,
-    /// Their colour's place in the palette.
+    /// Index of their colour in the palette.
     pub colour: usize,
-    /// One each.
     pub bars: Vec<Bar>,
 }
 
-/// A bar.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// Its name.
     pub name: String,
-    /// Its length.
+    /// Value that the bar's length shows.
     pub value: f64,
-    /// The interval of its end.
+    /// Interval of the bar's end.
     pub range: (f64, f64),
-    /// The value as it is printed.
+    /// Printed form of the value.
     pub shown: String,
 }
 
-/// Ticks on a linear axis at most, near enough.
+/// Approximate number of ticks on a linear axis.
 const TICKS: f64 = 6.0;
 
 impl Axis {
-    /// From zero to a round number that is not below `largest`.
+    /// An axis from zero to a round number not below `largest`.
     pub fn linear(title: &str, largest: f64, label: fn(f64) -> String) -> Axis {
         let largest = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
         let step = tick_step(largest * 10.0 / TICKS);
         Axis::stepped(title, step, (largest / step).ceil() as usize, label)
     }
 
-    /// So many steps from zero.
+    /// An axis of equal steps from zero.
     pub fn stepped(title: &str, step: f64, steps: usize, label: fn(f64) -> String) -> Axis {
         let places = (0..=steps.max(1)).map(|index| index as f64 * step);
         let ticks: Vec<(f64, String)> = places.map(|place| (place, label(place))).collect();
@@ -146,8 +126,8 @@ impl Axis {
         Axis { title: title.to_string(), scale: Scale::Linear, from: 0.0, to, ticks }
     }
 
-    /// From the 1, 2 or 5 times a power of ten at or below `smallest` to the one at or
-    /// above `largest`.
+    /// A logarithmic axis whose ends are 1, 2 or 5 times a power of ten. It starts at or below
+    /// `smallest` and ends at or above `largest`.
     pub fn log(title: &str, smallest: f64, largest: f64, label: fn(f64) -> String) -> Axis {
         let smallest = if smallest > 0.0 && smallest.is_finite() { smallest } else { 1.0 };
         let largest = if largest.is_finite() { largest.max(smallest * 1.01) } else { smallest * 10.0 };
@@ -155,7 +135,7 @@ impl Axis {
         let last = largest.log10().ceil() as i32;
         let steps = (first..=last).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
         let steps: Vec<f64> = steps.collect();
-        // A hair of room: a power of ten is not exact.
+        // Tolerance for powers of ten, which are not exact.
         let from = steps.iter().copied().rfind(|step| *step <= smallest * 1.000_001).unwrap_or(smallest);
         let to = steps.iter().copied().find(|step| *step >= largest * 0.999_999).unwrap_or(largest);
         let ticks = steps.into_iter().filter(|step| (from..=to).contains(step));
@@ -163,7 +143,7 @@ impl Axis {
         Axis { title: title.to_string(), scale: Scale::Log, from, to, ticks }
     }
 
-    /// Where a value lies between the ends, 0 to 1.
+    /// Returns the position of a value between the ends, 0 to 1.
     pub fn place(&self, value: f64) -> f64 {
         let place = match self.scale {
             Scale::Linear => (value - self.from) / (self.to - self.from),
@@ -173,7 +153,7 @@ impl Axis {
     }
 }
 
-/// A count on an axis: `20K`, `1.5M`.
+/// Formats a count for an axis: `20K`, `1.5M`.
 pub fn short_count(value: f64) -> String {
     match value {
         value if value >= 1e6 => trimmed(value / 1e6) + "M",
@@ -182,7 +162,7 @@ pub fn short_count(value: f64) -> String {
     }
 }
 
-/// Microseconds on an axis: `50 us`, `2 ms`.
+/// Formats microseconds for an axis: `50 us`, `2 ms`.
 pub fn short_micros(micros: f64) -> String {
     match micros {
         micros if micros >= 1e6 => trimmed(micros / 1e6) + " s",
@@ -191,12 +171,12 @@ pub fn short_micros(micros: f64) -> String {
     }
 }
 
-/// Bytes on an axis: `256K`.
+/// Formats bytes for an axis: `256K`.
 pub fn short_bytes(bytes: f64) -> String {
     Bytes(bytes as u64).as_setting()
 }
 
-/// A duration with its unit.
+/// Formats a duration in microseconds with its unit.
 pub fn duration(micros: f64) -> String {
     Nanos((micros * 1e3).round() as u64).to_string()
 }

@@ -1,37 +1,34 @@
-//! Bytes over time as data: the streams of a run with their axes, or those of two runs on the same axes.
+//! Bytes over time as data: the streams of a run, or of two runs on the same axes.
 //!
-//! Axes are part of the data, so that two reports can be laid side by side. Text draws them in characters, a page
-//! with a script from this same data.
+//! Axes are part of the data, so that two reports can be compared side by side. Text draws them in
+//! characters, a page with a script from the same data.
 
 use crate::strip::Strip;
 use plumb_units::{Bytes, total_of};
 use serde::Serialize;
 
-/// The profile of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Chart {
-    /// The end of the time axis, seconds.
+    /// End of the time axis, seconds.
     pub x_max_s: f64,
-    /// The top of the vertical axis, MB/s.
+    /// Top of the vertical axis, MB/s.
     pub y_max_mb_per_s: f64,
-    /// The length of a bucket, seconds.
+    /// Length of a bucket, seconds.
     pub bucket_s: f64,
-    /// What is drawn.
     pub streams: Vec<Stream>,
     /// The phases, in the order of their start.
     pub bands: Vec<Band>,
-    /// A line at a rate that bounds it.
+    /// A line at a rate that limits the streams.
     pub limit: Option<Limit>,
-    /// What was seen beside it, panels on the same time axis.
+    /// Samples of the machine, as panels on the same time axis.
     pub strips: Vec<Strip>,
 }
 
 /// Bytes of one kind over time.
 #[derive(Debug, Clone, Serialize)]
 pub struct Stream {
-    /// Its name.
     pub name: String,
-    /// Its colour's place in the palette: a stream keeps it when others are idle.
+    /// Index of its colour in the palette, the same in every report even if other streams are idle.
     pub colour: usize,
     /// Bytes in each bucket, the first at the start.
     pub bytes: Vec<u64>,
@@ -40,58 +37,52 @@ pub struct Stream {
 /// A phase on the time axis.
 #[derive(Debug, Clone, Serialize)]
 pub struct Band {
-    /// Its name.
     pub name: String,
-    /// Its start, seconds.
+    /// Start of the phase, seconds.
     pub start_s: f64,
-    /// Its end, seconds.
+    /// End of the phase, seconds.
     pub end_s: f64,
 }
 
-/// A rate that bounds others.
 #[derive(Debug, Clone, Serialize)]
 pub struct Limit {
-    /// Whose it is.
+    /// Name of the device or calibration.
     pub name: String,
-    /// The rate, MB/s.
     pub mb_per_s: f64,
 }
 
-/// The profiles of two runs on the same axes.
+/// Profiles of two runs on the same axes.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairChart {
-    /// What is compared.
     pub title: String,
     /// The reference, then the treatment; both have the same streams in the same order.
     pub sides: [Side; 2],
 }
 
-/// One run of a pair.
 #[derive(Debug, Clone, Serialize)]
 pub struct Side {
-    /// The arm and the number of the run.
+    /// Arm and number of the run.
     pub name: String,
-    /// When it ended, seconds.
+    /// End of the run, seconds.
     pub end_s: f64,
-    /// Its profile.
     pub chart: Chart,
 }
 
 impl Stream {
-    /// All its bytes.
+    /// Sum of all buckets, bytes.
     #[must_use]
     pub fn total(&self) -> u64 {
         total_of(self.bytes.iter().copied())
     }
 
-    /// Its largest bucket, MB/s.
+    /// Rate of the largest bucket, MB/s.
     #[must_use]
     pub fn peak_mb_per_s(&self, bucket_s: f64) -> f64 {
         let largest = self.bytes.iter().copied().max().unwrap_or(0);
         largest as f64 / Bytes::M as f64 / bucket_s
     }
 
-    /// Its mean rate between two times, MB/s.
+    /// Mean rate between two times, MB/s.
     pub(crate) fn rate_mb_per_s(&self, bucket_s: f64, from_s: f64, to_s: f64) -> f64 {
         let first = (from_s / bucket_s).floor() as usize;
         let last = (to_s / bucket_s).ceil() as usize;
@@ -105,7 +96,7 @@ impl Stream {
     }
 }
 
-/// The end of a vertical axis: a round number that is not below the value.
+/// Returns the end of a vertical axis: a round number not below the value.
 #[must_use]
 pub fn axis_end(value: f64) -> f64 {
     round_ceiling(value, &AXIS_ENDS)
@@ -117,12 +108,12 @@ const AXIS_ENDS: [f64; 9] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0];
 /// First digits of a distance between ticks.
 const TICK_STEPS: [f64; 3] = [1.0, 2.0, 5.0];
 
-/// The distance between the ticks of a time axis that ends here, at most ten of them.
+/// Returns the distance between at most ten ticks of a time axis with this end.
 pub fn tick_step(x_max_s: f64) -> f64 {
     round_ceiling(x_max_s / 10.0, &TICK_STEPS)
 }
 
-/// The smallest of the digits, times a power of ten, that is not below the value.
+/// Returns the smallest of the digits times a power of ten that is not below the value.
 fn round_ceiling(value: f64, digits: &[f64]) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 1.0;

@@ -1,39 +1,36 @@
-//! Figures beside the bytes over time, on the same time axis: what a machine did while a run ran.
+//! Figures of the machine during a run, on the time axis of its profile.
 //!
-//! A strip has an axis of its own, from 0 to a round number, and a few lines on it. Figures are means of stretches of
-//! time, drawn as steps; one that is not known leaves a gap.
+//! A strip has a vertical axis of its own, from 0 to a round number, with a few lines. Figures are
+//! means over intervals, drawn as steps; an unknown one leaves a gap.
 
 use serde::Serialize;
 
 /// A panel below a profile.
 #[derive(Debug, Clone, Serialize)]
 pub struct Strip {
-    /// What it shows, such as `vda`.
+    /// Title, such as the device `vda`.
     pub title: String,
-    /// The unit of its figures.
     pub unit: String,
-    /// The top of its axis.
+    /// Top of its vertical axis.
     pub top: f64,
-    /// The ends of the stretches, seconds, one more than there are figures in a line.
+    /// Ends of the intervals, seconds, one more than the figures of a line.
     pub ends_s: Vec<f64>,
-    /// What is drawn.
     pub lines: Vec<StripLine>,
 }
 
 /// A line of a strip.
 #[derive(Debug, Clone, Serialize)]
 pub struct StripLine {
-    /// Its name.
     pub name: String,
-    /// Its colour's place in the palette.
+    /// Index of its colour in the palette.
     pub colour: usize,
-    /// A figure for each stretch; none where it is not known.
+    /// A figure for each interval; `None` if unknown.
     pub values: Vec<Option<f64>>,
 }
 
 impl Strip {
-    /// The mean of a line between two times, weighted by how long each stretch lies between them; none where nothing is
-    /// known.
+    /// Mean of a line between two times, weighted by the overlap of each interval;
+    /// `None` if nothing is known.
     pub(crate) fn mean(&self, line: &StripLine, from_s: f64, to_s: f64) -> Option<f64> {
         let stretches = self.ends_s.windows(2).zip(&line.values);
         let (mut sum, mut weight) = (0.0, 0.0);

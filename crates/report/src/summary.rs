@@ -1,21 +1,22 @@
-//! A document in a few lines for a terminal: its state first, then what it names.
+//! A document in a few lines for a terminal, with its state first.
 //!
-//! It carries no colour and no control characters; it says nothing that the report does not.
+//! It has neither colours nor control characters, and nothing that the report lacks.
 
 use crate::Document;
 use crate::text::hanging;
 use plumb_units::COLUMN_MOST;
 
-/// Characters of a line: sentences are not set in longer ones, however wide the terminal is.
+/// Longest line of sentences, however wide the terminal is.
 pub const LINE_MAX: usize = 100;
 
-/// The summary, lines ending in a newline.
+/// Renders the summary, each line with a newline.
 #[must_use]
 pub fn render(document: &Document) -> String {
     render_in(document, usize::MAX)
 }
 
-/// The same in lines of at most so many characters: what is longer goes on under itself. Nothing is left out.
+/// Renders the summary with this line length: longer lines continue below their
+/// start. Nothing is left out.
 #[must_use]
 pub fn render_in(document: &Document, page_width: usize) -> String {
     let Document { state, basis, reasons, summary, .. } = document;
@@ -33,11 +34,11 @@ pub fn render_in(document: &Document, page_width: usize) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// Columns by which the rest of a row is further in than the row.
+/// Columns by which the rest of a row is indented.
 const FURTHER: usize = 4;
 
-/// A line that is set already. One that is too long keeps its columns as far as the page reaches.
-/// The rest is below, from a column on where there is one.
+/// Splits a composed line that is too long. It keeps its columns as far as the page allows, and the
+/// rest follows below, from the start of a column if possible.
 fn as_it_is(line: &str, page_width: usize) -> Vec<String> {
     let letters: Vec<char> = line.chars().collect();
     let indent = letters.iter().take_while(|letter| **letter == ' ').count();
@@ -47,7 +48,7 @@ fn as_it_is(line: &str, page_width: usize) -> Vec<String> {
     let is_blank = |at: usize| letters[at] == ' ';
     let ends = || (indent + 1..=page_width).rev().filter(|at| is_blank(*at));
     let gap = ends().find(|at| letters.get(at + 1) == Some(&' ') && !is_blank(at - 1));
-    // A gap near the begin stands behind a name.
+    // A gap near the start follows a name.
     let gap = gap.filter(|gap| *gap >= page_width / 2);
     let end = gap.or_else(|| ends().next()).unwrap_or(page_width);
     let (head, rest): (String, String) = (letters[..end].iter().collect(), letters[end..].iter().collect());

@@ -1,147 +1,126 @@
 //! The table that every section declares and both renderers walk.
 //!
-//! A column has a title of one or more lines and says how its cells are aligned; a cell
-//! is its printed text, with what HTML may add to it: a share that becomes a
-//! bar behind the number, a tone that becomes a colour. Text ignores both, so
-//! nothing may be said by them alone. A column may have an axis on which its cells
-//! draw an interval or a bar; text sets these in characters.
+//! A column has a title of one or more lines and an alignment. A cell is its printed text, with
+//! additions for HTML: a share becomes a bar behind the number, a tone a colour. Text ignores both,
+//! so they must not carry further information. A column may have an axis on which its cells draw an
+//! interval or a bar; text draws these in characters.
 
 use crate::format::Figure;
 
-/// How a column's cells are aligned.
+/// Alignment of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alignment {
-    /// Left, on one line.
+    /// Aligned left, on one line.
     Text,
-    /// Left, broken at this many characters.
+    /// Aligned left, broken at this many characters.
     Wrapped(usize),
-    /// Right, on one line.
+    /// Aligned right, on one line.
     Number,
-    /// Drawn on the column's axis; so many characters wide in text.
+    /// Drawn on the column's axis, this many characters wide in text.
     Drawn(usize),
 }
 
-/// The axis of a column whose cells are drawn; positions are 0 at its left end and 1 at its right.
+/// Axis of a column with drawn cells; positions are 0 at its left end and 1 at its right.
 #[derive(Debug, Clone, Default)]
 pub struct Axis {
-    /// Positions and what they stand for, from left to right, apart enough for their labels.
+    /// Positions and labels, from left to right, with room for the labels.
     pub ticks: Vec<(f64, String)>,
-    /// Where nothing happens: a line through all rows.
+    /// Position of no effect, with a line through all rows.
     pub line: Option<f64>,
 }
 
-/// What a cell draws on its column's axis.
+/// Drawing of a cell on its column's axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Drawing {
-    /// An estimate within its interval; an end that lies off the axis is open.
+    /// An estimate within its interval; an end beyond the axis is open.
     Interval {
-        /// The lower end; none lies off the axis.
+        /// Lower end; `None` if it is beyond the axis.
         low: Option<f64>,
-        /// The estimate.
         at: f64,
-        /// The upper end; none lies off the axis.
+        /// Upper end; `None` if it is beyond the axis.
         high: Option<f64>,
     },
     /// A bar between two positions.
-    Bar {
-        /// Where it starts.
-        from: f64,
-        /// Where it ends.
-        to: f64,
-        /// What it stands for.
-        kind: BarKind,
-    },
+    Bar { from: f64, to: f64, kind: BarKind },
 }
 
-/// What a bar stands for.
+/// Meaning of a bar in a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BarKind {
-    /// A whole.
     Total,
-    /// What adds to it.
+    /// An addition to the whole.
     More,
-    /// What takes from it.
+    /// A reduction of the whole.
     Less,
 }
 
-/// A column.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// The title's lines, the last one next to the ruler.
+    /// Lines of the title, the last one next to the ruler.
     pub title: String,
-    /// How its cells are aligned.
     pub alignment: Alignment,
-    /// The axis, when its cells are drawn.
+    /// The axis, if its cells are drawn.
     pub axis: Option<Axis>,
 }
 
 impl Column {
-    /// Names and other words.
+    /// A column of names and other words.
     pub fn text(title: impl Into<String>) -> Column {
         Column { title: title.into(), alignment: Alignment::Text, axis: None }
     }
 
-    /// Sentences and paths.
+    /// A column of sentences or paths.
     pub fn wrapped(title: impl Into<String>, width: usize) -> Column {
         Column { title: title.into(), alignment: Alignment::Wrapped(width), axis: None }
     }
 
-    /// Figures.
     pub fn number(title: impl Into<String>) -> Column {
         Column { title: title.into(), alignment: Alignment::Number, axis: None }
     }
 
-    /// Drawings on an axis, in text so many characters wide.
+    /// A column of drawings on an axis, this many characters wide in text.
     pub fn drawn(title: impl Into<String>, width: usize, axis: Axis) -> Column {
         Column { title: title.into(), alignment: Alignment::Drawn(width), axis: Some(axis) }
     }
 }
 
-/// What a cell's colour may stress.
+/// Meaning of a cell's colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// Nothing.
     #[default]
     Plain,
-    /// As it should be.
+    /// The value is as it should be.
     Good,
-    /// Not as it should be.
+    /// The value is not as it should be.
     Bad,
-    /// Unknown.
     Open,
 }
 
-/// A cell.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
-    /// The printed text.
     pub text: String,
-    /// The length of the bar behind it, 0 to 1.
+    /// Length of the bar behind it, 0 to 1.
     pub share: Option<f64>,
-    /// Its colour.
     pub tone: Tone,
-    /// What it draws, in a column that has an axis.
+    /// Drawing on the column's axis.
     pub drawing: Option<Drawing>,
 }
 
 impl Cell {
-    /// A drawing; none draws nothing but the axis' line.
+    /// A drawing; `None` draws only the line of the axis.
     pub fn drawn(drawing: Option<Drawing>) -> Cell {
         Cell { drawing, ..Cell::default() }
     }
 
-    /// A printed quantity.
     pub fn of(figure: impl Figure) -> Cell {
         Cell::from(figure.figure())
     }
 
-    /// With a bar.
     pub fn with_share(mut self, share: Option<f64>) -> Cell {
         self.share = share.map(|share| share.clamp(0.0, 1.0));
         self
     }
 
-    /// With a tone.
     pub fn with_tone(mut self, tone: Tone) -> Cell {
         self.tone = tone;
         self
@@ -172,103 +151,92 @@ impl From<&String> for Cell {
     }
 }
 
-/// The cells of a row, each from what it shows: a word, a figure, or a [`Cell`] with more than its text.
+/// Makes the cells of a row, each from a word, a figure, or a [`Cell`] with more than its text.
 #[macro_export]
 macro_rules! cells {
     ($($shown:expr),* $(,)?) => { vec![$($crate::table::Cell::from($shown)),*] };
 }
 
-/// What a row is among its siblings.
+/// Kind of a row, which decides on its style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
-    /// One of them.
     Plain,
-    /// One that does not count, such as an idle event.
+    /// A row that does not count, such as an idle event.
     Quiet,
-    /// Their sum.
+    /// The sum of the rows.
     Total,
 }
 
-/// A row; it has a cell for each column.
+/// A row with a cell for each column.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What it is among its siblings.
     pub kind: RowKind,
-    /// Its cells in the columns' order.
+    /// Cells in the order of the columns.
     pub cells: Vec<Cell>,
 }
 
-/// A table.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
-    /// A line above the header, when the section has several tables.
+    /// A line above the header, if the section has several tables.
     pub caption: Option<String>,
-    /// The columns.
     pub columns: Vec<Column>,
-    /// The rows.
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    /// A table without rows.
     pub fn new(columns: Vec<Column>) -> Table {
         Table { caption: None, columns, rows: Vec::new() }
     }
 
-    /// With one more column.
     #[must_use]
     pub fn column(mut self, column: Column) -> Table {
         self.columns.push(column);
         self
     }
 
-    /// With columns of words.
     #[must_use]
     pub fn text<const N: usize>(self, titles: [&str; N]) -> Table {
         titles.into_iter().map(Column::text).fold(self, Table::column)
     }
 
-    /// With a column of sentences or paths.
+    /// Adds a column of sentences or paths.
     #[must_use]
     pub fn wrapped(self, title: &str, width: usize) -> Table {
         self.column(Column::wrapped(title, width))
     }
 
-    /// With columns of figures.
     #[must_use]
     pub fn numbers<const N: usize>(self, titles: [&str; N]) -> Table {
         titles.into_iter().map(Column::number).fold(self, Table::column)
     }
 
-    /// With a line above the header.
+    /// Adds a line above the header.
     pub fn with_caption(mut self, caption: impl Into<String>) -> Table {
         self.caption = Some(caption.into());
         self
     }
 
-    /// Adds a plain row.
     pub fn row(&mut self, cells: Vec<Cell>) {
         self.push(RowKind::Plain, cells);
     }
 
-    /// Adds a row of some kind.
+    /// Adds a row of this kind.
     pub fn push(&mut self, kind: RowKind, cells: Vec<Cell>) {
         assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
         self.rows.push(Row { kind, cells });
     }
 }
 
-/// Names with their values, one a line.
+/// Names with their values, one per line.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// A line above them, when the section has several groups.
+    /// A line above them, if the section has several groups.
     pub caption: Option<String>,
-    /// Name and value.
     pub rows: Vec<(String, Cell)>,
 }
 
 impl Facts {
-    /// Adds a fact; an empty value is a fact that nobody knows and is left out.
+    /// Adds a fact; an unknown one has an empty value and is left out.
     pub fn add(&mut self, name: impl Into<String>, value: impl Into<Cell>) {
         let value = value.into();
         if !value.text.is_empty() {

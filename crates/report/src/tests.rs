@@ -51,7 +51,7 @@ fn order() -> OrderPlot {
     }
 }
 
-/// Every kind of block; `name` stands wherever a name does.
+/// Every kind of block, with `name` for each name.
 pub(crate) fn every(name: &str) -> Document {
     let mut table = Table::new(vec![Column::text("Event"), Column::number("Time (s)")]).with_caption(name);
     table.row(vec![Cell::from(name), Cell::from("1.20").with_share(Some(0.4)).with_tone(Tone::Bad)]);

@@ -1,7 +1,9 @@
-//! Says why sessions wait for copies of filled log files, while they do.
+//! Reports why sessions wait for copies of filled log files.
 //!
-//! A copy that cannot be made is no failure of the log: sessions that need the file wait until it can be, without an end. Off a
-//! terminal nobody would see that. So a thread beside the work looks twice a second whether a copy has failed, and, only
+//! A failed copy is no error of the log: sessions that need the file wait until a copy succeeds,
+//! without limit. Without a terminal no user would see the reason. So a thread checks twice a
+//! second if a copy has failed, and then if sessions have waited for it since. Without
+//! `archive_log_mode` there is no thread.
 //! if so, whether sessions have waited for it since. Where no copies are kept there is no thread.
 
 use plumb_engine::Setting;
@@ -14,7 +16,7 @@ use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Does some work, and has each reason said for which sessions wait for a copy meanwhile, once until it changes.
+/// Does some work and meanwhile reports why sessions wait for a copy, once for each reason.
 pub fn watched<T>(
     transactions: &Transactions<'_>,
     say: &(dyn Fn(&str) + Sync),
@@ -26,19 +28,19 @@ pub fn watched<T>(
     let over = Over::default();
     thread::scope(|scope| {
         let look = || look(transactions, say, &over);
-        // Where no thread can be started nothing is said.
+        // Without a thread nothing is reported.
         let _watching = thread::Builder::new().name("archiver watch".to_string()).spawn_scoped(scope, look);
         let _end = End(&over);
         work()
     })
 }
 
-/// Set when the work is over.
+/// True after the end of the work.
 #[derive(Debug, Default)]
 struct Over(Mutex<bool>, Condvar);
 
 impl Over {
-    /// Whether it is, or becomes so within an interval.
+    /// Waits up to an interval; returns true if the work is over.
     fn wait(&self) -> bool {
         let over = locked(&self.0);
         let waited = self.1.wait_timeout_while(over, INTERVAL, |over| !*over);
@@ -46,7 +48,7 @@ impl Over {
     }
 }
 
-/// Ends the watch, also where the work panics.
+/// Ends the watch, also if the work panics.
 struct End<'a>(&'a Over);
 
 impl Drop for End<'_> {
@@ -71,7 +73,7 @@ fn look(transactions: &Transactions<'_>, say: &(dyn Fn(&str) + Sync), over: &Ove
     }
 }
 
-/// How often sessions have waited for a copy, a tenth of a second each time.
+/// Number of waits for a copy, each a tenth of a second.
 fn waits(transactions: &Transactions<'_>) -> u64 {
     let snapshot = transactions.instance().recorder.snapshot();
     let event = Event::LogFileSwitchArchive as usize;

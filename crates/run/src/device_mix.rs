@@ -1,17 +1,20 @@
-//! The device's own rate for the mix of a workload: random reads and writes of single blocks, at once, to one file.
+//! The device's own rate for the mix of a workload: concurrent random reads and writes of single
+//! blocks in one file.
 //!
-//! A device test that only reads cannot show what concurrent writes to one file cost (on one file system in 2014 two thirds of
-//! the rate), so the point has both, as many outstanding as the workload has sessions. It is measured before the
-//! work and after it, because a shared device is not the same an hour later; the report says what share of it the
-//! work reached. It is the calibrator's point, on a file of its own beside the tables, which is gone again.
+//! A device test that only reads cannot show the cost of concurrent writes to one file. In 2014
+//! they cost two thirds of the rate on one file system. So the point has both, with one request
+//! outstanding per session of the workload. It is measured before and after the work, because a
+//! shared device changes within an hour. The report states the share of it that the work reached.
+//! It is a point of the calibrator, on a temporary file next to the tables.
 //!
-//! Before, the mix is that of what is asked for: of blocks that are all read and of which so many in a hundred are
-//! then written, writes are u / (100 + u) of all requests. What the work makes of it is known afterwards: a block that is in the
-//! cache is not read, and one that is changed again before it is written is written once. So after it the mix is the work's own, unless
-//! that is as good as the one asked for; and the work is held against the points that have its mix.
+//! Before the work the mix is the requested one. If all blocks are read and u percent of them then
+//! written, writes are u / (100 + u) of all requests. The work's own mix is known only afterwards:
+//! cached blocks are not read, and a block changed twice before its write is written once. So the
+//! second point has the work's own mix, unless that is close to the requested one. The work is
+//! compared with the points that have its mix.
 //!
-//! Limits: one request is one block; a database writer may join adjacent ones. Where the calibrator cannot measure (files in
-//! memory, no room) there is no such point, and the record says why.
+//! Limits: one request is one block; a database writer may join adjacent ones. If the calibrator
+//! cannot measure (files in memory, no room), there is no point, and the record says why.
 
 use plumb_calibrate::{Cells, Mode, Options, Task, calibrate};
 use plumb_events::{IoStream, Period};
@@ -19,24 +22,24 @@ use plumb_host::device::DeviceDescription;
 use plumb_record::is_near_mix;
 use plumb_units::{Bytes, Nanos};
 
-/// What a workload asks of the device.
+/// Requests of a workload to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
     pub block: Bytes,
     pub outstanding: usize,
-    /// Writes in a hundred requests.
+    /// Share of writes, per hundred requests.
     pub write_percent: u8,
 }
 
 impl Mix {
-    /// That of sessions which read blocks one at a time, and change so many in a hundred of them.
+    /// Returns the mix of sessions that read single blocks and update this percentage of them.
     #[must_use]
     pub fn of_updates(block: Bytes, sessions: usize, update_percent: u64) -> Mix {
         let share = 100.0 * update_percent as f64 / (100.0 + update_percent as f64);
         Mix { block, outstanding: sessions.clamp(1, OUTSTANDING_MAX), write_percent: share.round() as u8 }
     }
 
-    /// The mix of work that was asked for this one and made so many reads and writes.
+    /// Returns the mix of the work done, given the reads and writes it made of this mix.
     #[must_use]
     pub fn as_done(self, [reads, writes]: [u64; 2]) -> Mix {
         let own = write_percent([reads, writes]);
@@ -48,28 +51,28 @@ impl Mix {
     }
 }
 
-/// Reads of blocks into the cache, and writes of the database writers.
+/// Counts reads of blocks into the cache, and writes of the database writers.
 #[must_use]
 pub fn requests(period: &Period) -> [u64; 2] {
     [IoStream::CacheReads, IoStream::DataWrites].map(|stream| period.stream(stream).count)
 }
 
-/// Writes in a hundred requests; 0 of none.
+/// Writes per hundred requests; 0 without requests.
 #[must_use]
 pub fn write_percent([reads, writes]: [u64; 2]) -> f64 {
     100.0 * writes as f64 / (reads + writes).max(1) as f64
 }
 
-/// Requests outstanding at most: what the calibrator takes.
+/// Largest number of outstanding requests that the calibrator accepts.
 const OUTSTANDING_MAX: usize = 1024;
-/// The file: larger than a device's cache for what a run writes in these seconds, and quickly made.
+/// Size of the file: larger than a device's cache for the writes of a repeat, and quickly made.
 pub const FILE: Bytes = Bytes(512 * Bytes::M);
-/// How long each of its repeats is measured.
+/// Duration of each repeat, nanoseconds.
 const REPEAT: Nanos = Nanos(500_000_000);
-/// How long it may take in all, the making of the file included.
+/// Longest total time, creation of the file included.
 const BUDGET: Nanos = Nanos(15_000_000_000);
 
-/// The rate of a mix: the median of its repeats, and their ends; requests a second.
+/// Rate of a mix in requests per second: median, lowest and highest of its repeats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
     pub median: f64,
@@ -80,7 +83,7 @@ pub struct Measured {
 /// Measures a mix on a device.
 ///
 /// # Errors
-/// Why it cannot be, in a sentence.
+/// The reason in a sentence.
 pub fn measure(device: &DeviceDescription, mix: Mix, seed: u64) -> Result<Measured, String> {
     let mut options = Options::new(Mode::Advanced, seed, String::new());
     options.advanced.cells = Cells::Point;

@@ -1,7 +1,8 @@
-//! The device as the run's own files show it, measured before the work: what it can do, and what plans will ask.
+//! Measures the device on the run's own files before the work: its limits, and the read cost for
+//! plans.
 //!
-//! All of it is done before anything is timed, because which settings make the engine ask is part of what a study
-//! varies.
+//! Everything is measured before the timed part, because a study may vary settings that make the
+//! engine measure.
 
 use plumb_calibrate::Estimate;
 use plumb_engine::probe::{self, Shots};
@@ -15,27 +16,26 @@ use plumb_io::Disk;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The record that a plan is worked out for; area and buffers do not depend on it.
+/// Record of the probe's plan; area and buffers do not depend on it.
 const RECORD: RecordSize = RecordSize { bytes: 16, entry_bytes: 0 };
-/// How much is read to find the sequential rate, in parts whose rates must agree.
+/// Bytes read for the sequential rate, in parts whose rates must agree.
 const SEQUENTIAL: Shots = Shots { bytes: 256 * Bytes::M, count: 6 };
-/// The widest interval of these rates, as a share of their median, of which a share is worth
-/// stating.
+/// Widest interval of these rates, as a share of their median, for which their share is stated.
 const SPREAD_MAX: f64 = 0.5;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibrated {
-    /// Bytes a second of large reads, many in flight: the median of several parts with its
-    /// interval.
+    /// Bytes per second of large reads, many in flight: the median of
+    /// several parts with its interval.
     pub sequential_read: Estimate,
-    /// Nanoseconds of one random read of a block, nothing else in flight.
+    /// Nanoseconds of one random read of a block with nothing else in flight.
     pub block_read_ns: u64,
 }
 
-/// Measures the device under a tablespace with reads of its own files; `None`
-/// for files in memory, which have no device.
+/// Measures the device under a tablespace with reads of its own files; `None` for files in memory.
 ///
 /// # Errors
+/// If a read fails.
 /// When a read fails.
 pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibrated>, EngineError> {
     if matches!(instance.access.disk, Disk::Memory(_)) {
@@ -52,24 +52,25 @@ pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibra
     Ok(estimate.map(|sequential_read| Calibrated { sequential_read, block_read_ns }))
 }
 
-/// The plan that an instance's settings make for a sort.
+/// Returns the plan of a sort with an instance's settings.
 ///
 /// # Errors
-/// When they make none.
+/// If these settings allow no plan.
 pub fn plan(instance: &Instance) -> Result<SortPlan, EngineError> {
     SortPlan::new(instance, RECORD, 0)
 }
 
-/// Measures what the plan of a merge may ask for, so that no build does while it is timed.
+/// Measures the read cost that a merge plan may need, so that no build measures
+/// it while it is timed.
 ///
 /// # Errors
-/// When a read fails.
+/// If a read fails.
 pub fn learn_read_cost(instance: &Instance) -> Result<(), EngineError> {
     plan(instance)?.learn_read_cost(instance, &instance.recorder.session(Role::DeviceProbe))
 }
 
-/// Takes the data files out of the page cache, so that what is read comes from
-/// the device. What cannot be dropped is seen in the residency before the work.
+/// Drops the data files from the page cache, so that reads reach the device. The residency before
+/// the work shows pages that stayed.
 pub fn make_cold(instance: &Instance) {
     for file in instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files) {
         if let Some(descriptor) = file.file.descriptor() {

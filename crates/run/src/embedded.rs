@@ -1,9 +1,10 @@
 //! The embedded engine as a target.
 //!
-//! A database lies under the study's path; an arm's run opens it with all of its settings, builds the
-//! index, verifies it, and drops it again. The table is never written after its load. Where arms differ in a setting that is
-//! fixed when a database is made, each run has a database of its own, made before it is timed and removed before the next is made: so
-//! there is room for one at a time, and what lay where is drawn anew for each run.
+//! A database is under the study's path. An arm's run opens it with all of its settings, builds the
+//! index, verifies it, and drops it again. The table is never written after its load. If arms
+//! differ in a setting that is fixed when a database is made, each run has a database of its own.
+//! It is made before the run is timed and removed before the next is made. So there needs to be
+//! room for one at a time, and the placement of files is random for each run.
 
 use crate::device_probe::{self, Calibrated};
 use crate::place::{Placed, Placement, Places, Room};
@@ -38,7 +39,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use toml::de::Deserializer;
 
-/// The engine as a kind of target: its words are the same in every study.
+/// The engine as a kind of target: all studies share its vocabulary.
 #[derive(Debug, Clone, Copy)]
 pub struct Engine;
 
@@ -194,7 +195,8 @@ impl Words for Engine {
     }
 }
 
-/// The measure of a name that derives one: `physical reads/s`, `share of direct path write temp`, `MB/s of temp writes`, `ms of temp writes`.
+/// Parses a derived measure: `physical reads/s`, `share of direct path write temp`, `MB/s of temp
+/// writes`, `ms of temp writes`.
 fn derived(name: &str) -> Option<Measure> {
     let stream =
         |name: &str| IoStream::ALL.iter().any(|stream| stream.name() == name).then(|| name.to_string());
@@ -216,7 +218,8 @@ fn derived(name: &str) -> Option<Measure> {
     of("ms of ").and_then(stream).map(|stream| Measure::cost(name, Figure::StreamTime(stream)))
 }
 
-/// What is known of a word that places files: a database is made for it, and the kernel says where its files lie.
+/// Returns facts about a word that places files: a database is made for it, and the kernel shows
+/// the device of its files.
 fn place_facts(name: &str) -> SettingFacts {
     SettingFacts {
         name: name.to_string(),
@@ -226,7 +229,7 @@ fn place_facts(name: &str) -> SettingFacts {
     }
 }
 
-/// The directories that a word names, as a study keeps them.
+/// Returns the directories of a word in the form that a study keeps.
 fn place(placed: Placed, value: &str) -> Result<String, String> {
     let names: Vec<&str> = value.split(',').map(str::trim).collect();
     match names.iter().any(|name| name.is_empty()) {
@@ -238,7 +241,7 @@ fn place(placed: Placed, value: &str) -> Result<String, String> {
     }
 }
 
-/// Whether a setting is the engine's: neither a parameter of a workload nor a place.
+/// True if a setting is the engine's, neither a parameter of a workload nor a place.
 fn is_of_engine(set: &&Assignment) -> bool {
     parameter(&set.name).is_none() && Placed::of(&set.name).is_none()
 }
@@ -247,12 +250,12 @@ fn places_of(assignments: &[Assignment]) -> Vec<Assignment> {
     assignments.iter().filter(|set| Placed::of(&set.name).is_some()).cloned().collect()
 }
 
-/// Where the files of a database lie for which these were given.
+/// Returns the placement of a database's files for these assignments.
 fn placement(rest: &Path, assignments: &[Assignment]) -> Placement {
     Placement::of(rest, assignments.iter().map(|set| (set.name.as_str(), set.value.as_str())))
 }
 
-/// Settings with these set over the defaults.
+/// Returns the default settings with these changes.
 fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
     let mut settings = Settings::default();
     let engine = assignments.iter().filter(is_of_engine);
@@ -260,19 +263,19 @@ fn given(assignments: &[Assignment]) -> Result<Settings, EngineError> {
     Ok(settings)
 }
 
-/// The parameter of a workload of that name that a study may vary.
+/// Returns the workload parameter of that name, if a study may vary it.
 fn parameter(name: &str) -> Option<&'static Parameter> {
     let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
     parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.is_named(name))
 }
 
-/// True if a parameter of that name decides the data of a workload.
+/// True if a parameter of that name determines the data of a workload.
 fn is_of_data(name: &str) -> bool {
     let mut parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
     parameters.any(|parameter| parameter.decides == Decides::Data && parameter.is_named(name))
 }
 
-/// The work with the parameters that are among these.
+/// Returns the work with those of these assignments that are parameters.
 fn work_with(work: &Work, assignments: &[Assignment]) -> Result<Work, StudyError> {
     let refused = |why: String| StudyError::Plan { study: work.workload.name.to_string(), why };
     let mut varied = work.clone();
@@ -281,16 +284,16 @@ fn work_with(work: &Work, assignments: &[Assignment]) -> Result<Work, StudyError
     Ok(varied)
 }
 
-/// What a run is asked to do.
+/// Request for a run of the engine.
 #[derive(Debug, Serialize, Deserialize)]
 struct EngineRun {
-    /// Paths as [`path_text`] has them.
+    /// Text form of a path ([`path_text`]).
     home: String,
     path: String,
     placed: Vec<Assignment>,
     settings: Vec<Assignment>,
     workload: String,
-    /// Its parameters as they would be typed.
+    /// Parameters as they would be typed.
     parameters: Vec<(String, String)>,
     calibrated: Option<Calibrated>,
     command_line: String,
@@ -298,17 +301,17 @@ struct EngineRun {
 
 #[derive(Debug)]
 struct Database {
-    /// What it was made with.
+    /// Settings it was made with.
     fixed: Vec<Assignment>,
     home: PathBuf,
     calibrated: Option<Calibrated>,
     data_files: Vec<PathBuf>,
-    /// The names of the block devices under it.
+    /// Names of the block devices under it.
     devices: Vec<String>,
     _files: Temporary,
 }
 
-/// Who is told of the databases that are made, and of nothing else but why sessions wait.
+/// An observer that ignores everything except why sessions wait.
 struct Silent(fn(&str));
 
 impl Observer for Silent {
@@ -326,29 +329,29 @@ pub struct Embedded<'a> {
     program: PathBuf,
     command_line: String,
     calibration: Option<Calibration>,
-    /// What lies under the path, and under every place that an arm names.
+    /// Devices under the path, and under every place that an arm names.
     devices: Vec<DeviceDescription>,
     observer: &'a dyn Observer,
     cancel: Cancel,
-    /// The name, and the room, of the databases that are made.
+    /// Name of the databases of this study; `room` is the space they need.
     name: String,
     room: Room,
-    /// Bytes of each of their log files, where no setting says.
+    /// Bytes of each of their log files, unless a setting says otherwise.
     log_file: u64,
-    /// Each run has one of its own.
+    /// True if each run has a database of its own.
     own_data: bool,
     database: Option<Database>,
-    /// What the device gave to databases made with these settings.
+    /// Measurements of the device, by the settings that fix a database.
     probed: Vec<(Vec<Assignment>, Option<Calibrated>)>,
     work: Work,
     vocabulary: Vocabulary,
 }
 
 impl<'a> Embedded<'a> {
-    /// The engine under a path, for the runs of a study.
+    /// Opens the engine under a path for the runs of a study.
     ///
     /// # Errors
-    /// When there is no such directory, or what lies under it cannot be told.
+    /// If the directory does not exist, or its device cannot be determined.
     pub fn open(study: &Study, opening: Opening<'a>) -> Result<Embedded<'a>, RunError> {
         let Opening { path, program, command_line, calibration, cancel, observer } = opening;
         let levels = study.factors.iter().flat_map(|factor| &factor.levels);
@@ -366,7 +369,7 @@ impl<'a> Embedded<'a> {
             path: path.to_path_buf(),
             why: "nothing is known of it".to_string(),
         })?;
-        // One that was made on another device is no limit of this one, and none is that of several.
+        // A calibration of another device, or of one among several, is no limit here.
         let one_device = devices.iter().all(|device| device.mount == first.mount);
         let calibration = calibration.filter(|calibration| one_device && calibration.matches(&first));
         let why = || "it has no workload".to_string();
@@ -391,13 +394,13 @@ impl<'a> Embedded<'a> {
         })
     }
 
-    /// Makes the database that these settings need, after whatever there was before is gone.
+    /// Makes the database for these settings, after removing the previous one.
     fn create(&mut self, fixed: Vec<Assignment>) -> Result<(), RunError> {
         self.database = None;
         let placement = placement(&self.path, &fixed);
         let places = placement.places();
         for (_, path) in places.named() {
-            // What a killed study left; the bundle's lock says that it is dead.
+            // Left by a killed study; the lock on the bundle proves that it is dead.
             let _ = fs::remove_dir_all(path.join(&self.name));
         }
         let execution = workload::execution(self.work.workload);
@@ -428,7 +431,6 @@ impl<'a> Embedded<'a> {
         Ok(())
     }
 
-    /// What lies under these places.
     fn under(&self, places: &Places<'_>) -> Vec<DeviceDescription> {
         let paths: Vec<PathBuf> =
             places.named().iter().filter_map(|(_, path)| path.canonicalize().ok()).collect();
@@ -439,7 +441,7 @@ impl<'a> Embedded<'a> {
         self.database.as_ref().map_or(&[], |database| &database.data_files)
     }
 
-    /// Its data files, and its log files once there are some.
+    /// Returns the data files, and the log files if any.
     fn files(&self) -> Vec<PathBuf> {
         let homes = self.database.iter().filter_map(|database| fs::read_dir(&database.home).ok());
         let logs = homes.flatten().flatten().map(|entry| entry.path());
@@ -447,7 +449,7 @@ impl<'a> Embedded<'a> {
         self.data_files().iter().cloned().chain(logs).collect()
     }
 
-    /// The room of an arm at most while it runs, and the size of its log files.
+    /// Returns the largest space that a run of this arm needs, and the size of its log files.
     fn needs(&self, arm: &[Assignment]) -> Result<(Room, u64), RunError> {
         let execution = workload::execution(self.work.workload);
         let (mut settings, work) = (given(arm)?, work_with(&self.work, arm)?);
@@ -456,15 +458,16 @@ impl<'a> Embedded<'a> {
         Ok((execution.room(&work, &settings), settings.number(Setting::LogFileSize)))
     }
 
-    /// Refuses arms that come to the same on this machine, such as `io_method=auto` and what it takes here: one
-    /// treatment under two names. Arms of other databases than the first differ by them.
+    /// Rejects arms with equal effect on this machine, such as `io_method=auto` and the method
+    /// it chooses. They would be one treatment under two names. Arms with other databases than
+    /// the first differ by these.
     fn require_treatments(&self, arms: &[Vec<Assignment>]) -> Result<(), RunError> {
         let Some(database) = &self.database else { return Ok(()) };
         let mut known: Vec<(&Vec<Assignment>, Vec<String>)> = Vec::new();
         for arm in arms.iter().filter(|arm| creation_settings_of(arm, &self.vocabulary) == database.fixed) {
             let (mut settings, work) = (given(arm)?, work_with(&self.work, arm)?);
             workload::execution(work.workload).apply_defaults(&work, &mut settings)?;
-            // An arm that cannot be opened has runs that fail, which say why.
+            // Runs of an arm that cannot be opened fail with the reason.
             let Ok(mut effective) = self.effective(&database.home, settings) else { continue };
             effective.push(work.arguments());
             if let Some((same, _)) = known.iter().find(|(_, before)| *before == effective) {
@@ -479,7 +482,8 @@ impl<'a> Embedded<'a> {
         Ok(())
     }
 
-    /// What these settings come to in a database, of its log too where the work writes one.
+    /// Returns the effective values of these settings in a database, and in its log
+    /// if the work writes one.
     fn effective(&self, home: &Path, settings: Settings) -> Result<Vec<String>, EngineError> {
         let instance = Instance::open(home, settings, Cancel::default())?;
         if !workload::execution(self.work.workload).logs() {
@@ -575,7 +579,7 @@ impl Runner for Engine {
     }
 }
 
-/// Makes a run; `say` is given why sessions wait, if they do.
+/// Makes a run; `say` receives the reasons why sessions wait.
 fn execute(request: &EngineRun, say: fn(&str)) -> Result<Record, RunError> {
     let (home, path) = (path_of_text(&request.home), path_of_text(&request.path));
     let placement = placement(&path, &request.placed);

@@ -1,5 +1,4 @@
-//! Reasons why a run could not be made, one line each. A failed verification is no error: the
-//! record says it.
+//! Errors of making a run, one line each. A failed verification is no error: the record has it.
 
 use plumb_engine::EngineError;
 use plumb_events::Interrupted;
@@ -10,16 +9,16 @@ use plumb_study::StudyError;
 use plumb_units::Bytes;
 use std::path::PathBuf;
 
-/// A reason why a run did not end.
+/// Reason why a run did not finish.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The engine refused or failed.
+    /// The engine rejected the run or failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The device under a path cannot be described.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A directory that was named cannot be used.
+    /// A named directory cannot be used.
     #[error(transparent)]
     Place(#[from] NamedDirectoryError),
     /// The file system has too little room.
@@ -29,12 +28,12 @@ pub enum RunError {
         path.display()
     )]
     NoRoom { path: PathBuf, needed: Bytes, free: Bytes },
-    /// Files in memory do not fit it.
+    /// Files in memory need more than is available.
     #[error(
         "io_method=null keeps the files in memory: {needed} are needed and {free} are available; use fewer --rows"
     )]
     NoMemory { needed: Bytes, free: Bytes },
-    /// A file system of our own that cannot be made.
+    /// A file system for a run cannot be made.
     #[error("cannot {step} for {}: {why}", path.display())]
     Loop {
         step: &'static str,
@@ -42,7 +41,7 @@ pub enum RunError {
         /// The reason, and the cure.
         why: String,
     },
-    /// A file cannot be reached, or a thread not started.
+    /// A file cannot be accessed, or a thread not started.
     #[error(transparent)]
     Io(#[from] IoError),
     /// The study around the run failed.

@@ -1,18 +1,17 @@
-//! Evidence: what was seen of a run, as one value.
+//! Evidence: everything observed of a run, as one value.
 //!
 //! ```text
-//! reading ──> work ──> reading        Measured: the difference, from outside the code that is measured
-//! Instance ──> Inside                 what the engine says of itself
+//! reading ──> work ──> reading        Measured: the difference, from outside the measured code
+//! Instance ──> Inside                 state reported by the engine
 //! Asked, Measured, Inside, disk  ──>  Evidence ──> receipts, findings, the record
 //! ```
 //!
-//! The readings come from outside the code that is measured: the recorder's
-//! snapshots, what the kernel counts for this process and for the block
-//! devices, how the files are open and how much of them is in the page cache.
-//! They are taken around the work and never within it.
+//! The readings come from outside the measured code. They are the recorder's snapshots, the
+//! kernel's counters of this process and of the block devices, and the files' open flags and cached
+//! pages. They are taken around the work and never within it.
 //!
-//! Rules read nothing but this value, no instance and no /proc: a test changes one fact of it and sees the rule that
-//! rests on it fail.
+//! Rules read nothing but this value, no instance and no /proc. So a test changes one fact, and
+//! sees the rule that depends on it fail.
 
 mod snapshots;
 
@@ -53,41 +52,41 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a run was asked to do.
+/// Request that the run carries out.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The workload's name, in titles.
+    /// Name of the workload, in titles.
     pub workload: String,
-    /// What it is about: a table or a file.
+    /// Name of the table or file.
     pub data: String,
-    /// What was measured, as phases are headed.
+    /// Title of the measured phases.
     pub measures: &'static str,
     /// The command as it could be typed.
     pub command_line: String,
-    /// The seed of its rows; 0 where none were made.
+    /// Seed of the rows; 0 if none were made.
     pub seed: u64,
-    /// The workload's parameters with their values; empty of a command that is no workload.
+    /// Parameters of the workload with their values; empty for a command that is no workload.
     pub parameters: Vec<ParameterRow>,
-    /// Whether the files were made large enough beforehand, so that growth is an error of the run.
+    /// True if the files were presized, so that growth is an error of the run.
     pub files_presized: bool,
-    /// When the first phase began, on the monotonic clock.
+    /// Start of the first phase on the monotonic clock.
     pub begin: Nanos,
-    /// Where its files were asked to lie, by the words of [`crate::place::Placed`].
+    /// Requested directories of the files, by the words of [`crate::place::Placed`].
     pub placed: Vec<PlaceAsked>,
 }
 
-/// A place that was asked for.
 #[derive(Debug, Clone)]
 pub struct PlaceAsked {
     pub word: String,
-    /// The directories, as they were given.
+    /// The directories as the user gave them.
     pub value: String,
-    /// Each of them without links, and the device number that the kernel gives files in it; none where it does not tell.
+    /// Each directory without links, with the kernel's device number of files
+    /// in it; `None` if unknown.
     pub directories: Vec<(PathBuf, Option<u64>)>,
 }
 
 impl PlaceAsked {
-    /// Asks the kernel about the directories of a word.
+    /// Reads the device numbers of a word's directories.
     #[must_use]
     pub fn of(word: &str, value: &str) -> PlaceAsked {
         let directories = value.split(',').map(|directory| {
@@ -100,16 +99,15 @@ impl PlaceAsked {
     }
 }
 
-/// The device number of what lies at a path (st_dev).
+/// Returns the device number of a path (st_dev).
 fn device_number(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().map(|found| found.dev())
 }
 
-/// A tablespace as the instance has it open.
+/// A tablespace of the open instance.
 #[derive(Debug, Clone)]
 pub struct TablespaceFacts {
     pub purpose: Purpose,
-    /// The size of its blocks.
     pub block_size: BlockSize,
     pub extent_blocks: BlockCount,
     pub files: Vec<PathBuf>,
@@ -118,35 +116,34 @@ pub struct TablespaceFacts {
 
 #[derive(Debug, Clone)]
 pub struct CacheFacts {
-    /// The size of its blocks.
     pub block_size: BlockSize,
     pub frames: u64,
-    /// Blocks of the tablespace for tables of this block size that it holds.
+    /// Blocks in the cache that belong to the tablespace for tables of this block size.
     pub cached_blocks: u64,
-    /// What the kernel has mapped of their memory; none before the cache is used, or where /proc does not tell.
+    /// Bytes that the kernel mapped for the cache; `None` before its first use, or without /proc.
     pub mapped: Option<Bytes>,
 }
 
-/// What the engine says of itself at the end of the work.
+/// State of the engine at the end of the work.
 #[derive(Debug, Clone)]
 pub struct Inside {
     /// A value for every setting.
     pub settings: Settings,
-    /// How it reaches the files, and why so.
+    /// I/O method and direct I/O, with the reasons.
     pub access: Access,
     pub degree: usize,
     pub home: PathBuf,
     pub tablespaces: Vec<TablespaceFacts>,
     pub catalog: Catalog,
-    /// The buffer caches, that of `db_block_size` first.
+    /// The buffer caches, with that of `db_block_size` first.
     pub caches: Vec<CacheFacts>,
-    /// The plan that the settings make for a sort, worked out anew; none where they make none.
+    /// Plan of a sort with these settings, computed again; `None` if they allow none.
     pub plan: Option<Arc<SortPlan>>,
     /// Every phase since the database was opened.
     pub phases: Vec<PhaseSpan>,
-    /// Bytes over time since then.
+    /// Bytes over time since the database was opened.
     pub profile: Profile,
-    /// When that was, on the monotonic clock.
+    /// Time of the opening on the monotonic clock.
     pub origin: Nanos,
 }
 
@@ -181,8 +178,8 @@ impl Inside {
         }
     }
 
-    /// Takes the settings that are fixed when a database is made from the one that is open: the run
-    /// did not make it.
+    /// Takes the settings that are fixed when a database is made from the open one, because the
+    /// run did not make it.
     fn adopt(&mut self, log: Option<&LogDone>) {
         let settings = &mut self.settings;
         if let Some(users) = self.tablespaces.iter().find(|found| found.purpose == Purpose::Users) {
@@ -200,7 +197,6 @@ impl Inside {
         }
     }
 
-    /// The tablespace of a purpose.
     #[must_use]
     pub fn tablespace(&self, purpose: Purpose) -> &TablespaceFacts {
         let found = self.tablespaces.iter().find(|tablespace| tablespace.purpose == purpose);
@@ -212,49 +208,48 @@ impl Inside {
         &self.caches[0]
     }
 
-    /// Whether the files are in memory, so that nothing about files can be observed.
+    /// True if the files are in memory, so that nothing about files can be observed.
     #[must_use]
     pub fn in_memory(&self) -> bool {
         matches!(self.access.disk, Disk::Memory(_))
     }
 }
 
-/// Everything that is known of a run.
+/// Everything observed of a run.
 #[derive(Debug, Clone)]
 pub struct Evidence {
-    /// What it was asked to do.
     pub asked: Asked,
-    /// What the engine says of itself.
+    /// State of the engine at the end of the work.
     pub inside: Inside,
-    /// What was seen around the work.
+    /// Counters read around the work.
     pub measured: Measured,
-    /// What the headers of the data files say, read back from the disk.
+    /// Headers of the data files, read back from disk.
     pub headers: Vec<FileShape>,
-    /// What lies under the paths.
     pub devices: Vec<DeviceDescription>,
-    /// What verification found; empty where none ran.
+    /// Results of the verification; empty if none ran.
     pub checks: Vec<Check>,
-    /// The device's limits, where they were measured in the same run.
+    /// The device's limits, if they were measured in the same run.
     pub calibrated: Option<Calibrated>,
-    /// What the device under the tables can do, or why that is not known; none where there is no device.
+    /// Stored limits of the tables' device, or the reason why there are none.
+    /// `None` for files in memory.
     pub limits: Option<DeviceLimits>,
-    /// What was seen beside the run; none where nothing looked.
+    /// Samples during the run; `None` without a sampler.
     pub beside: Option<Looks>,
-    /// What the device does of the workload's mix, before the work and after it; none where it has none.
+    /// The device's rate for the workload's mix, before and after the work; `None` without a mix.
     pub mix: Option<MixSeen>,
 }
 
-/// A workload's mix, and what the device does of it: before the work and after it, or why that is not known.
+/// The device's rates for a workload's mix, before and after the work.
 #[derive(Debug, Clone)]
 pub struct MixSeen {
     pub path: PathBuf,
-    /// The mix that was asked for, before the work.
+    /// The requested mix, measured before the work.
     pub before: MixPoint,
-    /// The mix that the work had, after it.
+    /// The mix of the work done, measured after it.
     pub after: MixPoint,
 }
 
-/// A mix, and the device's rate for it, or why that is not known.
+/// A mix with the device's rate, or the reason why there is none.
 #[derive(Debug, Clone)]
 pub struct MixPoint {
     pub mix: Mix,
@@ -262,7 +257,7 @@ pub struct MixPoint {
 }
 
 impl Evidence {
-    /// Collects what is known of a run whose database is still open.
+    /// Collects the evidence of a run whose database is still open.
     #[must_use]
     pub fn of(
         instance: &Instance,
@@ -276,7 +271,7 @@ impl Evidence {
             inside.adopt(measured.outcome.log.as_ref());
         }
         let files = inside.tablespaces.iter().flat_map(|tablespace| &tablespace.files);
-        // In memory there is no file to read back.
+        // Files in memory have no headers to read back.
         let headers = files.filter_map(|file| FileShape::read(file).ok()).collect();
         let devices = devices.to_vec();
         Evidence {
@@ -293,26 +288,24 @@ impl Evidence {
         }
     }
 
-    /// The same with what was seen beside the run.
     #[must_use]
     pub fn with_beside(self, beside: Option<Looks>) -> Evidence {
         Evidence { beside, ..self }
     }
 
-    /// The same with what the device does of the workload's mix.
     #[must_use]
     pub fn with_mix(self, mix: Option<MixSeen>) -> Evidence {
         Evidence { mix, ..self }
     }
 
-    /// The same with the limits of the device.
     #[must_use]
     pub fn with_limits(self, calibrated: Option<Calibrated>, limits: Option<DeviceLimits>) -> Evidence {
         Evidence { calibrated, limits, ..self }
     }
 }
 
-/// The checks of a verification that passed, or the one that did not, which is named after `subject`.
+/// Returns the checks of a verification that passed. A failed one is a single check named
+/// `subject`.
 #[must_use]
 pub fn checks(found: Result<Vec<CheckLine>, EngineError>, subject: &str) -> Vec<Check> {
     let passed = |line: CheckLine| Check {
@@ -329,74 +322,72 @@ pub fn checks(found: Result<Vec<CheckLine>, EngineError>, subject: &str) -> Vec<
     }
 }
 
-/// Requests, bytes and nanoseconds of service time, as `io` records them.
+/// Requests, bytes and nanoseconds of service time, from the counters of `io`.
 pub type Transfers = (u64, u64, u64);
 
-/// What the work did, and what was seen of it from outside.
+/// The work done, with the counters read around it.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// What the engine says it did.
+    /// Summary of the work by the engine.
     pub outcome: Done,
     pub period: Period,
     /// Wall-clock time at the start and the end.
     pub wall: (Duration, Duration),
     /// Monotonic time at the start.
     pub begin: Nanos,
-    /// What the kernel counted for this process.
+    /// The kernel's counters of this process.
     pub process_io: Option<ProcessIo>,
-    /// What it counted for each block device, by name.
+    /// The kernel's counters of each block device, by name.
     pub disks: BTreeMap<String, DiskStats>,
     pub files: Vec<FileEvidence>,
-    /// CPU time of the host.
     pub host_cpu: Option<plumb_record::HostCpu>,
     pub process: Option<plumb_record::ProcessUse>,
-    /// What the machine did meanwhile.
+    /// Counters of the whole machine, for circumstances.
     pub(crate) machine: Stretch,
-    /// What happened between the snapshots within the work; empty where none were asked for.
+    /// Intervals between the snapshots within the work; empty if none were requested.
     pub cuts: Vec<Cut>,
-    /// The io-wq workers at the start, and the most seen.
+    /// The io-wq workers at the start, and the largest number seen.
     pub io_wq_workers: (usize, usize),
-    /// The resident set, its peak since the start if `peak_is_of_work`.
+    /// The resident set, with its peak since the start if `peak_is_of_work`.
     pub memory: Option<ResidentMemory>,
-    /// Whether the kernel let the peak be reset at the start.
+    /// True if the kernel allowed resetting the peak at the start.
     pub peak_is_of_work: bool,
-    /// Every request, where a trace was asked for.
+    /// Every request, if a trace was requested.
     pub trace: Option<RunTrace>,
 }
 
-/// What the engine says it did.
+/// Summary of the work by the engine.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
-    /// The name of the index that was built; none where none was.
+    /// Name of the index that was built, if any.
     pub index: Option<String>,
-    /// The sort; none where nothing was sorted.
+    /// The sort; `None` if nothing was sorted.
     pub sort: Option<SortSummary>,
-    /// The import; none where nothing was imported.
+    /// The import; `None` if nothing was imported.
     pub import: Option<ImportDone>,
-    /// The create table as select; none where there was none.
+    /// The create table as select, if it was the work.
     pub ctas: Option<CtasDone>,
-    /// The log; none where nothing was logged.
+    /// The log; `None` if nothing was logged.
     pub log: Option<LogDone>,
-    /// Random reads and updates; none where there were none.
+    /// Random reads and updates, if they were the work.
     pub slob: Option<SlobDone>,
 }
 
-/// The log of the work, as the engine says that it was written.
+/// The log of the work, as the engine wrote it.
 #[derive(Debug, Clone)]
 pub struct LogDone {
-    /// How its writes became durable, and why so.
+    /// The sync method, with the reason.
     pub sync: SyncChoice,
-    /// Whether its files are reached past the page cache.
+    /// Required if its files bypass the page cache.
     pub direct: DirectIo,
-    /// The nice value of LGWR, as /proc has it; none where sessions do its work.
+    /// The nice value of LGWR from /proc; `None` if sessions write the log.
     pub lgwr_nice: Option<i32>,
-    /// Memory that held records read back, for old versions of rows.
+    /// Memory of records read back for old versions of rows.
     pub read_back: Bytes,
-    /// Its files, and the bytes of each.
+    /// Number of its files, and the bytes of each.
     pub files: (u64, Bytes),
-    /// Second members of its files.
     pub second_members: Vec<PathBuf>,
-    /// The state that the work began in; none where nothing was done to reach one.
+    /// State of the log at the start of the work; `None` if none was prepared.
     pub start: Option<LogStart>,
 }
 
@@ -416,51 +407,51 @@ impl LogDone {
     }
 }
 
-/// The state of a log just before the work.
+/// State of a log just before the work.
 #[derive(Debug, Clone)]
 pub struct LogStart {
-    /// Which of its files it was in, from 1.
+    /// Number of its current file, from 1.
     pub file: usize,
-    /// Where the next record went, in bytes from the file's first batch.
+    /// Offset of the next record, in bytes from the file's first batch.
     pub offset: u64,
-    /// Bytes of log that a recovery would have done again.
+    /// Bytes of log that a recovery would apply.
     pub to_recover: Bytes,
-    /// Whether every changed block had been written.
+    /// True if every changed block had been written.
     pub blocks_written: bool,
-    /// Pages of the log files in the page cache; none where that cannot be told.
+    /// Pages of the log files in the page cache; `None` if unknown.
     pub cached: Option<Residency>,
-    /// Pages of the data files there; likewise.
+    /// Pages of the data files in the page cache; `None` if unknown.
     pub data_cached: Option<Residency>,
 }
 
-/// What a session has besides its blocks: its stack as far as it is used, its ring, its counters of waits.
+/// Memory of a session besides its blocks: the used part of its stack, its ring, its wait counters.
 pub const SESSION_BYTES: u64 = 640 * Bytes::K;
-/// What a session that updates has besides. Of 32 of them each had some 1 MB resident in all, by /proc/self/smaps; what of it is its stack and what the
-/// allocator's was not told apart.
+/// Further memory of a session that updates. With 32 of them each had about 1 MB resident in total,
+/// by /proc/self/smaps. Stack and allocator were not separated.
 pub const UPDATER_BYTES: u64 = 384 * Bytes::K;
 
 #[derive(Debug, Clone)]
 pub struct SlobDone {
     pub spec: SlobSpec,
-    /// Sessions that came to their end.
+    /// Number of sessions that finished.
     pub took_part: u64,
     /// Response times of selects, updates and scans.
     pub responses: [LatencyHistogram; 3],
     pub rows_read: u64,
     pub rows_updated: u64,
     pub rows_scanned: u64,
-    /// Operations that were due and had not begun at the end.
+    /// Operations due but not begun at the end.
     pub behind: u64,
-    /// The operations of the session that had most and of the one that had least.
+    /// Most and fewest operations of a session.
     pub operations: (u64, u64),
-    /// Operations on the hot spot, and on the hot schema.
+    /// Operations in the hot spot.
     pub hot: u64,
-    /// Operations that went to the first schema because it was their turn.
+    /// Operations in the first schema because of the hot schema's frequency.
     pub in_hot_schema: u64,
     pub pauses: u64,
     /// Updates in the first half of their hundred operations.
     pub early_updates: u64,
-    /// The schemas that sessions have for their own.
+    /// Schemas that sessions use as their own.
     pub schemas: BTreeSet<u64>,
 }
 
@@ -484,7 +475,7 @@ impl SlobDone {
         }
     }
 
-    /// Notes an operation, and how long its response took.
+    /// Counts an operation and its response time.
     pub fn note(&mut self, operation: &Operation, response: Nanos) {
         let is_early = self.count() % 100 < 50;
         self.responses[operation.kind as usize].add(response);
@@ -494,7 +485,7 @@ impl SlobDone {
         self.early_updates += u64::from(is_early && operation.kind == Kind::Update);
     }
 
-    /// Adds what a session did.
+    /// Adds the counts of a session.
     pub fn add(&mut self, part: &SlobDone) {
         for (mine, theirs) in self.responses.iter_mut().zip(&part.responses) {
             mine.merge(theirs);
@@ -529,32 +520,31 @@ impl SlobDone {
     }
 }
 
-/// A create table as select.
 #[derive(Debug, Clone, Copy)]
 pub struct CtasDone {
-    /// The block size that was asked for.
+    /// Requested block size of the table.
     pub block_size: BlockSize,
-    /// The shape of the rows that was asked for.
+    /// Requested shape of the rows.
     pub shape: TextShape,
-    /// Whether redo was asked for.
+    /// Requested logging of the load.
     pub logging: Logging,
-    /// Whether the blocks were logged.
+    /// True if the blocks were logged.
     pub logged: bool,
-    /// Whether all of the source was in the buffer cache; none where it is not read through it.
+    /// True if the whole source was in the buffer cache; `None` if it is read directly.
     pub source_cached: Option<bool>,
-    /// The table that was made.
+    /// Summary of the table made.
     pub loaded: LoadOutcome,
-    /// The backup that was made with it; none where it obliged to none.
+    /// The backup after the load; `None` if the load needs none.
     pub backup: Option<Copied>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct ImportDone {
-    /// Bytes of an array that were asked for.
+    /// Requested bytes of an array.
     pub array_bytes: u64,
-    /// Rows of a transaction that were asked for; none for those of an array.
+    /// Requested rows of a transaction; `None` for one array each.
     pub rows_per_commit: Option<u64>,
-    /// Sessions that were asked for.
+    /// Number of sessions as requested.
     pub sessions: u64,
     pub row_count: u64,
     pub row_bytes: u64,
@@ -562,19 +552,19 @@ pub struct ImportDone {
 }
 
 impl Done {
-    /// The sort servers, where there were any.
+    /// Returns the sort servers; empty without a sort.
     #[must_use]
     pub fn servers(&self) -> &[SortServerSummary] {
         self.sort.as_ref().map_or(&[], |sort| &sort.servers)
     }
 }
 
-/// What a file is for.
+/// Purpose of a file in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileRole {
     /// A data file of a tablespace.
     Data(Purpose),
-    /// The file that was sorted.
+    /// Input of a file sort.
     Input,
     Output,
     Log,
@@ -592,24 +582,24 @@ impl FileRole {
     }
 }
 
-/// What was seen of a file.
+/// Counters and state of a file.
 #[derive(Debug, Clone)]
 pub struct FileEvidence {
     pub role: FileRole,
     pub path: PathBuf,
     pub reads: Transfers,
     pub writes: Transfers,
-    /// The flags it is open with; none for a file in memory, or when /proc does not tell.
+    /// The open flags; `None` for a file in memory, or without /proc.
     pub flags: Option<OpenFlags>,
     /// Pages in the page cache before the work.
     pub cached_before: Option<Residency>,
     /// Pages in the page cache after the work.
     pub cached_after: Option<Residency>,
-    /// Why these pages say nothing of how requests reached it; none where they do.
+    /// Reason why these pages show nothing about requests; `None` if they do.
     pub pages_untold: Option<&'static str>,
-    /// Its length after the work.
+    /// Length of the file after the work.
     pub length: Option<Bytes>,
-    /// The number of the device it lies on, as the kernel gives it for the path; none for a file in memory.
+    /// The kernel's device number for the path; `None` for a file in memory.
     pub device: Option<u64>,
 }
 
@@ -625,7 +615,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// The snapshot comes last: what is begun behind this, and ended behind the next, is of the same period.
+    /// Takes the snapshot last: requests started after it and ended after the
+    /// next belong to one period.
     fn take(instance: &Instance, devices: &[DeviceDescription]) -> Reading {
         let names = devices.iter().filter_map(|device| Some(device.block.as_ref()?.name.clone()));
         let disks = names.filter_map(|name| DiskStats::read(&name).ok().map(|stats| (name, stats))).collect();
@@ -645,7 +636,7 @@ impl Reading {
     }
 }
 
-/// What was seen of a file that was opened for the work.
+/// Returns the observations of a file that was opened for the work.
 #[must_use]
 pub fn of_plain_file(
     role: FileRole,
@@ -667,14 +658,14 @@ pub fn of_plain_file(
     }
 }
 
-/// What was moved to and from each log file so far, and its pages in the page cache.
+/// Returns the counters of each log file so far, and its pages in the page cache.
 #[must_use]
 pub fn before_log(log: &Log) -> Vec<(Transfers, Transfers, Option<Residency>)> {
     let of = |file: &File| (file.counters().reads(), file.counters().writes(), residency(file));
     log.files().map(of).collect()
 }
 
-/// What was seen of the log files since then.
+/// Returns the observations of the log files since `before`.
 #[must_use]
 pub fn of_log(log: &Log, before: &[(Transfers, Transfers, Option<Residency>)]) -> Vec<FileEvidence> {
     let files = log.files().zip(before).map(|(file, (reads, writes, cached))| {
@@ -684,10 +675,10 @@ pub fn of_log(log: &Log, before: &[(Transfers, Transfers, Option<Residency>)]) -
     files.collect()
 }
 
-/// Does work between two readings; it answers with what it did, and with the files of its own that it used.
+/// Does work between two readings; it returns its summary, and the files of its own that it used.
 ///
 /// # Errors
-/// As the work fails.
+/// If the work fails.
 pub fn around(
     instance: &Instance,
     devices: &[DeviceDescription],
@@ -738,7 +729,7 @@ fn residencies(instance: &Instance) -> Vec<Option<Residency>> {
     files.map(|file| residency(&file.file)).collect()
 }
 
-/// The pages of a file in the page cache.
+/// Returns the pages of a file in the page cache.
 #[must_use]
 pub fn residency(file: &File) -> Option<Residency> {
     readings::residency(file.descriptor()?, Bytes(file.length().ok()?)).ok()

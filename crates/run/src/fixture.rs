@@ -1,4 +1,4 @@
-//! Records, environments and a target of made-up figures, for tests of everything behind a run.
+//! Simulated records, environments and a target, for tests of everything after a run.
 
 use crate::embedded::Engine;
 use plumb_events::Cancel;
@@ -15,7 +15,7 @@ use plumb_study::{Observer, Stage};
 use plumb_units::Nanos;
 use std::path::Path;
 
-/// The environment of a study of which nothing ran.
+/// Environment of a study without runs.
 pub fn environment() -> Environment {
     Environment {
         plumb_version: env!("CARGO_PKG_VERSION").to_string(),
@@ -34,16 +34,17 @@ pub fn environment() -> Environment {
     }
 }
 
-/// Record or failure of a made-up run, by the number of runs before it and its settings.
+/// Returns the record or failure of a simulated run, from the number of runs
+/// before it and its settings.
 pub type Script = Box<dyn FnMut(usize, &[Assignment]) -> Result<Record, NoRecord>>;
 
 /// A target that does no work.
 pub struct Scripted {
     /// Record or failure of each run.
     pub script: Script,
-    /// Runs that were made so far.
+    /// Number of runs so far.
     pub runs: usize,
-    /// Waits and canary before each run.
+    /// Settling and canary before each run.
     pub settled: Settled,
 }
 
@@ -69,7 +70,7 @@ impl Target for Scripted {
         Ok(self.settled)
     }
 
-    /// The machine is as fast before each run.
+    /// Constant speed of the machine.
     fn sing(&self) -> Canary {
         Canary { cpu_ns: 3_000_000, read_ns: None }
     }
@@ -126,7 +127,7 @@ with = { factor = "area", from = "1M", to = "2M" }
 expect = "equal within 5%"
 "#;
 
-/// An observer of nothing: it ignores every stage.
+/// An observer that ignores every stage.
 #[derive(Debug)]
 pub struct Nobody;
 
@@ -136,12 +137,12 @@ impl Observer for Nobody {
     fn made(&self, _: &Path) {}
 }
 
-/// The study of made-up runs.
+/// The study of simulated runs.
 pub fn study() -> Study {
     parse("made-up.toml", STUDY, &[&Engine]).expect("a study that is well formed")
 }
 
-/// The plan of that study by a seed.
+/// The plan of that study with a seed.
 pub fn plan(seed: u64) -> Plan {
     Plan::new(study(), PlanOptions::default(), Until::Blocks, seed).expect("a design")
 }
@@ -159,7 +160,7 @@ pub fn run(bundle: &mut Bundle, target: &mut Scripted) -> Result<Stop, StudyErro
     run_within(bundle, target, None)
 }
 
-/// Runs a plan to its end, or as long as the budget lasts.
+/// Runs a plan to its end, or until the budget is spent.
 pub fn run_within(
     bundle: &mut Bundle,
     target: &mut Scripted,
@@ -168,12 +169,12 @@ pub fn run_within(
     execute(bundle, target as &mut dyn Target, budget, &Cancel::default(), &Nobody)
 }
 
-/// Numbers between 0 and 1 from a seed (splitmix64), for noise.
+/// Random numbers between 0 and 1 from a seed (splitmix64), for noise.
 #[derive(Debug)]
 pub struct Noise(u64);
 
 impl Noise {
-    /// Returns the numbers that follow from a seed.
+    /// Starts a sequence from a seed.
     pub fn new(seed: u64) -> Noise {
         Noise(seed)
     }
@@ -187,7 +188,7 @@ impl Noise {
         ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// About a normal number: the sum of twelve.
+    /// Approximates a normal number by the sum of twelve.
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.draw()).sum::<f64>() - 6.0
     }

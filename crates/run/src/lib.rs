@@ -1,8 +1,8 @@
-//! One run: a workload carried out on the engine, and the evidence of what it did.
+//! One run: a workload on the engine, and the evidence of it.
 //!
 //! [`workload::run`] makes a temporary database, loads it, calibrates the device, does the work and
-//! verifies the result. [`evidence`] is the value that holds all counters and checks of the run;
-//! [`assemble`] makes the [record](plumb_record::Record) from it, with receipts and findings.
+//! verifies the result. [`evidence`] is the value with all counters and checks of the run.
+//! [`assemble`] derives the [record](plumb_record::Record) from it, with receipts and findings.
 //! [`embedded`] makes the runs of a study, each in its own process.
 //!
 //! Nothing is printed; progress goes to an [`Observer`](plumb_study::Observer).

@@ -1,18 +1,22 @@
-//! File systems of the laboratory's own on one device, so that they can be compared: a file below a path, a loop device
-//! over it, a file system on that, mounted.
+//! Temporary file systems on one device, so that file systems can be compared. Each is a file below
+//! a path, with a loop device and a mounted file system on it.
 //!
 //! ```text
-//! PATH/plumb-loop-NAME/image ──losetup, direct I/O──> /dev/loopN ──mkfs──> PATH/plumb-loop-NAME/mounted
+//! PATH/plumb-loop-NAME/image ──losetup, direct I/O──> /dev/loopN ──mkfs──> file system
+//! PATH/plumb-loop-NAME/mounted <────────────────────────────mount─────────────┘
 //! ```
 //!
-//! The image is written in full, so that the file system beneath extends and converts nothing while a run is measured. The loop device
-//! must reach it by direct I/O, read back from sysfs: else both file systems would be those of the page cache, and
-//! it is refused. Everything is removed with the guard; the directory is marked as this process's, so that what a killed
-//! one leaves is found by [`orphans`](crate::orphans) and taken apart by the same [`release`].
+//! The image is written in full, so that the file system beneath neither extends nor converts
+//! extents while a run is measured. The loop device must use direct I/O, read back from sysfs.
+//! Otherwise both file systems would measure the page cache, and the loop device is rejected. The
+//! guard removes everything. The directory has this process's mark, so that
+//! [`orphans`](crate::orphans) finds it after a kill and removes it by the same [`release`].
 //!
-//! Why the tools and not the ioctls: mkfs has to be a tool in any case, and losetup and mount come with it.
+//! Rejected: the ioctls instead of the tools. mkfs must be a tool in any case, and losetup and
+//! mount come with it.
 //!
-//! Limits: root only. A loop device adds a layer to each request, the same one to both; the report names it.
+//! Limits: needs root. A loop device adds the same layer to the requests of both; the report names
+//! it.
 
 use crate::RunError;
 use plumb_events::Cancel;
@@ -28,22 +32,22 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the names of their directories begin with.
+/// Prefix of their directories' names.
 pub const PREFIX: &str = "plumb-loop-";
-/// The file that stands for a device.
+/// Name of the file under the loop device.
 pub const IMAGE: &str = "image";
 pub const MOUNTED: &str = "mounted";
 
-/// A kind of file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystem {
-    /// Its name, as the kernel has it.
+    /// Name as the kernel reports it.
     pub name: &'static str,
-    /// The program that makes it, with what keeps it from asking, and from discarding the blocks of the image.
+    /// Command of mkfs, with options that prevent questions and the
+    /// discarding of the image's blocks.
     mkfs: &'static [&'static str],
 }
 
-/// Those that can be made.
+/// File systems that can be made.
 pub const FILE_SYSTEMS: [FileSystem; 2] = [
     FileSystem {
         name: "ext4",
@@ -53,14 +57,14 @@ pub const FILE_SYSTEMS: [FileSystem; 2] = [
 ];
 
 const TOOLS: [&str; 3] = ["losetup", "mount", "umount"];
-/// Where tools lie that PATH may leave out.
+/// Directories of tools that PATH may lack.
 const TOOL_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 fn refused(step: &'static str, path: &Path, why: String) -> RunError {
     RunError::Loop { step, path: path.to_path_buf(), why }
 }
 
-/// Refuses where file systems cannot be made.
+/// Rejects a machine where file systems cannot be made.
 ///
 /// # Errors
 /// Without root, or without a tool.
@@ -75,7 +79,7 @@ pub fn require(path: &Path, file_systems: &[FileSystem]) -> Result<(), RunError>
         };
         return refuse(format!("there is no {missing}; install {package}"));
     }
-    // /proc/self belongs to whom this process acts as.
+    // The owner of /proc/self is the effective user.
     if !fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0) {
         return refuse("loop devices are root's to make; run this as root".to_string());
     }
@@ -88,10 +92,10 @@ fn found(tool: &str) -> Option<PathBuf> {
     directories.map(|directory| directory.join(tool)).find(|file| file.is_file())
 }
 
-/// Runs a tool; gives what it printed.
+/// Runs a tool; returns its standard output.
 fn run(tool: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, String> {
     let program = found(tool).ok_or_else(|| format!("there is no {tool}"))?;
-    // Ctrl-C is this program's to take: a tool that it ended would leave half of its work.
+    // Only this program handles Ctrl-C: a tool ended by it would leave half of its work.
     let ran = Command::new(program).args(arguments).stdin(Stdio::null()).process_group(0).output();
     let ran = ran.map_err(|error| format!("{tool}: {error}"))?;
     if ran.status.success() {
@@ -102,36 +106,36 @@ fn run(tool: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, String> {
     Err(format!("{tool} ended with {}: {last}", ran.status))
 }
 
-/// A file system that lives as long as this guard.
+/// A file system that exists as long as this guard.
 #[derive(Debug)]
 pub struct LoopMount {
     directory: PathBuf,
     _owner: Owner,
 }
 
-/// Where the file system of this kind that this process makes below a path will be mounted.
+/// Returns the mount point of this process's file system of this kind below a path.
 #[must_use]
 pub fn mount_point(path: &Path, kind: FileSystem) -> PathBuf {
     directory(path, kind).join(MOUNTED)
 }
 
-/// The directory of that file system, with its image.
+/// Returns the directory of that file system, with its image.
 #[must_use]
 pub fn directory(path: &Path, kind: FileSystem) -> PathBuf {
     path.join(format!("{PREFIX}{}-{}", kind.name, std::process::id()))
 }
 
 impl LoopMount {
-    /// Makes one of this size below a path, and mounts it.
+    /// Makes a file system of this size below a path, and mounts it.
     ///
     /// # Errors
-    /// When there is no room, a tool fails, the loop device does not reach its file directly, or it is to stop; then nothing
-    /// remains.
+    /// If there is no room, a tool fails, the loop device cannot use direct I/O, or it is
+    /// cancelled. Then nothing is left behind.
     pub fn make(path: &Path, kind: FileSystem, bytes: Bytes, cancel: &Cancel) -> Result<LoopMount, RunError> {
         let directory = directory(path, kind);
         named_directory::make("--path", path, &directory)?;
         let owner = named_directory::own("--path", path, &directory)?;
-        // From here on the guard takes apart whatever there is.
+        // From here on the guard cleans up every part.
         let made = LoopMount { directory, _owner: owner };
         let image = made.directory.join(IMAGE);
         allocate(&image, bytes, cancel).map_err(|error| {
@@ -169,14 +173,14 @@ impl LoopMount {
 
 impl Drop for LoopMount {
     fn drop(&mut self) {
-        // What cannot be taken apart now is found by `plumb clean`, since its mark stays.
+        // If that fails now, `plumb clean` finds it, because the mark stays.
         if release(&self.directory).is_ok() {
             let _ = fs::remove_dir_all(&self.directory);
         }
     }
 }
 
-/// A file of zeros: blocks that were written once cost nothing to write again.
+/// Writes a file of zeros: blocks written once are cheaper to write again.
 fn allocate(image: &Path, bytes: Bytes, cancel: &Cancel) -> io::Result<()> {
     let mut file = File::create_new(image)?;
     let zeros = vec![0; Bytes::M as usize];
@@ -187,7 +191,7 @@ fn allocate(image: &Path, bytes: Bytes, cancel: &Cancel) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A loop device over a file; refused where it does not reach the file by direct I/O.
+/// Attaches a loop device to a file; rejects one without direct I/O.
 fn attach(image: &Path) -> Result<String, RunError> {
     let arguments = ["--find".as_ref(), "--show".as_ref(), "--direct-io=on".as_ref(), image.as_os_str()];
     let device = run("losetup", &arguments).map_err(|why| refused("make a loop device", image, why))?;
@@ -204,13 +208,12 @@ fn attach(image: &Path) -> Result<String, RunError> {
     Err(refused("make a loop device", image, why))
 }
 
-/// Takes a directory of a loop device apart: unmounted, and no device over its image. What is not there is no error.
-/// A device is let go of only if the kernel says that its file is the image in this directory: a
-/// link of that name, or another name of a file that is elsewhere, leads to the device of somebody
-/// else.
+/// Unmounts a loop device's file system and detaches the device; missing parts are no error. A
+/// device is detached only if the kernel reports the image in this directory as its file. A link of
+/// that name, or a hard link to another file, leads to a device of another user.
 ///
 /// # Errors
-/// When something still uses it.
+/// If something still uses it.
 pub fn release(directory: &Path) -> io::Result<()> {
     let other = io::Error::other;
     let Ok(held) = Directory::open(directory) else { return Ok(()) };
@@ -222,7 +225,7 @@ pub fn release(directory: &Path) -> io::Result<()> {
             run("umount", &[mounted.as_os_str()]).map_err(other)?;
         }
     }
-    // One that `mount -o loop` made has gone with what was mounted.
+    // A device made by `mount -o loop` is detached by umount.
     for device in devices_over(&held)? {
         run("losetup", &["-d".as_ref(), device.name.as_ref()]).map_err(other)?;
     }
@@ -231,16 +234,16 @@ pub fn release(directory: &Path) -> io::Result<()> {
 
 struct LoopDevice {
     name: String,
-    /// As `stat` has it of what lies on it.
+    /// st_dev of files on the device.
     number: u64,
 }
 
-/// The loop devices over the image in a directory.
+/// Returns the loop devices over the image in a directory.
 fn devices_over(directory: &Directory) -> io::Result<Vec<LoopDevice>> {
     if directory.kind(IMAGE) != Some(EntryKind::File) {
         return Ok(Vec::new());
     }
-    // The path that the kernel has, without links, as it has it of the device's file.
+    // The directory's path without links, as the kernel reports it in `backing_file`.
     let held = format!("/proc/self/fd/{}", directory.descriptor().as_raw_fd());
     let image = fs::read_link(held)?.join(IMAGE);
     let Ok(devices) = fs::read_dir("/sys/block") else { return Ok(Vec::new()) };
@@ -255,7 +258,7 @@ fn devices_over(directory: &Directory) -> io::Result<Vec<LoopDevice>> {
     Ok(devices.flatten().filter_map(device).collect())
 }
 
-/// Whether a path can stand in a study file and in a list of directories.
+/// True if a study file and a list of directories can contain the path.
 #[must_use]
 pub fn is_plain(path: &Path) -> bool {
     !path.as_os_str().as_bytes().iter().any(|byte| b",\"\\\n".contains(byte))
@@ -272,7 +275,7 @@ mod tests {
         assert!(error.contains("/u01") && error.contains("there is no mkfs.of-no-such-kind"), "{error}");
     }
 
-    /// Without root, too: the image comes first.
+    /// Needs no root, because the image is made first.
     #[test]
     fn one_that_is_to_stop_while_it_is_made_leaves_nothing() {
         let parent = tempfile::tempdir().expect("a directory");
@@ -283,7 +286,7 @@ mod tests {
         assert_eq!(fs::read_dir(parent.path()).expect("a directory").count(), 0);
     }
 
-    /// A link to an image in use, and a second name of it, let go of no device.
+    /// Neither a link to an image in use nor a second name of it detaches its device.
     fn not_by_another_way(around: &Path, image: &Path) {
         let ways: [fn(&Path, &Path) -> io::Result<()>; 2] =
             [|file, link| std::os::unix::fs::symlink(file, link), |file, link| fs::hard_link(file, link)];
@@ -308,7 +311,7 @@ mod tests {
         }
         let made = match LoopMount::make(directory.path(), kind, Bytes(32 * Bytes::M), &Cancel::default()) {
             Ok(made) => made,
-            // A container's root may not have them, or its file systems no direct I/O.
+            // Root in a container may lack loop devices, or their files direct I/O.
             Err(why) => return println!("skipped: {why}"),
         };
         assert_eq!(made.mounted(), mount_point(directory.path(), kind));

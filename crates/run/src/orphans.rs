@@ -1,29 +1,32 @@
-//! What killed processes left: the directories of runs, studies and calibrations, the output of a
-//! sort of records, directories that were reserved for a bundle and hold nothing yet, and files that a study wrote
-//! over, which are put back.
+//! Remains of killed processes.
 //!
-//! An orphan is known by the mark of a dead process ([`owner`]) in it or beside it, never by its name
-//! alone: what a living process uses, what was kept (its mark is gone) and what another program made are no orphans.
-//! They are looked for in a directory and in its `plumb-reports`. Others may write there, as in
-//! `/tmp`: the mark of another user counts for what is that user's, and whatever is removed is
-//! reached from the directory that was searched, through no link.
+//! - directories of runs, studies and calibrations
+//! - the unfinished output of a sort of records
+//! - empty directories reserved for a bundle
+//! - files that a study overwrote, which are restored
 //!
-//! A file system on a loop device is unmounted and its device let go of, before its image is
-//! removed. Otherwise removal follows no link: plumb puts plain files of known names into these,
-//! and into directories of one level below them (second members of log files, copies of filled
-//! ones, a backup), so a directory with anything else in it is left alone. The directory for copies
-//! has the name that its user gave it, so it is told by what it holds; an empty one holds nothing
-//! to lose. A directory of runs is told by its name, so that a database of the user's is never
-//! taken for one; a bundle of a killed study holds runs, and is to be resumed. The directory of a
-//! killed backup or restore has the name that its user gave it, and is told by what it holds: names
-//! that the engine makes, and not yet the file that makes it whole.
+//! An orphan is identified by a dead process's mark ([`owner`]) in it or next to it, never by its
+//! name alone. So files in use by a live process, kept files (without a mark) and other programs'
+//! files are no orphans. The search covers a directory and its `plumb-reports`. Other users may
+//! write there, as in `/tmp`. So another user's mark counts only for that user's files, and removal
+//! starts from the searched directory and follows no link.
 //!
-//! A run may have directories in several places. Those that the control file of one names and that
-//! have the mark of the same process are found with it.
+//! A file system on a loop device is unmounted and its device detached before its image is removed.
+//! Otherwise plumb puts plain files of known names into these directories, and into directories one
+//! level below. Those hold second members of log files, copies of filled ones, or a backup. A
+//! directory with anything else in it is left alone. The directory for copies has a name given by
+//! its user, so it is identified by its contents; an empty one holds nothing to lose. A directory
+//! of runs is identified by its name, so that a user's database is never taken for one. A bundle of
+//! a killed study holds runs, and can be resumed. The directory of a killed backup or restore has
+//! its user's name, too. It is identified by names that the engine creates, without the file that
+//! completes it.
+//!
+//! A run may have directories in several places. The search follows the control file to those with
+//! the mark of the same process.
 
 use crate::loops;
 use plumb_engine::backup::{MANIFEST, is_left_over};
-use plumb_engine::redo::recovery;
+use plumb_engine::redo;
 use plumb_engine::storage::control::{Catalog, FILE_NAME as CATALOG};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_host::owner::{self, MARK};
@@ -37,59 +40,59 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// What the names of directories begin with that go with the process that made them.
+/// Name prefixes of directories that are removed with their process.
 const PREFIXES: [&str; 4] = ["plumb-run-", "plumb-study-", "plumb-calibrate-", loops::PREFIX];
-/// What the name of an output ends in until it is complete.
+/// Suffix of an output's name until it is complete.
 const UNFINISHED: &str = ".unfinished";
-/// Where bundles go when nobody says.
+/// Directory of bundles unless a command names another.
 pub const REPORTS: &str = "plumb-reports";
 
-/// What a killed process left.
+/// Remains of a killed process.
 #[derive(Debug)]
 pub struct Orphan {
     pub path: PathBuf,
-    /// What it takes of the file system.
+    /// Bytes allocated on the file system.
     pub bytes: Bytes,
-    /// The directory that was searched: everything is removed by its name in it, through no link.
+    /// The searched directory: everything is removed by its name in it, through no link.
     around: Rc<Directory>,
-    /// Names of plain files to be removed, the mark last.
+    /// Names of plain files to remove, the mark last.
     files: Vec<PathBuf>,
-    /// Names of directories that are empty without these, and go before the mark does.
+    /// Names of directories that these files leave empty; they are removed before the mark.
     directories: Vec<PathBuf>,
-    /// The name of the directory itself, where it is one.
+    /// Name of the directory itself, if it is one.
     own_directory: Option<PathBuf>,
-    /// Something in it that plumb did not make: nothing is removed then.
+    /// An entry that plumb did not make: then nothing is removed.
     stray: Option<PathBuf>,
     end: End,
-    /// The mark, locked: no other process takes it over meanwhile.
+    /// The mark, locked, so that no other process takes it over.
     held: File,
 }
 
-/// How it is put right.
+/// Kind of cleanup of an orphan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Removed,
-    /// It was written over by a study, and becomes what it was.
+    /// A study overwrote it, and its original is restored.
     PutBack,
 }
 
 impl Orphan {
-    /// How it is put right.
     #[must_use]
     pub fn end(&self) -> End {
         self.end
     }
 
-    /// What is in it that plumb did not make: it is then not removed.
+    /// Returns an entry that plumb did not make: the orphan is then not removed.
     #[must_use]
     pub fn stray(&self) -> Option<&Path> {
         self.stray.as_deref()
     }
 
-    /// Removes it, or puts it back; a directory with a stray in it stays as it is, mark and all, and the stray is given back.
+    /// Removes or restores the orphan. A directory with a stray entry stays with its mark,
+    /// and the stray is returned.
     ///
     /// # Errors
-    /// When the kernel refuses, or a file was edited after the study that wrote it was killed.
+    /// If the kernel returns an error, or a file was edited after its study was killed.
     pub fn remove(self) -> io::Result<Option<PathBuf>> {
         if self.stray.is_some() {
             return Ok(self.stray);
@@ -118,8 +121,8 @@ impl Orphan {
     }
 }
 
-/// All orphans in a directory and in its `plumb-reports`, and what their processes left in other
-/// places, by their paths. What cannot be read has none.
+/// Returns all orphans in a directory and in its `plumb-reports`, and remains of their processes
+/// elsewhere, sorted by path. An unreadable directory has none.
 #[must_use]
 pub fn find(directory: &Path) -> Vec<Orphan> {
     let Ok(directory) = Directory::open(directory) else { return Vec::new() };
@@ -135,9 +138,9 @@ pub fn find(directory: &Path) -> Vec<Orphan> {
     found
 }
 
-/// Finds the other directories of a killed run: those of log files and data files that its control
-/// file names. Another user may have written that file, so a directory counts only if it belongs to
-/// the same user and has the mark of the same process.
+/// Finds the other directories of a killed run: those of log and data files in its control file.
+/// Another user may have written that file. So a directory counts only if it belongs to the same
+/// user and has the mark of the same process.
 fn elsewhere(of: &Orphan) -> Vec<Orphan> {
     let own = of.own_directory.as_ref().filter(|own| is_temporary(own));
     let user = own.and_then(|own| of.around.found(own)).map(|found| found.owner);
@@ -163,21 +166,21 @@ fn elsewhere(of: &Orphan) -> Vec<Orphan> {
     found.collect()
 }
 
-/// True if a directory goes with the process that made it, by its name.
+/// True if the name shows that a directory is removed with its process.
 fn is_temporary(directory: &Path) -> bool {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// A file or directory, links and the rest apart.
+/// A file or directory; links and other kinds are left out.
 struct Entry {
-    /// In the directory that is searched.
+    /// Relative to the searched directory.
     name: PathBuf,
     is_directory: bool,
     bytes: u64,
 }
 
-/// What lies in a directory of this name.
+/// Returns the files and directories in a directory of this name.
 fn plain_entries(around: &Directory, inside: &Path) -> Vec<Entry> {
     let entry = |name: &OsStr| {
         let name = inside.join(name);
@@ -213,7 +216,7 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
     }
     let stray = match is_temporary(&own) {
         true => stray(&path, &own)?,
-        // Anything in a bundle is worth more than the room it takes.
+        // A bundle's contents are worth more than its space.
         false => filled_half(&path)?.stray,
     };
     files.push(mark);
@@ -240,16 +243,16 @@ fn stray(path: &Path, own: &Path) -> Option<Option<PathBuf>> {
     Some(entries(path)?.into_iter().find(|entry| !is_ours(entry)))
 }
 
-/// The directory of a killed backup or restore, or one that was reserved and is empty.
+/// The directory of a killed backup or restore, or an empty reserved one.
 struct FilledHalf {
     /// An entry that the engine did not make.
     stray: Option<PathBuf>,
 }
 
-/// Recognises such a directory by its entries; `None` for a backup or database that is whole, and
-/// where no entry is the engine's.
+/// Recognises such a directory by its entries. `None` for a complete backup or database, and if
+/// no entry is the engine's.
 ///
-/// A link, a pipe and a directory two levels below are not the engine's, whatever their names are.
+/// A link, a pipe and a directory two levels below are not the engine's, whatever their names.
 fn filled_half(path: &Path) -> Option<FilledHalf> {
     let is_directory = |entry: &Path| fs::symlink_metadata(entry).is_ok_and(|found| found.is_dir());
     let is_file = |entry: &Path| fs::symlink_metadata(entry).is_ok_and(|found| found.is_file());
@@ -270,7 +273,7 @@ fn filled_half(path: &Path) -> Option<FilledHalf> {
     is_known.then_some(FilledHalf { stray })
 }
 
-/// True if plumb makes a file or directory like this one in that of a loop device. No link.
+/// True if plumb makes a file or directory like this in that of a loop device; false for a link.
 fn is_of_loop_directory(entry: &Path) -> bool {
     let named = |name: &str| entry.file_name() == Some(name.as_ref());
     let is_mounted = named(loops::MOUNTED);
@@ -279,17 +282,17 @@ fn is_of_loop_directory(entry: &Path) -> bool {
     is_its_kind && (is_mounted || named(loops::IMAGE) || named(MARK))
 }
 
-/// The paths of all that a directory holds; none where that cannot be told.
+/// Returns the paths in a directory; `None` if it cannot be read.
 fn entries(directory: &Path) -> Option<Vec<PathBuf>> {
     fs::read_dir(directory).ok()?.map(|entry| Some(entry.ok()?.path())).collect()
 }
 
-/// Whether a directory holds a file system of its own, by its name.
+/// True if the name says that a directory holds a file system of its own.
 fn is_of_loop(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(loops::PREFIX))
 }
 
-/// The file that a study wrote over, beside which a mark stands.
+/// Returns the file that a study overwrote, from the mark next to it.
 fn written_over(around: &Rc<Directory>, mark: &Path) -> Option<Orphan> {
     let marked = around.path().join(mark);
     let path = written::journalled(&marked)?;
@@ -307,7 +310,7 @@ fn written_over(around: &Rc<Directory>, mark: &Path) -> Option<Orphan> {
     })
 }
 
-/// Whether plumb makes plain files of this name in directories of its own.
+/// True if plumb makes plain files of this name in its own directories.
 fn is_ours(entry: &Path) -> bool {
     const NAMES: [&str; 10] = [
         MARK,
@@ -322,38 +325,37 @@ fn is_ours(entry: &Path) -> bool {
         "log-allocated",
     ];
     let plain = fs::symlink_metadata(entry).is_ok_and(|found| found.is_file());
-    if plain && entry.parent().is_some_and(|home| recovery::files(home).any(|file| file == *entry)) {
+    if plain && entry.parent().is_some_and(|home| redo::files(home).any(|file| file == *entry)) {
         return true;
     }
     let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { return false };
     if plain && is_log_apart(name) {
         return true;
     }
-    // What FUSE and NFS make of a file that is removed while it is open.
+    // FUSE and NFS rename a file that is removed while open.
     if plain && [".fuse_hidden", ".nfs"].iter().any(|prefix| name.starts_with(prefix)) {
         return true;
     }
     let name = name.strip_suffix(&format!(".{MARK}")).unwrap_or(name);
     let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
     let data_file = name.strip_suffix(".dbf").is_some_and(|stem| {
-        // Behind the name of the tablespace, which may have digits of its own, are two or more.
+        // The number after the tablespace's name has two or more digits; the name may end in
+        // digits, too.
         let stem = stem.trim_end_matches(|digit: char| digit.is_ascii_digit());
         Purpose::ALL.iter().any(|purpose| purpose.name().eq_ignore_ascii_case(stem))
     });
     plain && (data_file || NAMES.contains(&name))
 }
 
-/// Whether plumb makes a directory like this one in those of runs: with second members of log files, with copies of filled
-/// log files, or with a backup. No link, and no directory in it.
+/// True if plumb makes a directory like this in those of runs: for second members of log files,
+/// copies of filled ones, or a backup. It must be no link and contain no directory.
 fn is_our_directory(entry: &Path) -> bool {
     let directory = fs::symlink_metadata(entry).is_ok_and(|found| found.is_dir());
     let (true, Some(inside)) = (directory, entries(entry)) else { return false };
     let named = |name: &str| entry.file_name().is_some_and(|own| own == name);
     let is_manifest = |file: &Path| file.file_name().is_some_and(|name| name == MANIFEST);
     let is_kept = |file: &PathBuf| match () {
-        () if named("mirror") => {
-            recovery::files(Path::new("")).any(|log| file.file_name() == log.file_name())
-        }
+        () if named("mirror") => redo::files(Path::new("")).any(|log| file.file_name() == log.file_name()),
         () if named("backup") => is_ours(file) || is_manifest(file),
         () => is_log_copy(file),
     };
@@ -361,7 +363,7 @@ fn is_our_directory(entry: &Path) -> bool {
     inside.iter().all(|file| is_plain(file) && is_kept(file))
 }
 
-/// True for the name of a log file outside of its database's directory: `redoNN_DATABASE.log`.
+/// True for a log file outside its database's directory: `redoNN_DATABASE.log`.
 fn is_log_apart(name: &str) -> bool {
     let stem = name.strip_prefix("redo").and_then(|rest| rest.strip_suffix(".log"));
     stem.and_then(|stem| stem.split_once('_')).is_some_and(|(number, database)| {
@@ -372,7 +374,7 @@ fn is_log_apart(name: &str) -> bool {
     })
 }
 
-/// Whether it has the name of a copy of a filled log file, or of one that is being made: `redo_DATABASE_SEQUENCE.arc`.
+/// True for a copy of a filled log file, complete or not: `redo_DATABASE_SEQUENCE.arc`.
 fn is_log_copy(file: &Path) -> bool {
     let Some(name) = file.file_name().and_then(|name| name.to_str()) else { return false };
     let stem = name.strip_suffix(".arc").or_else(|| name.strip_suffix(".part"));
@@ -386,7 +388,7 @@ fn is_log_copy(file: &Path) -> bool {
     })
 }
 
-/// The unfinished output that a mark stands beside.
+/// Returns the unfinished output next to a mark.
 fn unfinished(around: &Rc<Directory>, mark: PathBuf) -> Option<Orphan> {
     let name = mark.extension().is_some_and(|end| end == MARK).then(|| mark.with_extension(""))?;
     let named = name.as_os_str().to_string_lossy().ends_with(UNFINISHED);

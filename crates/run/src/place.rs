@@ -1,7 +1,7 @@
-//! The directories that a run's database goes to, and whether there is room in them.
+//! Directories of a run's database, and checks for room in them.
 //!
-//! A directory is named by the argument that gave it, because every refusal has to
-//! say which argument to change.
+//! A directory has the name of the argument that gave it, because every error must say which
+//! argument to change.
 
 use crate::RunError;
 use plumb_engine::Layout;
@@ -13,17 +13,18 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// Room beside the data files: control file, lock file, the file system's own blocks.
+/// Room besides the data files: control file, lock file, the file system's own blocks.
 pub const SPARE_BYTES: u64 = 16 * Bytes::M;
 
-/// How often room is looked for that may come, and how long between two looks.
+/// Number of checks for room that may become free; the interval follows.
 const ROOM_LOOKS: u32 = 50;
 const ROOM_LOOK: Duration = Duration::from_millis(100);
 
-/// The directories that the arguments of a run name.
+/// Directories named by the arguments of a run.
 #[derive(Debug)]
 pub struct Places<'a> {
-    /// `--path`, or `--log-path`: the log and the control file lie in it, and whatever lies nowhere else.
+    /// `--path`, or `--log-path`: directory of the log, of the control file and of
+    /// all files without another place.
     pub home: &'a Path,
     /// The argument that named it.
     pub home_argument: &'static str,
@@ -32,10 +33,10 @@ pub struct Places<'a> {
     pub indx: &'a [PathBuf],
 }
 
-/// What is placed by a word of a study, or by the argument of that name.
+/// Files that a word of a study, or the argument of that name, places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
-    /// Whatever no other word places.
+    /// Everything that no other word places.
     Rest,
     Data,
     Temp,
@@ -45,7 +46,7 @@ pub enum Placed {
 }
 
 impl Placed {
-    /// Words and what they place.
+    /// Words and the files they place.
     pub const WORDS: [(&'static str, Placed); 5] = [
         ("path", Placed::Rest),
         ("data_path", Placed::Data),
@@ -59,14 +60,14 @@ impl Placed {
         Placed::WORDS.iter().find(|(name, _)| *name == word).map(|(_, placed)| *placed)
     }
 
-    /// Whether several directories may be used in turn.
+    /// True if several directories may be used in turn.
     #[must_use]
     pub fn takes_several(self) -> bool {
         matches!(self, Placed::Data | Placed::Temp | Placed::Index)
     }
 }
 
-/// The directories of a run, as the words of a study and the place of all others name them.
+/// Directories of a run, from the words of a study and a default place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     home: PathBuf,
@@ -77,7 +78,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// What these words say; what none of them places lies in `rest`.
+    /// Places files by these words; other files go to `rest`.
     pub fn of<'w>(rest: &Path, words: impl Iterator<Item = (&'w str, &'w str)>) -> Placement {
         let list = |value: &str| value.split(',').map(path_of_text).collect::<Vec<_>>();
         let (mut rest, mut log) = (rest.to_path_buf(), None);
@@ -94,7 +95,7 @@ impl Placement {
         }
         let log_apart = log.is_some();
         if log_apart {
-            // The home is the log's place, so the others have to be told where they lie.
+            // The home is the log's place here, so the other lists need the default explicitly.
             for list in [&mut users, &mut temp, &mut indx] {
                 if list.is_empty() {
                     list.push(rest.clone());
@@ -116,12 +117,12 @@ impl Placement {
     }
 }
 
-/// The space that the files of a run take.
+/// Space that the files of a run take.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Room {
-    /// Tablespaces at first: large enough, so that none grows while it is measured.
+    /// First sizes of the tablespaces, so that none grows while it is measured.
     pub tablespaces: InitialSizes,
-    /// Files of its own beside those of each tablespace.
+    /// Sizes of other files next to those of each tablespace.
     pub beside: InitialSizes,
 }
 
@@ -143,7 +144,7 @@ impl<'a> Places<'a> {
         Places { home, home_argument: "--path", users: &[], temp: &[], indx: &[] }
     }
 
-    /// Every directory with its argument, each once.
+    /// Returns every directory with its argument, each once.
     pub(crate) fn named(&self) -> Vec<(&'static str, &Path)> {
         let lists = [("--data-path", self.users), ("--temp-path", self.temp), ("--index-path", self.indx)];
         let others =
@@ -165,10 +166,10 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// What lies under each of them.
+    /// Describes the device under each directory.
     ///
     /// # Errors
-    /// When one is missing or is no directory.
+    /// If a directory is missing, or is no directory.
     pub fn describe(&self) -> Result<Vec<DeviceDescription>, RunError> {
         let mut described: Vec<DeviceDescription> = Vec::new();
         for (name, path) in self.named() {
@@ -181,9 +182,9 @@ impl<'a> Places<'a> {
         Ok(described)
     }
 
-    /// Where the files go when each directory gets one of its own of this name.
+    /// Returns the paths of the files if each directory gets a subdirectory of this name.
     pub(crate) fn layout(&self, name: &str) -> Layout {
-        // Opening refuses a path that cannot be made absolute.
+        // A path that cannot be made absolute is rejected when it is opened.
         let inside = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()).join(name);
         let own = |paths: &[PathBuf]| match paths {
             [] => vec![inside(self.home)],
@@ -192,7 +193,7 @@ impl<'a> Places<'a> {
         Layout { home: inside(self.home), users: own(self.users), temp: own(self.temp), indx: own(self.indx) }
     }
 
-    /// Refuses sizes that the file systems have no room for.
+    /// Rejects sizes that the file systems have no room for.
     pub(crate) fn require_room(&self, sizes: &InitialSizes) -> Result<(), RunError> {
         let mut needs: Vec<(DeviceDescription, u64)> = Vec::new();
         for (paths, bytes) in [(self.users, sizes.users), (self.temp, sizes.temp), (self.indx, sizes.indx)] {
@@ -211,8 +212,8 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What lies there once it has room, for a file system that gives the room of removed files back a little later: XFS does so in the background,
-/// and the run before had files there.
+/// Waits for room that becomes free. XFS frees the space of removed files in the background, and
+/// the previous run had files there.
 fn later(mut device: DeviceDescription, needed: u64) -> Result<DeviceDescription, RunError> {
     let may_come = |device: &DeviceDescription| {
         device.mount.file_system == "xfs" && (device.space.free.0..device.space.total.0).contains(&needed)
@@ -227,10 +228,10 @@ fn later(mut device: DeviceDescription, needed: u64) -> Result<DeviceDescription
     Ok(device)
 }
 
-/// Refuses a need that the file system has no room for.
+/// Rejects a need that the file system has no room for.
 ///
 /// # Errors
-/// When less is free.
+/// If less is free.
 pub fn require_space(device: &DeviceDescription, needed: u64) -> Result<(), RunError> {
     if device.space.free.0 >= needed {
         return Ok(());
@@ -238,8 +239,8 @@ pub fn require_space(device: &DeviceDescription, needed: u64) -> Result<(), RunE
     Err(RunError::NoRoom { path: device.path.clone(), needed: Bytes(needed), free: device.space.free })
 }
 
-/// A name for directories in these places that none has yet: `STEM-PID`, or with a number behind
-/// it where another process of that number left one.
+/// Returns an unused name for directories in these places: `STEM-PID`. If a dead process with that
+/// number left one, a number is appended.
 #[must_use]
 pub fn free_name(places: &Places<'_>, stem: &str) -> String {
     let taken = |name: &String| places.named().iter().any(|(_, path)| path.join(name).exists());

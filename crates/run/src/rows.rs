@@ -1,10 +1,10 @@
-//! What sessions recorded in a period, as rows of a record: of a whole run, or of the time between two snapshots of it.
+//! Rows of a record from the sessions of a period: a whole run, or between two snapshots.
 
 use plumb_events::{Direction, Event, IoStream, Period, SessionKind, SessionTotals, Statistic};
 use plumb_record::{IoFunction, IoTally, SessionTime, StatisticRow, WaitEvent};
 use plumb_units::Nanos;
 
-/// The counters of a period, and its database time.
+/// Counters of a period, and its database time.
 #[derive(Debug, Clone)]
 pub struct Counted {
     /// CPU and waits of the foreground sessions.
@@ -20,7 +20,7 @@ impl Counted {
         Counted { db_time: period.db_time(), db_cpu: period.db_cpu(), statistics: statistics.collect() }
     }
 
-    /// Adds those of the period that follows.
+    /// Adds the counters of the next period.
     pub fn add(&mut self, next: &Counted) {
         (self.db_time, self.db_cpu) = (self.db_time + next.db_time, self.db_cpu + next.db_cpu);
         for (total, more) in self.statistics.iter_mut().zip(&next.statistics) {
@@ -44,7 +44,7 @@ impl Counted {
     }
 }
 
-/// Events that sessions of a kind waited for, in the order of their table.
+/// Returns the events that sessions of a kind waited for, in the order of their table.
 #[must_use]
 pub fn events(period: &Period, kind: SessionKind) -> Vec<WaitEvent> {
     let waited = |event: &Event| {
@@ -54,7 +54,7 @@ pub fn events(period: &Period, kind: SessionKind) -> Vec<WaitEvent> {
             wait_class: event.class().name().to_string(),
             waits: total.count,
             time_ns: total.time.0,
-            max_ns: total.max.0,
+            max_ns: Some(total.max.0),
             histogram: total.histogram.0.to_vec(),
             latency: total.latency.clone(),
         })
@@ -62,7 +62,7 @@ pub fn events(period: &Period, kind: SessionKind) -> Vec<WaitEvent> {
     Event::ALL.iter().filter_map(waited).collect()
 }
 
-/// Where each session's time went.
+/// Returns the parts of each session's time.
 #[must_use]
 pub fn sessions(period: &Period) -> Vec<SessionTime> {
     period.sessions.iter().map(session_time).collect()
@@ -78,25 +78,25 @@ fn session_time(session: &SessionTotals) -> SessionTime {
         wait_cpu_ns: session.wait_cpu.0,
         wait_ns: session.waits().0,
         idle_ns: session.idle().0,
-        // The kernel counts the run queue inside waits too: a session that is woken
-        // queues before its wait ends for us. Only what no wait explains can be
-        // queueing outside waits, so no nanosecond is counted twice.
+        // The kernel counts the run queue inside waits, too: a woken session queues before its wait
+        // ends. Only time that no wait explains can be queueing outside waits, so no nanosecond
+        // counts twice.
         run_queue_ns: Some(session.run_queue.min(session.unaccounted()).0),
     }
 }
 
-/// `PX sort server p001` is the sort server p001; a session that is alone in its role is named by it.
+/// Returns `p001` for `PX sort server p001`; a session alone in its role has the role's name.
 fn short_name(session: &SessionTotals) -> String {
     let number = session.name.strip_prefix(session.role.name()).and_then(|number| number.strip_prefix(' '));
     number.unwrap_or(&session.name).to_string()
 }
 
-/// Requests and bytes by the function that asked for them.
+/// Returns requests and bytes by requesting function.
 #[must_use]
 pub fn functions(period: &Period) -> Vec<IoFunction> {
     let row = |stream: &IoStream| {
         let total = period.stream(*stream);
-        let tally = IoTally { requests: total.count, bytes: total.bytes, time_ns: total.time.0 };
+        let tally = IoTally { requests: total.count, bytes: total.bytes, time_ns: Some(total.time.0) };
         let (reads, writes) = match stream.direction() {
             Direction::Read => (tally, IoTally::default()),
             Direction::Write => (IoTally::default(), tally),

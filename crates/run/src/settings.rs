@@ -1,4 +1,4 @@
-//! Settings as reports and records have them.
+//! Settings as reports and records show them.
 
 use crate::device_probe;
 use crate::evidence::LogDone;
@@ -9,8 +9,8 @@ use plumb_host::priority;
 use plumb_io::DirectIo;
 use plumb_units::Bytes;
 
-/// A setting's value as it would be typed, in one form for each value: `4M`,
-/// whether it was given as `4m` or `4096K`.
+/// Returns a setting's value as typed, in one form for each value: `4M`, whether it was
+/// given as `4m` or `4096K`.
 #[must_use]
 pub fn shown(settings: &Settings, setting: Setting) -> String {
     match (setting.row().domain, settings.optional_number(setting)) {
@@ -22,7 +22,7 @@ pub fn shown(settings: &Settings, setting: Setting) -> String {
     }
 }
 
-/// What a log took for a setting that left it to the log.
+/// Returns the log's choice for a setting with the value `auto`.
 #[must_use]
 pub fn of_log(settings: &Settings, setting: Setting, log: &LogDone) -> Option<String> {
     let taken = match setting {
@@ -36,11 +36,12 @@ pub fn of_log(settings: &Settings, setting: Setting, log: &LogDone) -> Option<St
     (settings.word(setting) == "auto").then(|| taken.to_string())
 }
 
-/// The settings of an open instance with what was left to the engine replaced by what it took, a line each: instances with the same
-/// lines do the same; of its log where it has one open. What is only found while the work is done (`sort_read_fac`) stays as it was asked for.
+/// Returns the effective settings of an open instance, and of its log if open, a line each. Values
+/// left to the engine are replaced by its choices. Instances with equal lines behave alike. A value
+/// found only during the work (`sort_read_fac`) stays as requested.
 ///
 /// # Errors
-/// When the settings make no plan of a sort.
+/// If the settings allow no plan of a sort.
 pub fn effective(instance: &Instance, log: Option<&Log>) -> Result<Vec<String>, EngineError> {
     let direct_writes = device_probe::plan(instance)?.direct_writes;
     let log = log.map(|log| LogDone::of(log, None));
@@ -60,7 +61,7 @@ pub fn effective(instance: &Instance, log: Option<&Log>) -> Result<Vec<String>, 
         .collect())
 }
 
-/// A hash over the settings that a record has: equal hashes are equal configurations. FNV-1a, 64 bits.
+/// Hash of the settings in a record, FNV-1a with 64 bits: equal hashes are equal configurations.
 #[must_use]
 pub fn hash(settings: &Settings) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;

@@ -1,16 +1,16 @@
-//! The newest calibration of a path, and whether it holds for the device of a run.
+//! The newest calibration of a path, and a check that it is valid for the device of a run.
 //!
-//! A calibration lies under the path that was calibrated, so it goes where the disk
-//! goes. It is believed only for the same device, file system and kernel: what differs
-//! is said, and no figure of it is used. Its age is shown, but does not matter.
+//! A calibration is stored under the calibrated path, so it moves with the disk. It is valid only
+//! for the same device, file system and kernel. Differences are reported, and then no figure of it
+//! is used. Its age is shown, but does not matter.
 //!
 //! ```text
 //! PATH/plumb-calibration.json    written whole or not at all
 //! ```
 //!
-//! Limits: a disk is recognised by the kernel's description and by the
-//! identity of its file system. A copy of a whole disk, under the same name, is the
-//! same disk here. A calibration of one device says nothing about files spread over
+//! Limits: a disk is identified by the kernel's description and by the identity of its file system.
+//! A copy of a whole disk under the same name counts as the same disk. A calibration of one device
+//! says nothing about files spread over several.
 //! several.
 
 use plumb_calibrate::{Calibration, FigureKind};
@@ -25,29 +25,29 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Its name under the path that was calibrated.
+/// Name of the file under the calibrated path.
 pub const FILE: &str = "plumb-calibration.json";
-/// What every version of it has.
+/// Fields that every version of it has.
 const MARKS: [&str; 3] = ["schema_version", "environment", "figures"];
 
-/// What is wrong with a calibration's file.
+/// Error of a calibration's file.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
-    /// Something else bears its name.
+    /// Another file has its name.
     #[error("{}: {why}, and the result would take its place; move it away or choose another --path", file.display())]
     Foreign {
         file: PathBuf,
-        /// What it is, or why that cannot be told.
+        /// Kind of the file, or the reason why it cannot be read.
         why: String,
     },
     #[error("cannot store the calibration as {}: {source}{}", file.display(), cure(source, file, "give this user the right to write there"))]
     Write { file: PathBuf, source: io::Error },
 }
 
-/// The earlier calibration of a path; none where there is none that this version reads.
+/// Reads the earlier calibration of a path; `None` if there is none that this version can read.
 ///
 /// # Errors
-/// When what bears its name is something else, which a new one must not replace.
+/// If another file has its name, which a new calibration must not replace.
 pub fn read(path: &Path) -> Result<Option<Calibration>, StoredError> {
     let file = path.join(FILE);
     let foreign = |why: String| Err(StoredError::Foreign { file: file.clone(), why });
@@ -60,14 +60,14 @@ pub fn read(path: &Path) -> Result<Option<Calibration>, StoredError> {
     if MARKS.iter().any(|mark| value.get(mark).is_none()) {
         return foreign("is no calibration".to_string());
     }
-    // One of another version is not compared with, only replaced.
+    // A calibration of another version can only be replaced.
     Ok(Calibration::from_json(&text).ok())
 }
 
-/// Puts a calibration in the place of the earlier one, whole or not at all; gives its path.
+/// Replaces the earlier calibration, whole or not at all; returns its path.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn write(path: &Path, record: &str) -> Result<PathBuf, StoredError> {
     let file = path.join(FILE);
     let fresh = path.join(format!("{FILE}.{}", std::process::id()));
@@ -87,9 +87,9 @@ fn replace(fresh: &Path, file: &Path, record: &str) -> io::Result<()> {
     fs::rename(fresh, file)
 }
 
-/// What the device under the tables can do, by the newest calibration under one of
-/// `paths` that holds for it, or why none does. `devices` describes what lies under the
-/// tables; a new calibration is asked for the path above the first of them.
+/// Returns the limits of the tables' device, from the newest valid calibration under one of
+/// `paths`, or the reason why none is valid. `devices` are those of the tables; the advice names
+/// the path above the first.
 #[must_use]
 pub fn limits(paths: &[&Path], devices: &[&DeviceDescription]) -> Option<DeviceLimits> {
     let device = devices.first()?;
@@ -111,7 +111,7 @@ pub fn limits(paths: &[&Path], devices: &[&DeviceDescription]) -> Option<DeviceL
             Err(reason) => reasons.push(reason),
         }
     }
-    // Where it would be looked for: the database lies in a directory of its own below.
+    // The search covers the named paths; the database has a directory of its own below.
     let above = paths.iter().filter_map(|path| path.canonicalize().ok());
     let place = above.into_iter().find(|path| device.path.starts_with(path));
     let none = || DeviceLimits::NotCalibrated {
@@ -128,8 +128,7 @@ pub fn limits(paths: &[&Path], devices: &[&DeviceDescription]) -> Option<DeviceL
     Some(newest.map_or_else(none, DeviceLimits::Calibrated))
 }
 
-/// The calibration stored under a path, if there is one; an error where it does not
-/// hold for the device.
+/// Returns the calibration stored under a path, if any; an error if it is not valid for the device.
 fn held(path: &Path, device: &DeviceDescription) -> Result<Option<StoredCalibration>, String> {
     let file = path.join(FILE);
     if !file.exists() {
@@ -151,13 +150,13 @@ fn held(path: &Path, device: &DeviceDescription) -> Result<Option<StoredCalibrat
     Ok(Some(in_the_reports_words(&calibration, file)))
 }
 
-/// Its figures as a record carries them.
+/// Converts the figures to the form of a record.
 fn in_the_reports_words(calibration: &Calibration, file: PathBuf) -> StoredCalibration {
-    // One thread or all of them: the device's limit is the larger.
+    // With one thread or several, the larger rate is the device's limit.
     let most = |kinds: [FigureKind; 2]| {
         let rates = kinds.iter().filter_map(|kind| calibration.figure(*kind));
         let rates = rates.map(|figure| figure.estimate.median * Bytes::M as f64);
-        // Nothing is a share of nothing.
+        // No share can be taken of a zero rate.
         rates.filter(|rate| *rate > 0.0).reduce(f64::max)
     };
     let figures = calibration.figures.iter().map(|figure| LimitFigure {
@@ -182,7 +181,7 @@ fn in_the_reports_words(calibration: &Calibration, file: PathBuf) -> StoredCalib
     }
 }
 
-/// A figure's name as records have it: `sequential_read`.
+/// Returns a figure's name in records: `sequential_read`.
 fn key(kind: FigureKind) -> String {
     let value = serde_json::to_value(kind).unwrap_or_default();
     value.as_str().unwrap_or(kind.name()).to_string()
@@ -197,7 +196,7 @@ mod tests {
     use std::sync::OnceLock;
     use tempfile::TempDir;
 
-    /// A directory beside the test program: the system's own may be in memory.
+    /// A directory next to the test program, because the default one may be in memory.
     fn place() -> (TempDir, DeviceDescription) {
         let program = std::env::current_exe().expect("a test program");
         let directory = tempfile::tempdir_in(program.parent().expect("a directory")).expect("a directory");
@@ -205,7 +204,7 @@ mod tests {
         (directory, device)
     }
 
-    /// A calibration of this machine, made once: its figures are worth nothing.
+    /// A calibration of this machine, made once; its figures do not matter.
     fn calibration() -> &'static Calibration {
         static MADE: OnceLock<Calibration> = OnceLock::new();
         MADE.get_or_init(|| {
@@ -219,7 +218,7 @@ mod tests {
         })
     }
 
-    /// What is found when this is stored and the device is so.
+    /// Returns the limits for a stored calibration and a device with these changes.
     fn check(change: impl FnOnce(&mut Calibration), is: impl FnOnce(&mut DeviceDescription)) -> DeviceLimits {
         let (directory, mut device) = place();
         let mut stored = calibration().clone();

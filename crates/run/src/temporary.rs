@@ -1,11 +1,9 @@
-//! A temporary database: it is removed when its guard is dropped, however
-//! the run ends.
+//! A temporary database, removed when its guard is dropped, however the run ends.
 //!
-//! Everything lies under the directories that were named, in a directory of its own, which is
-//! marked as this process's: what a killed one leaves is found by [`orphans`](crate::orphans).
-//! Its files are closed before they are removed, because FUSE and NFS give a file that is removed
-//! while it is open another name, and its directory cannot go then. What cannot be removed keeps
-//! its mark, and [`left`] says so.
+//! Each named directory gets a subdirectory with this process's mark, so that
+//! [`orphans`](crate::orphans) finds the remains of a killed one. Files are closed before they are
+//! removed. FUSE and NFS would rename a file that is removed while open, and its directory could
+//! not be removed. A directory that cannot be removed keeps its mark, and [`left`] reports it.
 
 use crate::RunError;
 use crate::place::{Places, Room};
@@ -24,21 +22,21 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// A database that lives as long as this guard.
+/// A database that exists as long as this guard.
 #[derive(Debug)]
 pub struct Temporary {
     instance: Option<Instance>,
     directories: Vec<PathBuf>,
-    /// Tell these directories from those of killed processes.
+    /// Marks that distinguish these directories from those of killed processes.
     owners: Vec<Owner>,
     keep: bool,
 }
 
 impl Temporary {
-    /// Makes it in new directories of this name, one in each place, after looking whether there is room.
+    /// Makes a database in new directories of this name, one in each place, after a check for room.
     ///
     /// # Errors
-    /// When there is no room, or something cannot be made; then nothing of it remains.
+    /// If there is no room, or something cannot be made; then nothing is left behind.
     pub fn create(
         places: &Places<'_>,
         name: &str,
@@ -71,8 +69,8 @@ impl Temporary {
         Ok(made)
     }
 
-    /// Puts log files that are asked for elsewhere into a directory of their own there, which goes
-    /// with the rest.
+    /// Puts log files with another place into a directory of their own there, which
+    /// is removed with the rest.
     fn place_log(
         &mut self,
         name: &str,
@@ -100,7 +98,7 @@ impl Temporary {
         Ok(())
     }
 
-    /// Files in memory: nothing is made on disk, and memory is what there must be room in.
+    /// Makes files in memory: needs room in memory and nothing on disk.
     fn in_memory(
         places: &Places<'_>,
         settings: Settings,
@@ -116,7 +114,7 @@ impl Temporary {
         Ok(Temporary { instance: Some(instance), directories: Vec::new(), owners: Vec::new(), keep: false })
     }
 
-    /// The database.
+    /// Returns the database, which must be open.
     ///
     /// # Panics
     /// After [`Temporary::close`].
@@ -125,14 +123,14 @@ impl Temporary {
         self.instance.as_ref().expect("there until it is closed")
     }
 
-    /// Closes the database; its files stay until this is dropped. Returns its directory.
+    /// Closes the database and returns its directory; its files stay until this is dropped.
     pub fn close(&mut self) -> PathBuf {
         let home = self.instance().home().to_path_buf();
         self.instance = None;
         home
     }
 
-    /// Leaves the database where it is. Returns its directory.
+    /// Leaves the database in place. Returns its directory.
     pub fn keep(&mut self) -> PathBuf {
         self.keep = true;
         self.owners.clear();
@@ -159,7 +157,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Why directories of this process stay.
+/// Reasons why directories of this process remain.
 static LEFT: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Takes the lines that say which directories could not be removed, and why.
@@ -168,12 +166,12 @@ pub fn left() -> Vec<String> {
     std::mem::take(&mut LEFT.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// How often a directory is looked at whose files go a little after they are closed, and how long
-/// between two looks.
+/// Number of attempts for a directory whose files disappear some time after they
+/// are closed; the interval follows.
 const LOOKS: u32 = 50;
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Removes a directory with all that is in it; one that stays keeps its mark.
+/// Removes a directory with its contents; one that remains keeps its mark.
 fn remove(directory: &Path, owner: Owner) -> io::Result<()> {
     let mut emptied = empty(directory, &owner);
     for _ in 0..LOOKS {
@@ -198,7 +196,7 @@ fn remove(directory: &Path, owner: Owner) -> io::Result<()> {
     })
 }
 
-/// Removes all but the mark.
+/// Removes everything except the mark.
 fn empty(directory: &Path, owner: &Owner) -> io::Result<()> {
     let entries = || fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>();
     let others = || Ok::<_, io::Error>(entries()?.into_iter().filter(|entry| entry.path() != owner.mark()));
@@ -208,7 +206,7 @@ fn empty(directory: &Path, owner: &Owner) -> io::Result<()> {
             false => fs::remove_file(entry.path())?,
         }
     }
-    // A file that is still open has another name now.
+    // A file that is still open has been renamed.
     match others()?.next() {
         Some(_) => Err(io::Error::from(io::ErrorKind::DirectoryNotEmpty)),
         None => Ok(()),

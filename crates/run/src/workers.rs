@@ -1,8 +1,7 @@
-//! Counts the kernel's io-wq workers of this process while a build runs, for a receipt.
+//! Counts the kernel's io-wq workers of this process during a build, for a receipt.
 //!
-//! A thread of its own looks ten times a second; nothing is added to the code
-//! whose time is measured. An idle worker lives for seconds, so none is
-//! missed between two looks.
+//! A thread of its own counts ten times a second; the timed code is unchanged. An idle worker lives
+//! for seconds, so no sample misses it.
 
 use plumb_host::readings;
 use std::sync::Arc;
@@ -10,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often the thread looks.
+/// Time between two counts of workers.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub struct WorkerCount {
     begin: usize,
     stop: Arc<AtomicBool>,
-    /// Ends with the most it saw.
+    /// Returns the largest number seen.
     thread: Option<JoinHandle<usize>>,
 }
 
@@ -35,12 +34,12 @@ impl WorkerCount {
             }
             most.max(count())
         };
-        // Where no thread can be started the workers at the start are all that is known.
+        // Without a thread only the workers at the start are known.
         let thread = thread::Builder::new().name("io-wq count".to_string()).spawn(look).ok();
         WorkerCount { begin, stop, thread }
     }
 
-    /// Ends it: the workers at the start, and the most seen.
+    /// Stops the thread; returns the workers at the start, and the largest number seen.
     #[must_use]
     pub fn end(mut self) -> (usize, usize) {
         let begin = self.begin;

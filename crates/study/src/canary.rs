@@ -1,14 +1,16 @@
-//! The canary: work that no treatment touches, done before each run.
+//! The canary: fixed work before each run that no treatment affects.
 //!
-//! A machine that gets slower shows it here as well as in the run: fewer processor cycles (other guests, frequency, heat) in a fixed
-//! loop, a slower device (spent credits, other guests) in fixed reads. The analysis takes these times as covariates and
-//! says when they move ([`crate::analysis`]).
+//! A slower machine shows in the canary as well as in the run. A fixed loop shows fewer processor
+//! cycles (other guests, frequency, heat). Fixed reads show a slower device (spent credits, other
+//! guests). The analysis takes these times as covariates and reports when they change
+//! ([`crate::analysis`]).
 //!
-//! The loop is one chain of multiplications, so that its time is the processor's and not the compiler's or the memory's. The reads are of one
-//! block each, direct, one after the other, spread over a data file: what a random read costs now. A data file that cannot be
-//! read past the page cache gives no figure, because a read from memory says nothing of the device.
+//! The loop is one chain of multiplications, so that its time depends on the processor, not on
+//! compiler or memory. The reads are direct, of one block each, one after the other, spread over a
+//! data file: the present cost of a random read. A data file that does not allow direct reads gives
+//! no figure, because a read from memory says nothing about the device.
 //!
-//! Cost: 5 ms of processor and 64 reads a run, outside of what is timed.
+//! Cost: 5 ms of processor and 64 reads a run, outside the timed part.
 
 use plumb_events::clock;
 use plumb_io::{Arena, DirectIo, Disk, OpenMode};
@@ -18,7 +20,7 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Multiplications, each of which waits for the one before: 3 to 5 cycles each.
+/// Multiplications, each dependent on the one before: 3 to 5 cycles each.
 const ROUNDS: u64 = 3_000_000;
 const READS: u64 = 64;
 const READ_BYTES: usize = 8192;
@@ -26,12 +28,12 @@ const READ_BYTES: usize = 8192;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Canary {
     pub cpu_ns: u64,
-    /// The fixed reads, nanoseconds; none without a file that can be read directly.
+    /// Time of the fixed reads, nanoseconds; `None` without a file that allows direct reads.
     pub read_ns: Option<u64>,
 }
 
 impl Canary {
-    /// Does the work now; reads are of this file.
+    /// Runs the loop, and the reads from this file.
     #[must_use]
     pub fn sing(file: Option<&Path>) -> Canary {
         let begin = clock::now();
@@ -42,7 +44,7 @@ impl Canary {
     }
 }
 
-/// Nanoseconds of the reads, if they could be made past the page cache.
+/// Returns the nanoseconds of the reads if they bypassed the page cache.
 fn read(path: &Path) -> Option<u64> {
     let file = Disk::Kernel.open(path, OpenMode::Read, DirectIo::Required).ok()?;
     let blocks = file.length().ok()? / READ_BYTES as u64;

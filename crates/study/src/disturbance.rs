@@ -1,18 +1,18 @@
-//! Whether a run had the machine and the device to itself: readings around it, and the rules that
-//! judge them.
+//! Judges if a run had the machine and the device to itself, by counters read around it.
 //!
 //! ```text
-//! MachineCounters ──> work ──> MachineCounters       Stretch: counters of the whole machine, and what of them was the run's
-//! Stretch ──[RULES]──> Circumstance ──> findings and headline of a run, disturbed blocks of a study
+//! MachineCounters ──> work ──> MachineCounters     their difference, and the run's own part of it
+//!        └─────────> Stretch <─────────┘
+//! Stretch ──[RULES]──> Circumstance ──> findings and headline of a run, disturbed blocks
 //! ```
 //!
-//! The kernel counts for all processes at the device, for all tasks on the processors, for the
-//! control group at its quota. What is not ours of these was others'. A rule wants a share and an
-//! amount: of a run of milliseconds the counters' steps (ticks of 10 ms, a journal commit) are most
-//! of any share.
+//! The kernel counts bytes at the device for all processes, processor time for all tasks, and
+//! quotas for the control group. Counts in excess of the run's own belong to others. A rule
+//! requires a share and an amount. In a run of milliseconds, steps of the counters (ticks of 10 ms,
+//! a journal commit) make up most of any share.
 //!
-//! Limits: bytes tell, requests do not (the block layer splits and merges), so a neighbour that
-//! only syncs is not seen. CPU time of interrupts counts as others'.
+//! Limits: only bytes are compared, because the block layer splits and merges requests. So a
+//! neighbour that only syncs is not seen. CPU time of interrupts counts as others'.
 
 use crate::machine::{CpuTimes, MemoryStall};
 use plumb_events::clock;
@@ -23,48 +23,48 @@ use plumb_record::{Circumstance, Fact, HostCpu};
 use plumb_units::{Bytes, Nanos};
 use std::collections::BTreeSet;
 
-/// The share of the device's bytes that others may have moved.
+/// Share of the device's bytes that others may move.
 const DEVICE_SHARE: f64 = 0.10;
-/// Others moved something from these bytes, and these bytes a second, on.
+/// Others count only above these bytes and these bytes per second.
 const DEVICE_BYTES: u64 = 4 << 20;
 const DEVICE_BYTES_PER_S: f64 = (1 << 20) as f64;
-/// The share of the host's CPU time that others may have had while the run waited for a processor,
+/// Share of the host's CPU time that others may use while the run waits for a processor.
 const CPU_SHARE: f64 = 0.10;
-/// waited being this share of its time.
+/// Share of its time from which on the run counts as waiting for a processor.
 const QUEUE_SHARE: f64 = 0.05;
-/// The same while hardly a processor was idle, whether or not the run's waits show it.
+/// Share of others while hardly a processor is idle, whatever the run's waits show.
 const CPU_SHARE_OF_FULL: f64 = 0.25;
 const IDLE_SHARE_OF_FULL: f64 = 0.10;
-/// CPU time of others that is more than some ticks of the clock.
+/// CPU time of others above the error of some clock ticks.
 const CPU_TIME: Nanos = Nanos(50_000_000);
-/// Time in the run queue, or waiting for memory, that is more than a switch of threads.
+/// Time in the run queue, or waiting for memory, above that of a context switch.
 const WAITED: Nanos = Nanos(10_000_000);
-/// The share of CPU time that the hypervisor may have taken.
+/// Share of CPU time that the hypervisor may give to other guests.
 const STEAL_SHARE: f64 = 0.05;
-/// The share of a quota's periods that may have been cut short.
+/// Share of a quota's periods that may be throttled.
 const THROTTLED_SHARE: f64 = 0.05;
-/// The share of the time in which tasks may have waited for memory.
+/// Share of the time in which tasks may wait for memory.
 const STALLED_SHARE: f64 = 0.05;
-/// Bytes that were swapped when memory was short.
+/// Swapped bytes from which on memory counts as short.
 const SWAPPED: u64 = 4 << 20;
-/// The share of bytes read that the page cache may have answered.
+/// Share of bytes read that the page cache may answer.
 const CACHED_SHARE: f64 = 0.5;
-/// With fewer bytes read the program's own files are too large a part of the count.
+/// Below this amount, reads of the program's own files distort the count.
 const READ_BYTES: u64 = 16 << 20;
-/// What a device may be faster than when it was measured.
+/// Factor by which a device may exceed its measured rate.
 const ABOVE: f64 = 1.1;
-/// The same of a run whose bytes came from the device: more may have been in flight than when it
-/// was measured.
+/// The same factor if the bytes came from the device: more requests may be in
+/// flight than during the measurement.
 const ABOVE_OF_DEVICE: f64 = 1.5;
 
-/// The counters of the machine at one moment.
+/// Counters of the machine at one moment.
 #[derive(Debug, Clone)]
 pub struct MachineCounters {
     at: Nanos,
     cpu: Option<CpuTimes>,
-    /// Of each device that is named; none where one cannot be read.
+    /// Counters of each named device; `None` if one cannot be read.
     disks: Option<Vec<DiskStats>>,
-    /// Of the disks below a layer that caches; likewise.
+    /// Counters of the disks below a caching layer; `None` if one cannot be read.
     beneath: Option<Vec<DiskStats>>,
     quotas: Vec<CpuQuota>,
     stalled: Option<MemoryStall>,
@@ -74,22 +74,22 @@ pub struct MachineCounters {
     process: Option<ProcessUse>,
 }
 
-/// The block devices whose counters tell of others.
+/// Block devices whose counters show the work of others.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
-    /// The disk of a partition, since others may use its other partitions; else the device of the
-    /// file system.
+    /// For a partition its disk, since others may use its other partitions. Otherwise the
+    /// device of the file system.
     disks: BTreeSet<String>,
     /// The disks below layers that cache.
     beneath: BTreeSet<String>,
     /// These layers, a sentence each.
     caches: BTreeSet<String>,
-    /// True if all that is read is fetched from a device that counts it, or is in memory.
+    /// True if every byte read comes from memory, or from a device that counts it.
     counts_reads: bool,
 }
 
 impl MachineCounters {
-    /// Bytes in the page cache that were to be written then, by whomever.
+    /// Bytes of all processes that were in the page cache, unwritten, at that moment.
     pub fn unwritten(&self) -> u64 {
         self.unwritten.unwrap_or_default().0
     }
@@ -112,7 +112,7 @@ impl Watched {
         watched
     }
 
-    /// The devices with these names, of which nothing more is known.
+    /// Watches the devices with these names, without knowledge of partitions or layers.
     pub fn named(disks: &[String]) -> Watched {
         Watched { disks: disks.iter().cloned().collect(), ..Watched::default() }
     }
@@ -137,7 +137,6 @@ impl Watched {
     }
 }
 
-/// Bytes that were read and written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DiskBytes {
     pub read: u64,
@@ -145,7 +144,7 @@ pub struct DiskBytes {
 }
 
 impl DiskBytes {
-    /// What a process caused at devices.
+    /// Bytes that a process moved at devices.
     pub fn of(io: &ProcessIo) -> DiskBytes {
         DiskBytes { read: io.read_bytes.0, written: io.write_bytes.0 }
     }
@@ -164,8 +163,8 @@ impl DiskBytes {
     }
 }
 
-/// What the machine did in a stretch of time, and what of it was the run's. What is not known is
-/// `None`, never zero.
+/// Counters of the machine over a stretch of time, with the run's own part. Unknown
+/// figures are `None`, never zero.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stretch {
     // The machine.
@@ -174,7 +173,7 @@ pub struct Stretch {
     pub disks: Option<DiskBytes>,
     pub beneath: Option<DiskBytes>,
     pub caches: Vec<String>,
-    /// The quota that stopped the run most often.
+    /// The quota that throttled the run most often.
     pub quota: Option<CpuQuota>,
     pub stalled: Option<Nanos>,
     pub swapped: Option<Bytes>,
@@ -182,21 +181,20 @@ pub struct Stretch {
     // The run.
     pub own_cpu: Option<Nanos>,
     pub own_io: Option<DiskBytes>,
-    /// Its bytes that were in the page cache and unwritten when it began: their writes are its own.
+    /// Bytes in the page cache, unwritten, at the start: their later writes are not others'.
     pub unwritten: u64,
-    /// Time that its sessions were ready to run without a processor, and all their time but idle
-    /// waits.
+    /// Time of its sessions in the run queue, and all their time except idle waits.
     pub queued: Option<[Nanos; 2]>,
-    /// True if the kernel counts each byte that is fetched for it.
+    /// True if the kernel counts each byte that is fetched for the run.
     pub counts_reads: bool,
-    /// Bytes that it asked for by reads.
+    /// Bytes requested by its reads.
     pub asked_read: Option<u64>,
-    /// What was reached of the device's rate at its highest, and of which.
+    /// Highest measured rate as a share of the device's, with its name.
     pub above: Option<(f64, String)>,
 }
 
 impl Stretch {
-    /// What lay between two moments of this process.
+    /// Returns the difference of two readings of this process.
     pub fn between(watched: &Watched, earlier: &MachineCounters, later: &MachineCounters) -> Stretch {
         let quota = |quota: &CpuQuota| {
             let then = earlier.quotas.iter().find(|then| then.group == quota.group)?;
@@ -232,10 +230,10 @@ impl Stretch {
     }
 }
 
-/// A rule; `None` where its counters are not known.
+/// A rule; `None` if its counters are unknown.
 type Rule = fn(&Stretch) -> Option<Circumstance>;
 
-/// The rules in the order of their findings; the last one, [`above_device`], needs theirs.
+/// Rules in the order of their findings; the last one, [`above_device`], needs their results.
 const RULES: &[Rule] = &[device, processors, steal, quota, memory, page_cache, cache_below];
 
 /// Judges a stretch of time.
@@ -256,7 +254,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Bytes of others at the devices, in the direction that has more of them.
+/// Judges bytes of others at the devices, in the direction with more of them.
 fn device(stretch: &Stretch) -> Option<Circumstance> {
     let (all, own) = (stretch.disks?, stretch.own_io?);
     let reads = ("reads", all.read.saturating_sub(own.read), all.read);
@@ -274,7 +272,7 @@ fn device(stretch: &Stretch) -> Option<Circumstance> {
     })
 }
 
-/// CPU time of others, where the run waited for a processor or none was idle.
+/// Judges CPU time of others while the run waited for a processor, or none was idle.
 fn processors(stretch: &Stretch) -> Option<Circumstance> {
     let (cpu, own) = (stretch.cpu.as_ref()?, stretch.own_cpu?);
     let busy = cpu.user_ns + cpu.system_ns;
@@ -369,7 +367,7 @@ fn page_cache(stretch: &Stretch) -> Option<Circumstance> {
     })
 }
 
-/// A layer that may answer is enough: what it answered is seen as far as the disk below counts it.
+/// A layer that may cache is enough: its answers show only if the disk below counts requests.
 fn cache_below(stretch: &Stretch) -> Option<Circumstance> {
     if stretch.caches.is_empty() {
         return None;
@@ -388,7 +386,7 @@ fn cache_below(stretch: &Stretch) -> Option<Circumstance> {
     })
 }
 
-/// A rate that the device did not show when it was measured; of bytes that it did give, more.
+/// Judges a rate above the measured one; the bound is higher for bytes that the device did give.
 fn above_device(stretch: &Stretch, found: &[Circumstance]) -> Option<Circumstance> {
     let (figure, what) = stretch.above.as_ref()?;
     let cache = found.iter().find(|found| found.fact == Fact::PageCache);

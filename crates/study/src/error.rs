@@ -1,5 +1,5 @@
-//! Reasons why a study could not be made, kept or judged, one line each. A failed verification is
-//! no error: the run's record says it.
+//! Errors of making, keeping or judging a study, one line each. A failed verification is no error:
+//! the run's record has it.
 
 use crate::definition::StudyFileError;
 use plumb_events::Interrupted;
@@ -12,28 +12,27 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-/// A reason why a study has no verdict.
+/// Reason why a study has no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// The user asked to stop.
     #[error("{Interrupted}")]
     Interrupted,
-    /// The target refused or failed, in its own words.
+    /// The target rejected the study or failed, in its own words.
     #[error(transparent)]
     Target(Box<dyn Error + Send + Sync>),
-    /// A directory that was named cannot be used.
+    /// A named directory cannot be used.
     #[error(transparent)]
     Place(#[from] NamedDirectoryError),
-    /// What lies under a path cannot be told.
+    /// The device under a path cannot be determined.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// A study file that cannot be run.
     #[error(transparent)]
     File(#[from] StudyFileError),
-    /// A study whose design cannot be.
+    /// A study without a possible design.
     #[error("study {study}: {why}")]
     Plan { study: String, why: String },
-    /// A budget in which nothing could be learnt.
+    /// A budget too small for a single block.
     #[error(
         "--budget {:.1} s is too small for one block: its {runs} runs{} take {:.1} s at least; give it more{}",
         budget.seconds(),
@@ -44,12 +43,12 @@ pub enum StudyError {
     Budget {
         budget: Nanos,
         runs: usize,
-        /// Rows of a run; 0 where `--rows` does not say how many.
+        /// Rows of a run; 0 if `--rows` does not set them.
         rows: RowCount,
-        /// What a block takes at least.
+        /// Least time of a block.
         needed: Nanos,
     },
-    /// A budget without room for a block that counts, as the first runs show.
+    /// A budget without room for a block that counts, according to the first runs.
     #[error(
         "--budget {:.1} s is not enough for a block that counts: {} of {runs} runs (warm-up and block) took {:.1} s; {} of {:.0} s \
          or more{}",
@@ -69,26 +68,26 @@ pub enum StudyError {
         made: usize,
         /// Runs of warm-up and block.
         runs: usize,
-        /// Rows of a run; 0 where `--rows` does not say how many.
+        /// Rows of a run; 0 if `--rows` does not set them.
         rows: RowCount,
         spent: Nanos,
-        /// What all of them take.
+        /// Expected time of all of them.
         needed: Nanos,
-        /// False if the study made file systems of its own, which are gone.
+        /// False if the study made file systems of its own, which are removed.
         resumable: bool,
     },
-    /// Arms of a study that come to the same on this machine.
+    /// Arms of a study with equal effect on this machine.
     #[error(
         "{one} and {other} come to the same on this machine: one treatment under two names; give one of them another value, \
          or say expects = \"same\" at the top of the study"
     )]
     OneTreatment {
-        /// What one arm sets that the other does not.
+        /// Settings of one arm that the other lacks.
         one: String,
-        /// What the other one sets.
+        /// Settings of the other arm.
         other: String,
     },
-    /// A directory for a new bundle that has something in it, or a file for a report that is there.
+    /// The new bundle's directory is not empty, or the report's file exists.
     #[error(
         "{}: there is something in it, and nothing is written over: name a new {}{}",
         path.display(),
@@ -97,16 +96,16 @@ pub enum StudyError {
     )]
     BundleOccupied {
         path: PathBuf,
-        /// Whether it is a study's.
+        /// True if it holds a study.
         resumable: bool,
     },
-    /// A bundle that another program writes.
+    /// Another process writes the bundle.
     #[error(
         "{} is being written by another process: wait until its run or study ends, or stop it first",
         path.display()
     )]
     BundleInUse { path: PathBuf },
-    /// A place for a bundle or a report within the bundle of a study.
+    /// A place for a bundle or a report inside a study's bundle.
     #[error(
         "{} lies in the bundle of a study, {}, which `plumb verify` would refuse from then on; name a place outside it",
         path.display(),
@@ -114,10 +113,10 @@ pub enum StudyError {
     )]
     BundleInside {
         path: PathBuf,
-        /// The directory of the study's bundle.
+        /// Directory of the study's bundle.
         study: PathBuf,
     },
-    /// Reports of a run that cannot be written.
+    /// Reports of a run cannot be written.
     #[error(
         "cannot write reports to {}: {source}{}",
         path.display(),
@@ -134,14 +133,14 @@ pub enum StudyError {
     /// A file of a bundle cannot be read.
     #[error("cannot read {}: {why}", path.display())]
     BundleRead { path: PathBuf, why: String },
-    /// The record of a run that this program does not read.
+    /// A run's record that this version does not read.
     #[error("{}: {source}", path.display())]
     Record {
         path: PathBuf,
-        /// What it says of itself.
+        /// Schema version found and expected.
         source: RecordError,
     },
-    /// A period of a run between snapshots that it does not have.
+    /// A period of a run between snapshots that it lacks.
     #[error(
         "{}: there is no period from snapshot {first} to {last}: {}",
         path.display(),
@@ -152,14 +151,14 @@ pub enum StudyError {
     )]
     NoPeriod {
         path: PathBuf,
-        /// Where it was to begin.
+        /// First snapshot of the period.
         first: usize,
-        /// Where it was to end.
+        /// Last snapshot of the period.
         last: usize,
-        /// The last snapshot that was taken; none where none were.
+        /// Last snapshot of the run; `None` if it has none.
         taken: Option<usize>,
     },
-    /// An analysis that another version of this program wrote.
+    /// An analysis written by another version of this program.
     #[error(
         "{}: its schema version is {found}, and this program writes version {expected}; `plumb report {}` works it out \
          again from the raw records",
@@ -167,34 +166,31 @@ pub enum StudyError {
         bundle.display()
     )]
     AnalysisVersion { path: PathBuf, found: u64, expected: u32, bundle: PathBuf },
-    /// Two sets of runs that do not compare.
+    /// Two sets of runs that cannot be compared.
     #[error("{why}")]
     Sides {
-        /// Why not, and what to name instead.
+        /// The reason, and what to name instead.
         why: String,
     },
-    /// A bundle without a run that compares.
+    /// A bundle without a comparable run.
     #[error("{}: {why}", path.display())]
     NoRuns { path: PathBuf, why: String },
-    /// A file of a bundle is not the one that was written.
+    /// A file of a bundle has changed.
     #[error("{} is not as it was written: {why}", path.display())]
     Tampered { path: PathBuf, why: String },
-    /// A study that cannot go on here.
+    /// A study that cannot continue here.
     #[error("cannot resume {}: {why}; begin a new study instead", path.display())]
     Resume { path: PathBuf, why: String },
-    /// A value that is no JSON.
+    /// A value that cannot be serialised as JSON.
     #[error("this cannot be written as JSON: {source}")]
     Json { source: serde_json::Error },
-    /// A thread could not be started, or a file not reached.
+    /// A thread could not be started, or a file could not be accessed.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// A run that nothing makes: the parent is another version of this program.
+    /// An unknown runner: the parent is another version of this program.
     #[error("there is no runner {name:?} in this program: start the study with this program itself")]
-    Runner {
-        /// The runner that was asked for.
-        name: String,
-    },
-    /// The program cannot be run again for a run of its own.
+    Runner { name: String },
+    /// The program cannot be started as a child for a run.
     #[error("cannot start {} for a run: {source}", program.display())]
     Child { program: PathBuf, source: io::Error },
 }
@@ -205,7 +201,7 @@ impl From<Interrupted> for StudyError {
     }
 }
 
-/// A cure that only data of ours have.
+/// A cure for data that this program generates.
 fn fewer(rows: RowCount) -> &'static str {
     if rows.0 > 0 { ", or use fewer --rows" } else { "" }
 }

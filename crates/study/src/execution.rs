@@ -1,15 +1,17 @@
-//! Runs a study: block by block, each run settled before and kept after.
+//! Runs a study block by block; settles before each run and keeps its record.
 //!
 //! ```text
 //! for each block:   stop? ──> for each cell of its order:  ready ──> canary ──> run ──> bundle
 //! ```
 //!
-//! A block whose run fails is left: it could not be used, and the time is better spent on another.
-//! Three failed blocks end the study, since what fails again and again is the experiment. A study that is resumed
-//! warms up with one run of the reference, because its databases are new.
+//! A block with a failed run is abandoned: it could not be used, and another block is a better use
+//! of the time. Three failed blocks end the study, because repeated failures are a fault of the
+//! experiment. A resumed study starts with a warm-up run of the reference, because its databases
+//! are new.
 //!
-//! A budget ends a study for good: its verdicts are given then. Only one that was interrupted goes on, and until it has ended
-//! nothing shows a figure of it (`analysis`). Its time stands still meanwhile: what is timed from its begin leaves pauses out.
+//! A budget ends a study for good, with verdicts. Only an interrupted study can continue, and until
+//! its end no figure of it is shown (`analysis`). Its clock stops between interruption and
+//! resumption.
 
 use crate::StudyError;
 use crate::analysis;
@@ -25,11 +27,11 @@ use std::collections::BTreeSet;
 /// Failed blocks that end a study.
 const FAILED_BLOCKS_MAX: usize = 3;
 
-/// Runs what is left of a study's plan; says why it stopped, in the bundle too. A study that has ended by
-/// its own rule stays as it is.
+/// Runs the rest of a study's plan and records why it stopped. A study that ended by
+/// its own rule is unchanged.
 ///
 /// # Errors
-/// When the target cannot be prepared, or the bundle cannot be written; what it holds is whole.
+/// If the target cannot be prepared, or the bundle cannot be written; the bundle stays whole.
 pub fn execute(
     bundle: &mut Bundle,
     target: &mut dyn Target,
@@ -69,18 +71,18 @@ pub fn execute(
     Ok(stop)
 }
 
-/// Why a run is left out that did not run all the time.
+/// Reason to exclude a run that was suspended for part of its time.
 fn stood_still(stopped: Nanos) -> String {
     format!(
         "its processes were stopped, or the machine was suspended, for {stopped}: its time is not that of its work"
     )
 }
 
-/// Why a study has ended by its own rule; none when it may go on.
+/// Returns the reason why a study has ended by its own rule; `None` if it may continue.
 ///
 /// # Errors
-/// When it ended before its last block: its figures were shown, and to go on after a look at them
-/// would be another experiment.
+/// If it ended before its last block. Its figures were shown, and more blocks after a look at
+/// them would be another experiment.
 pub fn ended(bundle: &Bundle) -> Result<Option<Stop>, StudyError> {
     match bundle.contents().end.map(|end| end.stop) {
         None | Some(Stop::Interrupted) => Ok(None),
@@ -93,7 +95,7 @@ pub fn ended(bundle: &Bundle) -> Result<Option<Stop>, StudyError> {
     }
 }
 
-/// Refuses to end a study whose budget was spent before a block that counts.
+/// Rejects a budget that was spent before a block that counts.
 fn require_block(bundle: &Bundle, plan: &Plan, budget: Nanos, begin: Nanos) -> Result<(), StudyError> {
     let slots = plan.schedule.slots();
     let runs = &bundle.contents().runs;
@@ -105,7 +107,8 @@ fn require_block(bundle: &Bundle, plan: &Plan, budget: Nanos, begin: Nanos) -> R
     Err(budget_spent(plan, budget, spent, made))
 }
 
-/// Refuses a budget in which warm-up and one block do not fit beside what was prepared, if the other runs take as long as the first.
+/// Rejects a budget too small for preparation, warm-up and one block, if all runs take
+/// as long as the first.
 fn require_time(plan: &Plan, budget: Option<Nanos>, prepared: Nanos, spent: Nanos) -> Result<(), StudyError> {
     let runs = 2 * plan.schedule.slots();
     let needed = Nanos(prepared.0.saturating_add(spent.0.saturating_mul(runs as u64)));
@@ -145,11 +148,11 @@ struct Execution<'a> {
     observer: &'a dyn Observer,
     budget: Option<Nanos>,
     begin: Nanos,
-    /// How long it had run when it was interrupted.
+    /// Time it had run when it was interrupted.
     before: Nanos,
-    /// Runs that were there when the program started.
+    /// Runs in the bundle when the program started.
     runs_before: usize,
-    /// How long the blocks took that ran whole since the program started.
+    /// Times of the blocks that ran completely since the program started.
     blocks_timed: Vec<Nanos>,
 }
 
@@ -174,7 +177,8 @@ impl Execution<'_> {
             let begin = clock::now();
             let mut ran = 0;
             for cell in self.plan.block(block) {
-                // One run says what the rest will take: nobody waits for a whole warm-up to hear that the time is short.
+                // The first run gives an estimate, so that a budget too small is reported before a
+                // whole warm-up.
                 if begun == 0 && block == 0 && cell.position == 2 {
                     let spent = clock::now().saturating_sub(begin);
                     require_time(self.plan, self.budget, begin.saturating_sub(self.begin), spent)?;
@@ -194,7 +198,7 @@ impl Execution<'_> {
         Ok(if self.is_decided() { Stop::Decided } else { Stop::Planned })
     }
 
-    /// Blocks that are not whole yet.
+    /// Counts blocks that are not complete yet.
     fn left(&self) -> usize {
         let failed = self.failed_blocks();
         let whole = |block: &usize| self.plan.block(*block).into_iter().all(|cell| self.is_done(cell));
@@ -209,7 +213,7 @@ impl Execution<'_> {
         runs.iter().any(|run| run.block == block && run.position == cell.position as u64)
     }
 
-    /// Blocks that cannot be used; 0 is the warm-up.
+    /// Returns blocks that cannot be used; 0 is the warm-up.
     fn failed_blocks(&self) -> BTreeSet<u64> {
         let failed = |run: &&RunRecord| {
             let wrong =
@@ -238,7 +242,7 @@ impl Execution<'_> {
         self.budget.filter(|budget| spent + longest > *budget).map(|_| Stop::Budget)
     }
 
-    /// Makes one run and keeps it; none when the study is to stop.
+    /// Makes one run and keeps it; `None` when the study must stop.
     fn run(&mut self, cell: Cell) -> Result<Option<()>, StudyError> {
         if self.cancel.check().is_err() {
             return Ok(None);
@@ -252,7 +256,7 @@ impl Execution<'_> {
         let (ended, record) = match self.target.run(&self.plan.arm_settings(cell.arm), self.cancel) {
             Ok(record) => match record.stopped_ns {
                 None => (Ended::Finished, Some(record)),
-                // Its time is not that of the work, and no figure of it may be looked at.
+                // The suspension is part of its time, so no figure of it may be used.
                 Some(stopped) => (Ended::Failed { reason: stood_still(Nanos(stopped)) }, None),
             },
             Err(NoRecord::Interrupted) => return Ok(None),
@@ -273,7 +277,7 @@ impl Execution<'_> {
         Ok(Some(()))
     }
 
-    /// Keeps what a failed run printed, so that its reason can name the file.
+    /// Keeps the standard error of a failed run, so that the reason can name the file.
     fn failed(&mut self, number: u64, failure: &Failure) -> Result<Ended, StudyError> {
         if failure.errors.is_empty() {
             return Ok(Ended::Failed { reason: failure.line(None) });
@@ -288,7 +292,7 @@ impl Execution<'_> {
         let runs = (self.plan.study.blocks + 1) * slots;
         let done = cell.block * slots + cell.position.saturating_sub(1);
         let spent = clock::now().saturating_sub(self.begin);
-        // Before the first whole block the runs so far are the best guess, preparation included.
+        // Before the first complete block the estimate includes preparation.
         let (timed, made) = match self.blocks_timed.len() * slots {
             0 => (spent.0, self.bundle.contents().runs.len() - self.runs_before),
             made => (self.blocks_timed.iter().map(|block| block.0).sum(), made),

@@ -1,4 +1,4 @@
-//! Studies: runs of a target in an order drawn at random, and the verdicts on their records.
+//! Studies: runs of a target in random order, and verdicts on their records.
 //!
 //! ```text
 //! definition ──> plan ──> execution ──> bundle ──> analysis ──> report ──> (pages)
@@ -6,13 +6,13 @@
 //!                          targets                  verify
 //! ```
 //!
-//! A [`definition`] is a question with claims. A [`plan`] orders its arms at random within blocks,
-//! an [`execution`] runs them against a [target](targets), a [`bundle`] keeps every raw record, and
-//! the [`analysis`] derives the verdicts, the same ones from the same bundle. [`compare`] judges two
+//! A [`definition`] is a question with claims. A [`plan`] orders its arms at random within blocks.
+//! An [`execution`] runs them against a [target](targets), and a [`bundle`] keeps every raw record.
+//! The [`analysis`] derives verdicts, the same ones from the same bundle. [`compare`] judges two
 //! sets of runs that no plan has ordered.
 //!
 //! An analysis reads only a bundle. This crate does not know the engine: the program registers the
-//! embedded target like any other. [`machine`], [`sampler`] and [`disturbance`] read what happens on
+//! embedded target like any other. [`machine`], [`sampler`] and [`disturbance`] read the state of
 //! the machine during a run of any target.
 //!
 //! Nothing is printed; progress goes to an [`Observer`].

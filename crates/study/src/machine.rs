@@ -1,7 +1,6 @@
-//! What the machine is: the facts that a report opens with.
+//! Facts about the machine for the head of a report.
 //!
-//! A file that cannot be read gives a missing fact, or `unknown` where the
-//! report wants a word.
+//! A file that cannot be read leaves a fact out, or `unknown` where the report needs a word.
 
 use plumb_events::clock;
 use plumb_host::limits;
@@ -16,23 +15,25 @@ pub fn describe() -> Host {
     let word = |path: &str| text(path).unwrap_or_else(|| "unknown".to_string());
     Host {
         name: word("/proc/sys/kernel/hostname"),
-        cpus: std::thread::available_parallelism()
-            .map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX)),
+        cpus: Some(
+            std::thread::available_parallelism()
+                .map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX)),
+        ),
         cpu_quota: limits::cpu_quotas().iter().map(|quota| quota.cpus).reduce(f64::min),
         cpu_model: cpu_model().unwrap_or_else(|| "unknown".to_string()),
-        memory_bytes: limits::memory().map_or(0, |memory| memory.total.0),
+        memory_bytes: limits::memory().map(|memory| memory.total.0),
         kernel: format!("Linux {} {}", word("/proc/sys/kernel/osrelease"), std::env::consts::ARCH),
     }
 }
 
-/// The clock that times are read from, as the kernel names its source.
+/// Returns the clock that times are read from, with the kernel's name of its source.
 #[must_use]
 pub fn clock_source() -> Option<String> {
     let source = text("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
     Some(format!("CLOCK_MONOTONIC ({source})"))
 }
 
-/// The smallest step that the clock was seen to make in some thousand readings.
+/// Returns the smallest step of the clock in 4,096 readings.
 #[must_use]
 pub fn clock_precision_ns() -> Option<u64> {
     let mut before = clock::now();
@@ -48,7 +49,7 @@ pub fn clock_precision_ns() -> Option<u64> {
     least
 }
 
-/// The load average over one minute.
+/// Returns the load average over one minute.
 #[must_use]
 pub fn load_average() -> Option<f64> {
     text("/proc/loadavg")?.split_whitespace().next()?.parse().ok()
@@ -81,13 +82,13 @@ impl CpuTimes {
         })
     }
 
-    /// What was added since an earlier reading.
+    /// Returns the time added since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &CpuTimes, load_begin: Option<f64>, load_end: Option<f64>) -> HostCpu {
         HostCpu {
             user_ns: self.user.saturating_sub(earlier.user),
             system_ns: self.system.saturating_sub(earlier.system),
-            // The kernel says that this counter may go back.
+            // proc(5): this counter may decrease.
             iowait_ns: self.iowait.saturating_sub(earlier.iowait),
             steal_ns: self.steal.saturating_sub(earlier.steal),
             idle_ns: self.idle.saturating_sub(earlier.idle),
@@ -97,23 +98,23 @@ impl CpuTimes {
     }
 }
 
-/// How long tasks stood still for want of memory since the host started, as /proc/pressure/memory has it.
+/// Time in which tasks waited for memory since the host started, from /proc/pressure/memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryStall {
     pub some_ns: u64,
-    /// All that were not idle did, nanoseconds.
+    /// Time in which all non-idle tasks waited, nanoseconds.
     pub full_ns: u64,
 }
 
 impl MemoryStall {
-    /// Reads it; none where the kernel does not keep it.
+    /// Reads the file; `None` if the kernel does not provide it.
     #[must_use]
     pub fn read() -> Option<MemoryStall> {
         MemoryStall::parse(&fs::read_to_string("/proc/pressure/memory").ok()?)
     }
 
-    /// Reads that of this process's control group, or of the machine where the kernel keeps none
-    /// for the group.
+    /// Reads the pressure of this process's control group, or of the machine if the kernel
+    /// has none for the group.
     #[must_use]
     pub fn read_own() -> Option<MemoryStall> {
         limits::memory_pressure().and_then(|text| MemoryStall::parse(&text)).or_else(MemoryStall::read)

@@ -1,17 +1,17 @@
-//! How the laboratory tells its caller about progress. It prints nothing itself.
+//! Reports progress to the caller; nothing is printed here.
 
 use plumb_events::Recorder;
 use plumb_units::Nanos;
 use std::path::{Path, PathBuf};
 
-/// What a run is about to do, with what its progress is read from.
+/// The next stage of a run, with the source of its progress.
 #[derive(Debug)]
 pub enum Stage<'a> {
-    /// Files are made in these directories, `bytes` in all.
+    /// Files are created in these directories, `bytes` in total.
     Files { directories: &'a [PathBuf], bytes: u64 },
     Load {
         recorder: &'a Recorder,
-        /// Rows to come; 0 where that is not known.
+        /// Rows to load; 0 if unknown.
         rows: u64,
     },
     Build {
@@ -23,14 +23,14 @@ pub enum Stage<'a> {
     Import {
         /// Counts the work of the database.
         recorder: &'a Recorder,
-        /// Rows to come; 0 where that is not known.
+        /// Rows to import; 0 if unknown.
         rows: u64,
     },
     /// Sessions read and update at random.
     RandomIo {
         /// Counts the work of the database.
         recorder: &'a Recorder,
-        /// How long they will; 0 where that is not known.
+        /// Planned duration; 0 if unknown.
         time: Nanos,
     },
     /// Tables and indexes are checked.
@@ -39,21 +39,21 @@ pub enum Stage<'a> {
         recorder: &'a Recorder,
         blocks: u64,
     },
-    /// A run of a study begins.
+    /// A run of a study starts.
     Study {
         done: u64,
         /// Runs of the whole plan.
         runs: u64,
-        /// Its block; 0 warms up.
+        /// Block of the run; 0 is the warm-up.
         block: usize,
         blocks: usize,
         arm: &'a str,
-        /// How long the study will last at most; none before that can be told.
+        /// Longest remaining time of the study; `None` before it can be estimated.
         left: Option<Nanos>,
     },
 }
 
-/// Start of a line on standard error that says why sessions of a run wait: it is no error.
+/// Start of a line on standard error with the reason why sessions of a run wait; not an error.
 pub const WAITS: &str = "sessions wait for ";
 
 /// Follows a run, and remembers what must be removed if the program is killed.
@@ -64,9 +64,9 @@ pub trait Observer: Sync {
     /// From now on an interrupt must wait for an orderly end.
     fn begins(&self);
 
-    /// A directory of the run's own has been made, which goes when the run ends.
+    /// A directory for this run was created; it is removed when the run ends.
     fn made(&self, directory: &Path);
 
-    /// Sessions wait, and nothing goes on: a line that says why.
+    /// All sessions wait; the line gives the reason.
     fn waits(&self, _: &str) {}
 }

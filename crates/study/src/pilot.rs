@@ -1,14 +1,17 @@
 //! A study that chooses its own number of blocks: `--find 5%`.
 //!
 //! ```text
-//! reference, twice, PAIRS times ──> spread of a pair ──> spread of each claim's contrast ──> blocks (proof::noise)
+//! reference, twice, PAIRS times ──> spread of a pair ──> spread of each claim's contrast
+//!                                                          └──(proof::noise)──> blocks
 //! ```
 //!
-//! Only the reference runs, so nothing is known of any effect when the number is chosen, and the study's tests are those of a study
-//! whose number was fixed in its file. The runs of the pilot are no part of it.
+//! Only the reference runs, so the number is chosen without any knowledge of effects. The tests
+//! stay those of a study with the number fixed in its file. The pilot's runs are not part of the
+//! study.
 //!
-//! Few pairs say little of a spread: planned by what they show, half of all studies would be too small. So it is planned by what the
-//! spread exceeds in one pilot of five (Browne, On the use of a pilot sample for sample size determination, 1995).
+//! Few pairs give a poor estimate of the spread: planned by the estimate, half of all studies would
+//! be too small. So the plan uses a value that the true spread exceeds in one pilot of five.
+//! Source: Browne, On the use of a pilot sample for sample size determination, 1995.
 
 use crate::StudyError;
 use crate::definition::Expectation;
@@ -26,39 +29,39 @@ use std::fmt;
 
 /// Pairs of runs of the reference.
 const PAIRS: usize = 8;
-/// sqrt(7 / 3.822): with 7 degrees of freedom the true spread is below so many times the seen one in four pilots of five.
+/// sqrt(7 / 3.822): with 7 degrees of freedom the true spread is below 1.353 times the estimate
+/// in four pilots of five.
 const UPPER: f64 = 1.353;
-/// The chance to find what is sought.
+/// Probability of finding the sought effect.
 const POWER: f64 = 0.9;
-/// Blocks of made-up noise that show how much of it a contrast takes over.
+/// Simulated blocks of noise that determine the spread of a contrast.
 const IMAGINED_BLOCKS: usize = 1_000;
-/// More than this is refused: nobody waits for it.
+/// Largest number accepted; a longer study is rejected.
 const BLOCKS_MAX: usize = 1_000;
 
-/// An effect to be found, and the time for it.
+/// An effect to find, and the time for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sought {
     pub effect: f64,
-    /// The time of the study, the pilot's included; none for as long as it takes.
+    /// Time of the study, the pilot included; `None` is unlimited.
     pub budget: Option<Nanos>,
 }
 
-/// What a pilot found, and the number of blocks that follows from it.
+/// Result of a pilot, and the number of blocks derived from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pilot {
-    /// The effect that is to be found, a share.
+    /// Effect to find, a share.
     pub effect: f64,
     /// Spread of the logarithm of the ratio of two runs of the reference.
     pub deviation: f64,
-    /// What a run takes with everything around it.
+    /// Time of a run with everything around it.
     pub run: Nanos,
     /// Blocks that find the effect.
     pub blocks: usize,
-    /// The claim that takes so many; none where it is the fewest with which anything is proved.
+    /// The claim that needs this number. `None` if it is the fewest that can prove anything.
     pub claim: Option<String>,
-    /// Runs of the study, the warm-up's too.
+    /// Runs of the study, warm-up included.
     pub runs: usize,
-    /// The time of the pilot itself.
     pub spent: Nanos,
 }
 
@@ -82,10 +85,12 @@ impl fmt::Display for Pilot {
     }
 }
 
-/// Runs the pilot of a study that is to find an effect of this share in each of its claims; none when it was interrupted.
+/// Runs the pilot of a study that must find an effect of this share in each of its claims.
+/// `None` if it was interrupted.
 ///
 /// # Errors
-/// When the target cannot be prepared, a run fails, its figure is none, or the study would be too long.
+/// If the target cannot be prepared, a run fails, its figure has no logarithm, or the
+/// study would be too long.
 pub fn pilot(
     target: &mut dyn Target,
     plan: &Plan,
@@ -101,7 +106,7 @@ pub fn pilot(
     let name = format!("plumb-study-pilot-{:09}", plan.schedule.seed % 1_000_000_000);
     target.prepare(&Preparation { arms: &arms, expects_same: plan.study.expects_same, name: &name })?;
     let (mut logs, mut begin) = (Vec::new(), clock::now());
-    // The first one warms up.
+    // The first run is a warm-up.
     for run in 0..=2 * PAIRS {
         if run == 1 {
             begin = clock::now();
@@ -151,8 +156,8 @@ pub fn pilot(
     Ok(Some(Pilot { effect, deviation, run, blocks, claim, runs, spent }))
 }
 
-/// Refuses a budget that the pilot alone would spend: after its first run, which with what was
-/// prepared for it took so long, one can tell.
+/// Rejects a budget that the pilot alone would spend, estimated from its first run with
+/// preparation.
 fn require_time(budget: Option<Nanos>, first: Nanos) -> Result<(), String> {
     let needed = Nanos(first.0.saturating_mul(2 * PAIRS as u64 + 1));
     match budget {
@@ -165,8 +170,8 @@ fn require_time(budget: Option<Nanos>, first: Nanos) -> Result<(), String> {
     }
 }
 
-/// The blocks with which each claim finds the effect, or its equality, where pairs of runs have this spread, and the claim that
-/// takes most.
+/// Returns the blocks with which each claim finds the effect, or its equality, given this spread of
+/// pairs. Also returns the claim that needs most.
 fn blocks(
     plan: &Plan,
     effect: f64,
@@ -220,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_plan_has_the_power_that_it_says() {
-        // A study of one claim and noise that is known: the plan without the pilot's uncertainty.
+        // A study with one claim and known noise: the plan without the pilot's uncertainty.
         let plan = crate::plan::tests::plan(1);
         let (planned, _) = blocks(&plan, 0.05, 0.03).expect("a number");
         let rule = plumb_proof::noise::blocks_by_rule(&Goal {

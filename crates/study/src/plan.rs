@@ -1,14 +1,14 @@
-//! What a study will run, and in what order: a function of the study, the seed and nothing else.
+//! Runs of a study and their order: a function of the study and the seed alone.
 //!
 //! ```text
 //! block 0    warm-up: recorded, not counted      R  T2 T1 R'
 //! block 1..  every arm once, the reference twice  T2 R  T1 R'    drawn from (seed, block)
 //! ```
 //!
-//! When it stops is planned too: after so many blocks, or, when it was asked to stop as soon as
-//! everything is decided, at the latest after so many, with the error of every look paid for
-//! beforehand (`proof::sequential`). A time budget ends it before a block that would not fit; the budget is
-//! set before any figure is seen, so it needs no correction.
+//! The stopping rule is planned, too: after N blocks, or as soon as everything is decided, with N
+//! as the maximum. In the second case the error of every look is paid for in advance
+//! (`proof::sequential`). A time budget ends a study before a block that would not fit. It is set
+//! before any figure is seen, so it needs no correction.
 
 use crate::StudyError;
 use crate::definition::Study;
@@ -18,36 +18,34 @@ use plumb_proof::randomisation::{blocks_needed, fewest_blocks};
 use plumb_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Rows a second, more than any machine loads, sorts and verifies: a budget that is too small even at this rate is
-/// refused before anything is measured.
+/// Rows per second, above the rate at which any machine loads, sorts and verifies. A budget too
+/// small even at this rate is rejected before anything is measured.
 const ROWS_PER_SECOND_MAX: f64 = 20e6;
-/// The least that a run takes: a process, an opened database, a settled device.
+/// Shortest time of a run: a process, an opened database, a settled device.
 const RUN_SECONDS_MIN: f64 = 0.1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     Blocks,
-    /// When every claim is decided or has hardly a chance to be, at the latest after the planned blocks.
+    /// When every claim is decided or hopeless, at the latest after the planned blocks.
     Decided,
 }
 
-/// What the command line may change of a study's plan.
+/// Changes of a study's plan by the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlanOptions {
-    /// Rows instead of the file's.
     pub rows: Option<u64>,
-    /// Blocks instead of the file's.
     pub blocks: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
-    /// The block; 0 warms up.
+    /// Number of the block; 0 is the warm-up.
     pub block: usize,
-    /// Its place in the block, from 1.
+    /// Place in the block, from 1.
     pub position: usize,
-    /// Its slot; the one beyond the arms is the reference's second run.
+    /// Slot in the block; the last one is the reference's second run.
     pub slot: usize,
     pub arm: usize,
 }
@@ -55,19 +53,19 @@ pub struct Cell {
 /// A study with its arms and its order.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The study, with whatever the command line changed.
+    /// The study, with the changes of the command line.
     pub study: Study,
-    /// Its arms, as levels of its factors.
+    /// The arms, as levels of the factors.
     pub design: Design,
     pub schedule: Schedule,
     pub until: Until,
 }
 
 impl Plan {
-    /// Plans a study.
+    /// Plans a study with these changes.
     ///
     /// # Errors
-    /// When its design cannot be.
+    /// If its design is impossible.
     pub fn new(mut study: Study, options: PlanOptions, until: Until, seed: u64) -> Result<Plan, StudyError> {
         let why = |why: String| StudyError::Plan { study: study.name.clone(), why };
         if let Some(rows) = options.rows {
@@ -79,26 +77,24 @@ impl Plan {
         let design = study
             .design()
             .map_err(|error| StudyError::Plan { study: study.name.clone(), why: error.to_string() })?;
-        // The first level of every factor is its reference, and no generator is asked what it makes of that.
+        // The first level of every factor is its reference, whatever the generators make of it.
         let first = vec![0; study.factors.len()];
         let reference = design.arms.iter().position(|levels| *levels == first).unwrap_or(0);
         let schedule = Schedule { arms: design.arms.len(), reference, seed, order: study.order };
         Ok(Plan { study, design, schedule, until })
     }
 
-    /// The name of an arm.
     #[must_use]
     pub fn arm_name(&self, arm: usize) -> String {
         self.study.arm_name(&self.design.arms[arm])
     }
 
-    /// The settings of an arm.
     #[must_use]
     pub fn arm_settings(&self, arm: usize) -> Vec<Assignment> {
         self.study.arm_settings(&self.design.arms[arm])
     }
 
-    /// The runs of a block in order of execution.
+    /// Returns the runs of a block in order of execution.
     #[must_use]
     pub fn block(&self, block: usize) -> Vec<Cell> {
         let slots = self.schedule.block(block);
@@ -106,10 +102,10 @@ impl Plan {
         slots.into_iter().enumerate().map(cell).collect()
     }
 
-    /// Refuses a budget in which not even one block can run.
+    /// Rejects a budget too small for a single block.
     ///
     /// # Errors
-    /// With what one block takes at least.
+    /// With the least time of one block.
     pub fn require_room(&self, budget: Option<Nanos>) -> Result<(), StudyError> {
         let Some(budget) = budget else { return Ok(()) };
         let run = (self.study.rows() as f64 / ROWS_PER_SECOND_MAX).max(RUN_SECONDS_MIN);
@@ -120,7 +116,7 @@ impl Plan {
         Err(StudyError::Budget { budget, runs: self.schedule.slots(), rows: self.study.rows_asked(), needed })
     }
 
-    /// What is known of the settings that the study gives.
+    /// Returns facts about the settings that the study gives.
     #[must_use]
     pub fn setting_facts(&self) -> Vec<SettingFacts> {
         let levels = self.study.factors.iter().flat_map(|factor| &factor.levels);
@@ -133,7 +129,7 @@ impl Plan {
         facts
     }
 
-    /// What is said before a study begins that can prove nothing; none of one that can.
+    /// Returns a warning about a study too short to prove anything; `None` if it is long enough.
     #[must_use]
     pub fn too_short(&self) -> Option<String> {
         let (blocks, needed) = (self.study.blocks, self.blocks_needed());
@@ -147,19 +143,20 @@ impl Plan {
         })
     }
 
-    /// The fewest blocks with which the first claim of all can be proved.
+    /// Returns the fewest blocks that can prove the first of the claims.
     #[must_use]
     pub fn blocks_needed(&self) -> usize {
         blocks_needed(self.study.alpha, self.study.claims.len())
     }
 
-    /// The slots of the reference arm.
+    /// Returns the slots of the reference arm.
     #[must_use]
     pub fn twice(&self) -> (usize, usize) {
         (self.schedule.reference, self.schedule.reference_again())
     }
 
-    /// The claim that the choice between two arms follows from: it compares them by the study's own measure.
+    /// Returns the claim that decides between two arms: it compares them
+    /// by the study's own measure.
     #[must_use]
     pub fn advice_claim(&self) -> Option<usize> {
         let compares = |claim: &crate::definition::Claim| {
@@ -172,8 +169,9 @@ impl Plan {
         (self.schedule.arms == 2).then(|| self.study.claims.iter().position(compares)).flatten()
     }
 
-    /// The fewest blocks with which an arm can be recommended, if every claim is settled: its two comparisons a block are
-    /// with both runs of the reference, each of 2K - 3 among K arms.
+    /// Returns the fewest blocks that can recommend an arm, once every claim is settled. It
+    /// has two comparisons per block, with both runs of the reference, and its test is one of
+    /// 2K - 3 among K arms.
     #[must_use]
     pub fn blocks_to_recommend(&self) -> usize {
         let tests = (2 * self.schedule.arms).saturating_sub(3).max(1);
@@ -187,7 +185,7 @@ pub(crate) mod tests {
     use crate::definition::{catalog, parse};
     use crate::targets::command::Commands;
 
-    /// A plan of a study of commands that ships.
+    /// A plan of a shipped study of commands.
     pub(crate) fn plan(seed: u64) -> Plan {
         let (file, text) = catalog::text("file-copy").expect("the study is there");
         let study = parse(file, text, &[&Commands]).expect("a study that is well formed");

@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 /// The program and the machine that made a calibration.
 ///
-/// Records of the first version name the first three in a `header`, beside all figures of the page.
+/// Records of the first version have the first three fields in a `header`, next to
+/// all figures of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The version of the program.
     pub plumb_version: String,
     /// The command as it was typed.
     pub command_line: String,
     pub host: Host,
-    /// What lies under the path.
+    /// Device under the calibrated path.
     pub device: Device,
 }
 
 impl Provenance {
-    /// Of a calibration that this program has made here.
+    /// Describes a calibration that this program made on this machine.
     #[must_use]
     pub fn of(calibration: &Calibration, device: &DeviceDescription, command_line: String) -> Provenance {
         let reason = "what the points were measured by; other methods stand in the ladder";
@@ -33,10 +33,10 @@ impl Provenance {
         }
     }
 
-    /// Reads one, of the first version too.
+    /// Parses a provenance, of the first version too.
     ///
     /// # Errors
-    /// When it is none.
+    /// If the text is not a provenance.
     pub fn from_json(text: &str) -> serde_json::Result<Provenance> {
         let mut value: serde_json::Value = serde_json::from_str(text)?;
         if let Some(serde_json::Value::Object(header)) = value.get("header").cloned()

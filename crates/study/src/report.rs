@@ -1,6 +1,6 @@
-//! Files that follow from a bundle: the analysis of its study and the reports that show it.
+//! Derived files of a bundle: the analysis of its study and its reports.
 //!
-//! The pages are made above this crate, so each function here is given what renders one.
+//! The pages are made in a crate above, so each function takes the renderer as an argument.
 
 use crate::StudyError;
 use crate::analysis::analyse;
@@ -13,18 +13,18 @@ pub type RenderPage = fn(&Analysis) -> Rendered;
 /// A report as text and as HTML, in the order of [`REPORTS`].
 pub type Rendered = [String; 2];
 
-/// What follows from a bundle's contents.
+/// Derived files of a bundle.
 #[derive(Debug)]
 pub struct Derived {
     pub analysis: Analysis,
-    /// The files that show it: name and text.
+    /// Name and text of each derived file.
     pub files: Vec<(&'static str, String)>,
 }
 
-/// Works it out; `evidence` is the hash of what the contents were read from.
+/// Derives analysis and reports; `evidence` is the hash of the input's files.
 ///
 /// # Errors
-/// When the analysis is no JSON.
+/// If the analysis cannot be serialised.
 pub fn derive(contents: &Contents, evidence: String, page: RenderPage) -> Result<Derived, StudyError> {
     let analysis = Analysis { evidence_hash: Some(evidence), ..analyse(contents) };
     let reports = REPORTS.into_iter().zip(page(&analysis));
@@ -32,10 +32,10 @@ pub fn derive(contents: &Contents, evidence: String, page: RenderPage) -> Result
     Ok(Derived { analysis, files })
 }
 
-/// Analyses a bundle and writes what follows into it.
+/// Analyses a bundle and writes the derived files into it.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// If a file cannot be written.
 pub fn publish(bundle: &mut Bundle, page: RenderPage) -> Result<Analysis, StudyError> {
     let Derived { analysis, files } = derive(bundle.contents(), bundle.evidence(), page)?;
     files.iter().try_for_each(|(name, text)| bundle.write(name, text))?;

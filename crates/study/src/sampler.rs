@@ -1,21 +1,23 @@
-//! Looks at the machine beside a run, once a second: block devices, processors, memory.
+//! Samples the machine during a run, once a second: block devices, processors, memory.
 //!
 //! ```text
 //! run      |--------- load ---------|--- work ---|-- verify --|
-//! looks    |    |    |    |    |    |    |    |    |    |    |     one at its start, one at its end, one a second between
+//! samples  |    |    |    |    |    |    |    |    |    |    |   start, end and every second
 //! ```
 //!
-//! A thread of its own reads small files of /proc and /sys; nothing is added to the code whose time is measured. What is
-//! kept are the kernel's own counters, so that a look that comes late loses nothing.
+//! A thread of its own reads small files of /proc and /sys; the timed code is unchanged. The
+//! samples are the kernel's cumulative counters, so a late sample loses nothing.
 //!
-//! Cost: five files and one more a device, 0.1 to 0.2 ms of CPU a look by estimate, or 0.02% of one processor; what it
-//! really took is in the record, and the report prints it. Memory: half a kilobyte a look, 3,600 looks at most; then
-//! every second one is left out and the time between two doubles, so that a day costs what an hour does.
+//! Cost: five files and one more per device, estimated at 0.1 to 0.2 ms of CPU a sample, or 0.02%
+//! of one processor. The record has the measured cost, and the report prints it. Memory: half a
+//! kilobyte a sample, at most 3,600 samples. Beyond that every second sample is dropped and the
+//! interval doubles, so that a day costs no more than an hour.
 //!
-//! A process that is stopped looks at nothing: looks that are seconds apart show it, and the clock
-//! that goes on while the machine is suspended shows that ([`Looks::stopped`]).
+//! A stopped process takes no samples: samples that are seconds apart show it. The clock that
+//! continues during suspension shows a suspended machine ([`Looks::stopped`]).
 //!
-//! Limits: a run shorter than a second has one sample. Pressure is what the kernel keeps in /proc/pressure, if it does.
+//! Limits: a run shorter than a second has only its first and last sample. Pressure is what the
+//! kernel keeps in /proc/pressure, if it does.
 
 use crate::machine::{self, CpuTimes, MemoryStall};
 use plumb_events::clock;
@@ -29,33 +31,30 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What lies between two looks.
+/// Time between two samples of a run below an hour.
 const INTERVAL: Nanos = Nanos(1_000_000_000);
-/// Looks that are kept at most.
+/// Largest number of samples kept.
 const LOOKS_MAX: usize = 3600;
-/// The shortest time by which a look comes too late because the process was stopped: a busy machine
-/// delays one by less.
+/// Shortest delay that counts as a stopped process; a busy machine delays a sample by less.
 pub const STOPPED_MIN: Nanos = Nanos(2_000_000_000);
-/// The shortest time that the machine was suspended for. Two clocks that are read one after the
-/// other are apart by less.
+/// Shortest time that counts as suspension; two clocks read one after the other differ by less.
 const SUSPENDED_MIN: Nanos = Nanos(100_000_000);
 
-/// What was seen beside a run.
+/// Samples taken during a run.
 #[derive(Debug, Clone)]
 pub struct Looks {
-    /// What was meant to lie between two of them.
+    /// Planned time between two samples.
     pub interval: Nanos,
-    /// CPU time that they took.
+    /// CPU time of the samples.
     pub cost: Nanos,
-    /// The block devices, by name.
     pub devices: Vec<String>,
     /// At least two, in the order of time.
     pub looks: Vec<Look>,
 }
 
 impl Looks {
-    /// Returns the time that the process was stopped, or the machine suspended, in a span of the monotonic
-    /// clock; none where it was not.
+    /// Returns the time that the process was stopped, or the machine suspended, within a span of
+    /// the monotonic clock. `None` if neither occurred.
     #[must_use]
     pub fn stopped(&self, (begin, end): (Nanos, Nanos)) -> Option<Nanos> {
         let pairs = self.looks.windows(2).filter(|pair| pair[1].at > begin && pair[0].at < end);
@@ -66,8 +65,8 @@ impl Looks {
     }
 }
 
-/// The time between two looks in which nothing ran. A look is when it was made, and how long the
-/// machine had been suspended then.
+/// Returns the time between two samples in which nothing ran. A sample is its time, and the
+/// accumulated suspension at that time.
 #[must_use]
 pub fn lost(earlier: (Nanos, Nanos), later: (Nanos, Nanos), meant: Nanos) -> Nanos {
     let late = later.0.saturating_sub(earlier.0 + meant);
@@ -76,21 +75,20 @@ pub fn lost(earlier: (Nanos, Nanos), later: (Nanos, Nanos), meant: Nanos) -> Nan
     counted(late, STOPPED_MIN) + counted(suspended, SUSPENDED_MIN)
 }
 
-/// The counters at one moment.
 #[derive(Debug, Clone)]
 pub struct Look {
-    /// When, on the monotonic clock.
+    /// Time of the sample on the monotonic clock.
     pub at: Nanos,
-    /// How long the machine had been suspended, from an origin that only differences can cancel.
+    /// Accumulated suspension; only differences are meaningful.
     pub suspended: Nanos,
-    /// Of each device, in their order; none of one that is gone.
+    /// Counters of each device, in the order of `devices`; `None` if the device disappeared.
     pub disks: Vec<Option<DiskStats>>,
     pub cpu: Option<CpuTimes>,
     /// The load average over one minute.
     pub load: Option<f64>,
-    /// Memory that could be had without swapping.
+    /// Memory that is available without swapping.
     pub available: Option<Bytes>,
-    /// Time that tasks stood still for want of memory.
+    /// Accumulated time in which tasks waited for memory.
     pub stalled: Option<MemoryStall>,
 }
 
@@ -115,7 +113,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts looking at the devices under these paths. Where no thread can be started nothing is seen.
+    /// Starts sampling the devices under these paths. Without a thread there are no samples.
     #[must_use]
     pub fn start(devices: &[DeviceDescription]) -> Sampler {
         let devices = names(devices);
@@ -126,7 +124,7 @@ impl Sampler {
         Sampler { stop, thread }
     }
 
-    /// Ends it with a last look.
+    /// Takes a last sample and stops the thread.
     #[must_use]
     pub fn end(mut self) -> Option<Looks> {
         self.join()
@@ -146,8 +144,8 @@ impl Drop for Sampler {
     }
 }
 
-/// The device each file system is on, and the disks beneath where that is no part of one of them: a loop device and the
-/// disk that its file lies on, but not a partition and its disk.
+/// Returns the device of each file system, and the disks below unless it is a partition of one. So
+/// a loop device and its disk are both sampled, a partition without its disk.
 fn names(devices: &[DeviceDescription]) -> Vec<String> {
     let mut names = BTreeSet::new();
     for block in devices.iter().filter_map(|device| device.block.as_ref()) {
@@ -178,7 +176,7 @@ fn look_until(stop: &AtomicBool, devices: Vec<String>, mut interval: Nanos) -> L
             });
             interval += interval;
         }
-        // One that comes late is not made up for.
+        // A missed sample is skipped.
         while due <= clock::now() {
             due += interval;
         }

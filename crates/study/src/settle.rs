@@ -1,8 +1,9 @@
-//! What happens between two runs, so that no run pays for the one before it.
+//! Work between two runs, so that no run pays for the one before it.
 //!
-//! What a run wrote is made durable and taken out of the page cache, file by file; then the block
-//! devices are watched until nothing moves on them. Others may use the same device for as long as
-//! they like, so the wait has a bound, and whether it was reached is kept with the run. Where there
+//! Files written by a run are made durable and dropped from the page cache, one by one. Then the
+//! block devices are sampled until they are idle. Other processes may use the same device
+//! indefinitely, so the wait is bounded, and the run records if the bound was reached. Without a
+//! device there is no wait.
 //! is no device there is no wait.
 
 use crate::bundle::Settled;
@@ -15,16 +16,16 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// How often the devices are looked at.
+/// Time between two samples of the devices.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Looks in a row at which nothing moved: a device is then at rest.
+/// Consecutive quiet samples after which a device counts as idle.
 const LOOKS: u32 = 3;
-/// What may move between two looks at a device that is at rest: a log that is written now and then.
+/// Bytes that an idle device may move between two samples: a log is written now and then.
 const REST_BYTES: Bytes = Bytes(256 * Bytes::K);
-/// How long a busy device is waited for.
+/// Longest wait for a busy device.
 const BOUND: Nanos = Nanos(2_000_000_000);
 
-/// Settles these files and the block devices of these names.
+/// Settles these files, and the block devices with these names.
 #[must_use]
 pub fn settle(files: &[PathBuf], devices: &[String]) -> Settled {
     let begin = clock::now();
@@ -39,14 +40,14 @@ pub fn settle(files: &[PathBuf], devices: &[String]) -> Settled {
     }
 }
 
-/// Drops the files' pages from the page cache: those that stayed, and all there are.
+/// Drops the files' pages from the page cache; returns the pages that stayed, and all pages.
 fn drop_cached(files: &[PathBuf]) -> (u64, u64) {
     let dropped = files.iter().filter_map(|file| readings::drop_cache(open_regular(file).ok()?.as_fd()).ok());
     dropped.fold((0, 0), |(resident, total), file| (resident + file.resident_pages, total + file.total_pages))
 }
 
 fn wait_until_idle(devices: &[String], begin: Nanos) -> bool {
-    // Samples of no device are all alike.
+    // Samples of no device would never change.
     if devices.is_empty() {
         return true;
     }

@@ -1,8 +1,9 @@
-//! Recomputes a bundle, against accident and not against forgery: every file against its checksum, every number and verdict against the raw records.
+//! Verifies a bundle against accidental change, not forgery: files against checksums, numbers and
+//! verdicts against raw records.
 //!
-//! The analysis is a pure function of study, environment, order and records, so that it is compared to the
-//! byte. A bundle that another version of this program wrote may round or word something otherwise;
-//! then what differs is the program, and the message says so.
+//! The analysis is a pure function of study, environment, order and records, so it is compared byte
+//! by byte. A bundle of another version of this program may differ in rounding or wording. Then the
+//! message says that the program differs.
 
 use crate::StudyError;
 use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
@@ -13,19 +14,19 @@ use std::path::Path;
 
 #[derive(Debug)]
 pub struct Verified {
-    /// Files that are as they were written.
+    /// Number of files that match their checksum.
     pub files: usize,
     pub runs: usize,
-    /// The hash of all that the analysis rests on.
+    /// Hash of the analysis's input.
     pub evidence: String,
-    /// What follows from them; none when the study has not come to an analysis.
+    /// The analysis of the records; `None` if the study has none yet.
     pub analysis: Option<Analysis>,
 }
 
-/// Verifies a bundle.
+/// Verifies every file of a bundle.
 ///
 /// # Errors
-/// The first file that is not as it was written, or does not follow from the raw records.
+/// The first file that has changed, or does not follow from the raw records.
 pub fn verify(directory: &Path, kinds: &Kinds, page: RenderPage) -> Result<Verified, StudyError> {
     let manifest = Manifest::read(directory)?;
     for name in manifest.names() {
@@ -50,10 +51,11 @@ pub fn verify(directory: &Path, kinds: &Kinds, page: RenderPage) -> Result<Verif
     Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), evidence, analysis })
 }
 
-/// Verifies a bundle and holds it to the hash under which it was published: a forged one, however consistent, has another.
+/// Verifies a bundle and compares its hash with the published one, which a forged bundle cannot
+/// match.
 ///
 /// # Errors
-/// As [`verify`], or when the hash is another.
+/// As [`verify`], or if the hash differs.
 pub fn verify_published(
     directory: &Path,
     kinds: &Kinds,

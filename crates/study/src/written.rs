@@ -1,4 +1,4 @@
-//! Files that a study writes before a run and puts back after it.
+//! Files that a study writes before a run and restores after it.
 //!
 //! ```text
 //! x.conf                      as the study wrote it, for the time of a run
@@ -8,19 +8,18 @@
 //! x.conf.plumb-owner          the mark of the run's process
 //! ```
 //!
-//! The second name is the journal: as long as it stands, the file is to be put back. Whoever ends a
-//! run does
-//! so, also when its study was killed; if that too was killed, `plumb clean` does, or the next run that writes the file. They
-//! come later, when somebody may have edited it: what is neither the study's text nor the original is left to its owner.
+//! The second name is the journal: while it exists, the file must be restored. The run restores the
+//! file at its end, even if its study was killed. If the run was killed, too, `plumb clean` or the
+//! next run that writes the file does. By then a user may have edited the file: content that is
+//! neither the study's nor the original is left alone.
 //!
-//! What comes back is the same inode, so that its rights, access control list, attributes, times
-//! and other names are what they were. Rejected: to write the content back into the inode, because
-//! a crash within it leaves a piece of the file. Where a file system has one name for each file a
-//! copy is kept, with its rights and its time of change.
+//! Restoring brings back the same inode, so that permissions, access control list, attributes,
+//! times and other names are unchanged. Rejected: writing the content back into the inode, because
+//! a crash would leave a part of the file. On a file system without hard links a copy is kept, with
+//! its permissions and modification time.
 //!
-//! A journal in a directory that others may write to could be anybody's. One that is not of this
-//! process's user, of root or of the owner of the file is not acted on; and nothing here follows a
-//! link.
+//! Any user could place a journal in a directory that others may write to. A journal is ignored
+//! unless it belongs to this user, to root or to the owner of the file. No link is followed.
 
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_host::rights;
@@ -39,7 +38,7 @@ const WRITTEN: &str = "plumb-written";
 const FRESH: &str = "plumb-new";
 const JOURNAL: [&str; 3] = [ORIGINAL, ABSENT, WRITTEN];
 
-/// Files that were written; put back when this is dropped.
+/// Written files; restored on drop.
 #[derive(Debug, Default)]
 pub struct Written(Vec<(Place, Owner)>);
 
@@ -47,7 +46,8 @@ impl Written {
     /// Writes files, each whole or not at all.
     ///
     /// # Errors
-    /// Which one cannot be written or kept, or is another process's; all are then as they were.
+    /// With the file that cannot be written or kept, or belongs to another
+    /// process; all files are restored.
     pub fn write(files: &[(String, String)], directory: &Path) -> Result<Written, String> {
         let mut written = Written::default();
         for (name, text) in files {
@@ -55,7 +55,7 @@ impl Written {
             let wrong = |error: IoError| format!("cannot write {name}: {error}");
             let place = Place::of(&path).map_err(wrong)?;
             let mark = place.path_of(MARK);
-            // Held until it is put back, and still there if it cannot be.
+            // Held until the file is restored, and kept if that fails.
             let abandoned = owner::abandoned(&mark);
             if mark.exists() && abandoned.is_none() {
                 return Err(format!("cannot write {name}: another run has it written"));
@@ -75,10 +75,10 @@ impl Written {
         Ok(written)
     }
 
-    /// Puts them back now.
+    /// Restores the files, with errors reported.
     ///
     /// # Errors
-    /// Which one could not be; it stays under its other name.
+    /// With the file that could not be restored; its original stays under the other name.
     pub fn put_back(mut self) -> Result<(), String> {
         let back =
             |(place, _owner): (Place, Owner)| place.put_back().map_err(|error| place.not_put_back(&error));
@@ -94,7 +94,7 @@ impl Drop for Written {
     }
 }
 
-/// Puts back whatever of these this process wrote, which is about to end.
+/// Restores all files written by this process, which is about to exit.
 pub fn put_all_back(files: &[(String, String)], directory: &Path) {
     for (name, _) in files {
         let Ok(place) = Place::of(&meant(directory, name)) else { continue };
@@ -104,29 +104,29 @@ pub fn put_all_back(files: &[(String, String)], directory: &Path) {
     }
 }
 
-/// The file that a mark says is written, if there is a journal of it.
+/// Returns the file that a mark belongs to, if it has a journal.
 pub fn journalled(mark: &Path) -> Option<PathBuf> {
     let path = mark.extension().is_some_and(|end| end == MARK).then(|| mark.with_extension(""))?;
     let place = Place::of(&path).ok()?;
     JOURNAL.iter().any(|what| place.found(what).is_some()).then_some(path)
 }
 
-/// Puts back a file whose run was killed before it could; one without a journal stays as it is.
+/// Restores a file whose run was killed; a file without a journal is unchanged.
 ///
 /// # Errors
-/// When it was edited since, its journal is another user's, or the kernel refuses: a line with what
-/// to do.
+/// If the file was edited since, its journal belongs to another user, or the kernel returns an
+/// error: a line with the cure.
 pub fn recover(path: &Path) -> Result<(), String> {
     Place::of(path).map_err(|error| error.to_string())?.recover()
 }
 
-/// What a link points to is what is written and put back.
+/// Resolves links, because the target of a link is written and restored.
 fn meant(directory: &Path, name: &str) -> PathBuf {
     let named = directory.join(name);
     named.canonicalize().unwrap_or(named)
 }
 
-/// A file in the directory that holds it.
+/// A file, with the directory that holds it.
 #[derive(Debug)]
 struct Place {
     directory: Directory,
@@ -147,7 +147,7 @@ impl Place {
         self.directory.path().join(self.beside(what))
     }
 
-    /// The name of a file of the journal.
+    /// Returns the name of a file of the journal.
     fn beside(&self, what: &str) -> OsString {
         let mut name = self.name.clone();
         name.push(".");
@@ -163,7 +163,7 @@ impl Place {
         self.directory.read(name, WRITTEN_MOST).ok().flatten()
     }
 
-    /// Refuses a journal that somebody else may have laid.
+    /// Rejects a journal that another user may have placed.
     fn require_own(&self) -> Result<(), String> {
         let owner = self.directory.found(&self.name).map(|found| found.owner);
         for what in JOURNAL {
@@ -188,7 +188,7 @@ impl Place {
         self.require_own()?;
         let original = self.found(ORIGINAL);
         if original.is_none() && self.found(ABSENT).is_none() {
-            // What is left when somebody settled it by hand.
+            // Remainder of a journal that a user resolved by hand.
             let _ = self.directory.remove(self.beside(WRITTEN));
             return Ok(());
         }
@@ -216,12 +216,12 @@ impl Place {
         format!("cannot put back {}: {error}", self.path().display())
     }
 
-    /// True if the file is the original itself, which has both names.
+    /// True if the file is the original itself, under both names.
     fn is_original(&self, original: Found) -> bool {
         self.directory.found(&self.name).is_some_and(|found| found.identity == original.identity)
     }
 
-    /// Makes a file of the journal.
+    /// Writes a file of the journal.
     fn note(&self, what: &str, content: &[u8]) -> Result<(), IoError> {
         self.directory.replace(self.beside(what), content)
     }
@@ -236,7 +236,7 @@ impl Place {
         }
     }
 
-    /// Keeps a copy, where a file has one name.
+    /// Keeps a copy, on a file system without hard links.
     fn copy_to(&self, original: &OsStr) -> Result<(), IoError> {
         let file = self.directory.read_file(&self.name)?;
         let wrong = |error| IoError::operation("keep", &self.path(), error);
@@ -248,7 +248,7 @@ impl Place {
         })
     }
 
-    /// Puts a file of this content in the place of the file, with the rights of that one.
+    /// Replaces the file's content; the new file has the permissions of the old.
     fn replace(&self, content: &[u8]) -> Result<(), IoError> {
         let like =
             self.directory.found(&self.name).map(|_| self.directory.read_file(&self.name)).transpose()?;
@@ -257,7 +257,7 @@ impl Place {
         })
     }
 
-    /// Makes a file whole and durably, in place of what has the name.
+    /// Creates a whole, durable file in place of any file of that name.
     fn make(
         &self,
         name: &OsStr,
@@ -269,7 +269,7 @@ impl Place {
             .found(FRESH)
             .is_some_and(|found| found.kind == EntryKind::File && found.owner == rights::caller())
         {
-            // A killed run of this user left it.
+            // Left by a killed run of this user.
             self.directory.remove(&fresh)?;
         }
         let mut file = self.directory.create_file(&fresh)?;
@@ -283,12 +283,12 @@ impl Place {
         self.directory.sync("")
     }
 
-    /// Puts a file back that was kept; one that was not stays as it is.
+    /// Restores a file that was kept; without a journal it is unchanged.
     fn put_back(&self) -> Result<(), IoError> {
         let (original, absent) = (self.beside(ORIGINAL), self.beside(ABSENT));
         let is_there = |name: &OsStr| self.directory.found(name).is_some();
         match self.found(ORIGINAL) {
-            // A rename of one name of a file to another one of it does nothing.
+            // A rename between two names of one inode does nothing.
             Some(kept) if self.is_original(kept) => self.directory.remove(&original)?,
             Some(_) => self.directory.rename_over(&original, &self.name)?,
             None if is_there(&absent) => {
@@ -300,7 +300,7 @@ impl Place {
             }
             None => {}
         }
-        // Without the hash the journal would not know the study's text again.
+        // The hash goes last: without it, recovery could not recognise the study's text.
         self.directory.sync("")?;
         match is_there(&self.beside(WRITTEN)) {
             true => self.directory.remove(self.beside(WRITTEN)),
@@ -335,7 +335,7 @@ mod tests {
         let written = Written::write(&files, directory.path()).expect("written");
         assert_eq!(fs::read_to_string(&old).expect("read"), "x=1");
         assert_eq!(fs::metadata(&old).expect("there").permissions().mode() & 0o777, 0o640);
-        // Killed here: nobody puts them back, and the next one does.
+        // Killed here: the next write restores the file.
         killed(written);
         let again = Written::write(&files, directory.path()).expect("written");
         again.put_back().expect("put back");
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(names(directory.path()), ["old.conf"]);
     }
 
-    /// Leaves everything as a process would that is killed.
+    /// Leaves the state of a killed process.
     fn killed(mut written: Written) {
         for (place, owner) in std::mem::take(&mut written.0) {
             drop(owner);
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).expect("there").nlink(), 1);
     }
 
-    /// A file system with one name for each file is not at hand.
+    /// Calls the copy directly, because no file system without hard links is available.
     #[test]
     fn a_copy_that_is_kept_has_rights_and_time() {
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -485,7 +485,7 @@ mod tests {
         }
     }
 
-    /// Root alone may give a file away; whoever runs this otherwise sees nothing of it.
+    /// Needs root to change the owner; otherwise the test passes without a check.
     #[test]
     fn a_journal_of_another_user_is_not_acted_on() {
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -506,7 +506,7 @@ mod tests {
         let error = recover(&path).expect_err("another user's");
         assert!(error.contains("is of user 65534"), "{error}");
         assert_eq!(fs::read_to_string(&path).expect("read"), "root's");
-        // Of his own file it is his to say.
+        // A journal of the file's own owner is accepted.
         std::os::unix::fs::chown(&path, nobody, nobody).expect("given away");
         recover(&path).expect("put back");
         assert_eq!(fs::read_to_string(&path).expect("read"), "evil");

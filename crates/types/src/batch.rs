@@ -1,64 +1,64 @@
-//! Rows in the making and on their way.
+//! Rows while they are made and passed on.
 
 use crate::number::Encoded;
 use crate::row::{LONG_MARK, NULL_MARK, ROW_FLAGS, SHORT_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::{DateTime, Value};
 
-/// Row images behind each other, up to 4 GiB of them.
+/// Row images in sequence, up to 4 GiB of them.
 ///
-/// A row is made column by column: [`begin_row`](Self::begin_row), one push
-/// for each column, [`end_row`](Self::end_row). Memory is kept when the batch
-/// is cleared, so filling it again allocates nothing.
+/// A row is made column by column: [`begin_row`](Self::begin_row), one push for
+/// each column, [`end_row`](Self::end_row). Clearing the batch keeps its memory,
+/// so that refilling allocates nothing.
 #[derive(Debug, Clone, Default)]
 pub struct RowBatch {
     bytes: Vec<u8>,
-    /// Where each row ends in `bytes`.
+    /// Offset in `bytes` at which each row ends.
     ends: Vec<u32>,
-    /// Columns the row being made still lacks; None between rows.
+    /// Columns that the unfinished row still lacks; None between rows.
     columns_left: Option<u8>,
 }
 
 impl RowBatch {
-    /// An empty batch.
+    /// Creates a batch without rows or memory.
     pub fn new() -> Self {
         RowBatch::default()
     }
 
-    /// Removes all rows and keeps the memory.
+    /// Removes all rows but keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
         self.columns_left = None;
     }
 
-    /// How many rows there are.
+    /// Returns the number of complete rows.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no row.
+    /// True if there is no complete row.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Length of all row images together, in bytes.
+    /// Returns the length of all row images together, in bytes.
     pub fn byte_count(&self) -> usize {
         self.row_start()
     }
 
-    /// A row image; panics where `index` is not below [`len`](Self::len).
+    /// Returns a row image; panics where `index` is not below [`len`](Self::len).
     #[inline]
     pub fn row(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.bytes[start as usize..self.ends[index] as usize]
     }
 
-    /// The row images in order.
+    /// Returns the row images in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         (0..self.len()).map(|index| self.row(index))
     }
 
-    /// Starts a row of this many columns. Panics where one is being made.
+    /// Starts a row of this many columns. Panics if the last row is unfinished.
     #[inline]
     pub fn begin_row(&mut self, columns: u8) {
         assert!(self.columns_left.is_none(), "a row is begun before the last one is ended");
@@ -73,8 +73,7 @@ impl RowBatch {
         self.bytes.push(NULL_MARK);
     }
 
-    /// Appends encoded bytes as the next column, NULL where there are none.
-    /// Panics above 65,535 bytes.
+    /// Appends encoded bytes as the next column; no bytes are NULL. Panics above 65,535 bytes.
     #[inline]
     pub fn push_bytes(&mut self, value: &[u8]) {
         self.take_column();
@@ -90,8 +89,8 @@ impl RowBatch {
         self.bytes.extend_from_slice(value);
     }
 
-    /// Appends the number `unscaled / 10^scale` as the next column. Panics
-    /// as [`encode_number`](crate::encode_number) does.
+    /// Appends the number `unscaled / 10^scale` as the next
+    /// column. Panics where [`encode_number`](crate::encode_number) does.
     #[inline]
     pub fn push_number(&mut self, unscaled: i128, scale: i8) {
         self.take_column();
@@ -107,8 +106,7 @@ impl RowBatch {
         self.push_bytes(&date.encode());
     }
 
-    /// Appends text as the next column; the empty text is NULL. Panics above
-    /// 65,535 bytes.
+    /// Appends text as the next column; empty text is NULL. Panics above 65,535 bytes.
     #[inline]
     pub fn push_text(&mut self, text: &str) {
         self.push_bytes(text.as_bytes());
@@ -124,8 +122,7 @@ impl RowBatch {
         }
     }
 
-    /// Completes the row. Panics where columns are missing and where the
-    /// batch passes 4 GiB.
+    /// Completes the row. Panics where columns are missing and where the batch exceeds 4 GiB.
     #[inline]
     pub fn end_row(&mut self) {
         match self.columns_left.take() {
@@ -137,14 +134,13 @@ impl RowBatch {
         self.ends.push(end);
     }
 
-    /// Drops the row being made, if there is one.
+    /// Drops the unfinished row, if there is one.
     pub fn abandon_row(&mut self) {
         self.columns_left = None;
         self.bytes.truncate(self.row_start());
     }
 
-    /// Appends a complete row image as it is. Panics where a row is being
-    /// made.
+    /// Appends a complete row image unchanged. Panics if the last row is unfinished.
     pub fn push_row(&mut self, image: &[u8]) {
         assert!(self.columns_left.is_none(), "a row is appended before the last one is ended");
         self.bytes.extend_from_slice(image);

@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Scales a NUMBER may declare.
+/// Range of scales that a NUMBER may declare.
 const SCALE_MIN: i8 = -84;
 const SCALE_MAX: i8 = 127;
 
 /// `text` without a length, as in `id:int, name:text`.
 const TEXT_BYTES_DEFAULT: u32 = 4000;
 
-/// What a column may hold. Written and read as a database administrator
-/// writes it: `NUMBER`, `NUMBER(38,2)`, `DATE`, `VARCHAR2(60)`.
+/// Type of a column's values, written and read as a database administrator writes
+/// it: `NUMBER`, `NUMBER(38,2)`, `DATE`, `VARCHAR2(60)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ColumnType {
     /// A decimal number of up to 38 significant digits.
     Number {
-        /// Digits the column holds, 1 to 38; `None` is any number up to 38.
+        /// Digits that the column holds, 1 to 38; `None` allows any number up to 38.
         precision: Option<u8>,
-        /// Digits right of the point, -84 to 127. `None` means 0 where a
-        /// precision is given and any scale where it is not.
+        /// Digits right of the point, -84 to 127. `None` means 0 with a precision
+        /// and any scale without one.
         scale: Option<i8>,
     },
-    /// A day and a time of day to the second.
+    /// A day and a time of day, to the second.
     Date,
-    /// UTF-8 text. The empty text is NULL, as in Oracle.
+    /// UTF-8 text. Empty text is NULL, as in Oracle.
     Text {
         /// Longest value in bytes (not characters), 1 to 32,767.
         max_bytes: u32,
@@ -39,8 +39,8 @@ impl ColumnType {
     /// A NUMBER that holds any number.
     pub const NUMBER: ColumnType = ColumnType::Number { precision: None, scale: None };
 
-    /// Whether a number of this shape can be stored without rounding. False
-    /// for a column that is not a NUMBER.
+    /// True if a number of this shape fits the column without rounding. False for a column
+    /// that is not a NUMBER.
     pub fn admits_number(&self, shape: NumberShape) -> bool {
         let ColumnType::Number { precision, scale } = *self else {
             return false;
@@ -74,21 +74,21 @@ impl fmt::Display for ColumnType {
     }
 }
 
-/// Why a text names no column type.
+/// A text that names no column type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ColumnTypeError {
     /// The word is not the name of a type.
     #[error("{found:?} is no column type; write NUMBER, NUMBER(38,2), INT, DATE, VARCHAR2(60) or TEXT")]
     Unknown {
-        /// The text as given.
+        /// Text that named the type.
         found: String,
     },
-    /// The part in parentheses is not what the type takes.
+    /// The part in parentheses does not fit the type.
     #[error("{found:?}: {expected}")]
     BadArgument {
-        /// The text as given.
+        /// Text that named the type.
         found: String,
-        /// The rule it breaks.
+        /// Rule that the text breaks.
         expected: &'static str,
     },
 }
@@ -122,7 +122,7 @@ impl FromStr for ColumnType {
     }
 }
 
-/// `38`, `38,2` or `*,2`.
+/// Parses `38`, `38,2` or `*,2`.
 fn number_of(arguments: &str) -> Result<ColumnType, &'static str> {
     const PRECISION: &str = "the precision of a NUMBER is a whole number from 1 to 38";
     const SCALE: &str = "the scale of a NUMBER is a whole number from -84 to 127";

@@ -1,13 +1,13 @@
-//! DATE: a day and a time of day in seven bytes that compare as time does.
+//! DATE: a day and a time of day in seven bytes that compare as times do.
 //!
 //! ```text
 //! byte    0            1             2      3    4       5         6
 //!         century+100  year%100+100  month  day  hour+1  minute+1  second+1
 //! ```
 //!
-//! This is Oracle's documented form for the years 1 to 9999. The offsets keep
-//! zero bytes out of it. There is no time zone and nothing below a second: a
-//! text with fractional seconds is refused, not cut short.
+//! This is the form that Oracle documents, for the years 1 to 9999. The offsets keep zero
+//! bytes out of it. There is no time zone and nothing below a second: a text with fractional
+//! seconds is rejected, not cut.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub enum Weekday {
     Sunday,
 }
 
-/// Why bytes or a text are not a DATE.
+/// Bytes or a text that are no DATE.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DateError {
     /// The text has another shape.
@@ -36,7 +36,7 @@ pub enum DateError {
         /// The text as found, cut at 40 bytes.
         text: String,
     },
-    /// DATE ends at the second.
+    /// The text has fractional seconds, but a DATE ends at the second.
     #[error("{text:?} has fractional seconds, which a DATE does not keep")]
     FractionalSeconds {
         /// The text as found, cut at 40 bytes.
@@ -45,21 +45,21 @@ pub enum DateError {
     /// The calendar has no such day.
     #[error("there is no day {year:04}-{month:02}-{day:02} in the calendar of the years 1 to 9999")]
     NoSuchDay {
-        /// Year as given.
+        /// Year that was given, 1 to 9999 if valid.
         year: u16,
-        /// Month as given.
+        /// Month that was given, 1 to 12 if valid.
         month: u8,
-        /// Day as given.
+        /// Day that was given, 1 to 31 if valid.
         day: u8,
     },
     /// The day has no such second.
     #[error("there is no time {hour:02}:{minute:02}:{second:02}; a day runs from 00:00:00 to 23:59:59")]
     NoSuchTime {
-        /// Hour as given.
+        /// Hour that was given, 0 to 23 if valid.
         hour: u8,
-        /// Minute as given.
+        /// Minute that was given, 0 to 59 if valid.
         minute: u8,
-        /// Second as given.
+        /// Second that was given, 0 to 59 if valid.
         second: u8,
     },
     /// The bytes are not an encoded DATE.
@@ -83,7 +83,7 @@ pub struct DateTime {
 }
 
 impl DateTime {
-    /// A second; fails where the calendar or the clock has none such.
+    /// Creates a second; fails where the calendar or the clock has none.
     pub fn new(year: u16, month: u8, day: u8, hour: u8, minute: u8, second: u8) -> Result<Self, DateError> {
         if !(1..=9999).contains(&year) || day == 0 || day > days_in_month(year, month) {
             return Err(DateError::NoSuchDay { year, month, day });
@@ -94,54 +94,53 @@ impl DateTime {
         Ok(DateTime { year, month, day, hour, minute, second })
     }
 
-    /// Midnight at the start of a day; fails where the calendar has none such.
+    /// Creates midnight at the start of a day; fails where the calendar has none.
     pub fn date(year: u16, month: u8, day: u8) -> Result<Self, DateError> {
         DateTime::new(year, month, day, 0, 0, 0)
     }
 
-    /// Reads `2024-01-31`, `2024-01-31 13:45:00` or `2024-01-31T13:45:00`,
-    /// the last two with or without a `Z`, which is dropped.
+    /// Parses `2024-01-31`, `2024-01-31 13:45:00` or `2024-01-31T13:45:00`. The last two may end
+    /// in `Z`, which is dropped.
     ///
-    /// Fails on any other shape, on fractional seconds, and on days and times
-    /// that do not exist.
+    /// Fails on any other shape, on fractional seconds, and on days and times that do not exist.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, DateError> {
         parse_bytes(text.as_ref())
     }
 
-    /// Year, 1 to 9999.
+    /// Returns the year, 1 to 9999.
     pub fn year(&self) -> u16 {
         self.year
     }
 
-    /// Month, 1 to 12.
+    /// Returns the month, 1 to 12.
     pub fn month(&self) -> u8 {
         self.month
     }
 
-    /// Day of the month, 1 to 31.
+    /// Returns the day of the month, 1 to 31.
     pub fn day(&self) -> u8 {
         self.day
     }
 
-    /// Hour, 0 to 23.
+    /// Returns the hour, 0 to 23.
     pub fn hour(&self) -> u8 {
         self.hour
     }
 
-    /// Minute, 0 to 59.
+    /// Returns the minute, 0 to 59.
     pub fn minute(&self) -> u8 {
         self.minute
     }
 
-    /// Second, 0 to 59.
+    /// Returns the second, 0 to 59.
     pub fn second(&self) -> u8 {
         self.second
     }
 
-    /// The day of the week.
+    /// Returns the day of the week, in the Gregorian calendar.
     pub fn weekday(&self) -> Weekday {
-        // Sakamoto's method: a month's offset, and January and February
-        // counted with the year before; 0 is Sunday.
+        // Sakamoto's method: a month's offset, with January and February counted as months of the
+        // year before; 0 is Sunday.
         const OFFSETS: [u32; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
         let year = u32::from(self.year) - u32::from(self.month < 3);
         let offset = OFFSETS[usize::from(self.month - 1)];
@@ -156,7 +155,7 @@ impl DateTime {
         }
     }
 
-    /// The seven bytes of the column.
+    /// Returns the seven bytes of the column.
     #[inline]
     pub fn encode(&self) -> [u8; DATE_BYTES] {
         [
@@ -170,8 +169,8 @@ impl DateTime {
         ]
     }
 
-    /// Reads the bytes of a column; fails on another length and on bytes
-    /// [`encode`](Self::encode) never makes.
+    /// Decodes the bytes of a column; fails on another length and on
+    /// bytes that [`encode`](Self::encode) never makes.
     pub fn decode(bytes: &[u8]) -> Result<Self, DateError> {
         let malformed = || DateError::Malformed { found: bytes[..bytes.len().min(24)].to_vec() };
         let &[century, year, month, day, hour, minute, second] = bytes else {
@@ -187,7 +186,7 @@ impl DateTime {
     }
 }
 
-/// How many days a month has; 0 for a month outside 1 to 12.
+/// Returns the days of a month; 0 for a month outside 1 to 12.
 pub fn days_in_month(year: u16, month: u8) -> u8 {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
@@ -199,7 +198,7 @@ pub fn days_in_month(year: u16, month: u8) -> u8 {
     }
 }
 
-/// `2024-01-31` at midnight, `2024-01-31 13:45:00` otherwise.
+/// Prints `2024-01-31` at midnight, `2024-01-31 13:45:00` otherwise.
 impl fmt::Display for DateTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let day = format!("{:04}-{:02}-{:02}", self.year, self.month, self.day);
@@ -248,7 +247,7 @@ fn parse_bytes(text: &[u8]) -> Result<DateTime, DateError> {
     }
 }
 
-/// The value of two decimal digits.
+/// Returns the value of two decimal digits.
 #[inline]
 fn pair(tens: u8, ones: u8) -> Option<u8> {
     (tens.is_ascii_digit() && ones.is_ascii_digit()).then(|| (tens - b'0') * 10 + (ones - b'0'))

@@ -1,17 +1,17 @@
-//! The way the dates of a column are written: a file that has `31/12/2020` is to come back with
-//! that, and not with the `2020-12-31` in which a DATE is written otherwise.
+//! Form in which the dates of a column are written, so that an export of `31/12/2020` is
+//! not the default form `2020-12-31`.
 
 use crate::DateTime;
 use serde::{Deserialize, Serialize};
 
-/// A way to write the dates of a column.
+/// Form in which the dates of a column are written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DateText {
-    /// The day, as in `YYYY-MM-DD` or `D/M/YYYY`; one D or M has no zero before it.
+    /// The day, as in `YYYY-MM-DD` or `D/M/YYYY`; a single D or M has no leading zero.
     pub day: String,
-    /// The time behind it, as in ` HH:MI:SS` or `THH:MI+02:00`.
+    /// The time after it, as in ` HH:MI:SS` or `THH:MI+02:00`.
     pub time: String,
-    /// True if midnight is written, and not the day alone.
+    /// True if midnight is written, rather than the day alone.
     pub midnight: bool,
 }
 
@@ -28,7 +28,7 @@ impl DateText {
         *self == DateText::default()
     }
 
-    /// The date in this form.
+    /// Writes the date in this form.
     #[must_use]
     pub fn text(&self, date: &DateTime) -> String {
         let is_midnight = (date.hour(), date.minute(), date.second()) == (0, 0, 0);
@@ -41,10 +41,11 @@ impl DateText {
     }
 }
 
-/// A part of a date.
+/// A part of a date, as a number.
 type PartOf = fn(&DateTime) -> u16;
 
-/// The words of a form with their digits, a longer one before a shorter that it begins with.
+/// The words of a form with their digits. A word comes before any shorter
+/// word with which it begins.
 const WORDS: [(&str, usize, PartOf); 8] = [
     ("YYYY", 4, DateTime::year),
     ("MM", 2, |date| date.month().into()),

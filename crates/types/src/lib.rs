@@ -1,10 +1,9 @@
 //! Columns, the bytes of their values, and rows.
 //!
-//! A value is encoded so that comparing bytes compares values: NUMBER by its
-//! exponent and base-100 digits, DATE from century down to second, text as
-//! UTF-8. A sort, an index and a merge therefore need `memcmp` and no types.
-//! A row is a header and its columns, each behind its length. This crate does
-//! no I/O; whoever makes rows implements [`RowSource`].
+//! A value is encoded so that comparing bytes compares values: NUMBER by its exponent and base-100
+//! digits, DATE from century to second, text as UTF-8. A sort, an index and a merge therefore need
+//! `memcmp` and no types. A row is a header and its columns, each after its length. This crate does
+//! no I/O; a source of rows implements [`RowSource`].
 
 #![warn(missing_docs)]
 
@@ -35,7 +34,7 @@ pub use schema::{Column, Schema, SchemaError, listed_names};
 pub use source::{RecordSource, RowSource, SourceError};
 pub use value::{Value, ValueError};
 
-/// Most columns a row can have: its column count is one byte.
+/// Most columns of a row: its column count is one byte.
 pub const COLUMN_COUNT_MAX: usize = 255;
 
 /// Longest text column in bytes.

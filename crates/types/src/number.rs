@@ -6,18 +6,13 @@
 //! negative    62-e   101-d  101-d  ...  102     e.g.     -12 = 3E 59 66
 //! ```
 //!
-//! This is the form Oracle documents. A number is written in base 100, as
-//! `d0.d1d2... * 100^e` with the first and the last digit not zero, which
-//! makes the encoding of a value unique. The exponent comes first, so the
-//! larger magnitude sorts later; a negative number has exponent and digits
-//! complemented, and ends in 102, above any digit, so that of two that share
-//! their first digits the longer (more negative) one sorts first. With all 20
-//! digits used there is no longer one and the 102 is left out. A value takes
-//! 1 to 21 bytes: a quantity of two, a price of four.
-//!
-//! At most 38 significant decimal digits are kept; a number with more is an
-//! error, never rounded. Magnitudes run from 1e-130 to just below 1e126. There
-//! are no infinities and no NaN.
+//! This is the form that Oracle documents. A number is written in base 100, as `d0.d1d2... *
+//! 100^e`. The first and the last digit are not zero, so the encoding of a value is unique. The
+//! exponent comes first, so the larger magnitude sorts later. A negative number has exponent and
+//! digits complemented and ends in 102, above any digit. So of two that share their first digits,
+//! the longer (more negative) one sorts first. With all 20 digits used no longer one exists, and
+//! the 102 is omitted. A value takes 1 to 21 bytes: a quantity two, a price four.
+//! Magnitudes range from 1e-130 to just below 1e126. There are no infinities and no NaN.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -28,8 +23,8 @@ pub const NUMBER_BYTES_MAX: usize = 21;
 /// Most decimal digits from the first that is not zero to the last.
 pub const SIGNIFICANT_DIGITS_MAX: u32 = 38;
 
-/// 38 decimal digits, the first of which is the lower half of a base-100
-/// digit, take 20 of those.
+/// 38 decimal digits take at most 20 base-100 digits, the first of which
+/// may hold one decimal digit.
 const MANTISSA_BYTES_MAX: usize = 20;
 
 const ZERO: u8 = 0x80;
@@ -39,7 +34,7 @@ const EXPONENT_MAX: i32 = 62;
 /// Above every complemented digit, which are 2 to 101.
 const NEGATIVE_END: u8 = 102;
 
-/// Why bytes, a text or a pair of integers are not a NUMBER.
+/// Bytes, a text or a pair of integers that are no NUMBER.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
     /// The text is not a decimal number.
@@ -62,20 +57,20 @@ pub enum NumberError {
     Malformed {
         /// The bytes, cut at 24.
         found: Vec<u8>,
-        /// The rule they break.
+        /// Rule that the bytes break.
         reason: &'static str,
     },
-    /// The number exists but not as an `i128` and an `i8`.
+    /// The number does not fit an `i128` and an `i8`.
     #[error("{text} cannot be given as an integer and a power of ten")]
     NotRepresentable {
-        /// The number.
+        /// The number as decimal text.
         text: String,
     },
 }
 
-/// How many digits a number has on either side of the point, trailing and
-/// leading zeros apart: 12.50 is 2 and 1, 1200 is 4 and -2, 0.001 is -2 and 3.
-/// Their sum is the count of significant digits; both are 0 for zero.
+/// Digits of a number on either side of the point, without leading and trailing zeros: 12.50 has 2
+/// and 1, 1200 has 4 and -2, 0.001 has -2 and 3. Their sum is the count of significant digits;
+/// both are 0 for zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberShape {
     /// Digits left of the point; negative where zeros follow the point.
@@ -85,7 +80,7 @@ pub struct NumberShape {
 }
 
 impl NumberShape {
-    /// Whether the number is zero.
+    /// True if the number is zero.
     pub fn is_zero(&self) -> bool {
         self.integer_digits == 0 && self.fraction_digits == 0
     }
@@ -104,23 +99,21 @@ pub fn encode_number(unscaled: i128, scale: i8, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the encoding of `unscaled / 10^scale`, or nothing and an error
-/// where it has more than 38 significant digits or reaches 1e126.
+/// Appends the encoding of `unscaled / 10^scale`. With more than 38 significant digits or a
+/// magnitude of 1e126 or more it returns an error and appends nothing.
 pub fn try_encode_number(unscaled: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), NumberError> {
     Encoded::new(unscaled, i32::from(scale))?.append_to(out);
     Ok(())
 }
 
-/// Appends the encoding of a decimal text such as `-12.50`, `.5` or `1e3` and
-/// returns the number's shape. Zeros that do not change the value leave no
-/// trace.
+/// Appends the encoding of a decimal text such as `-12.50`, `.5` or `1e3` and returns the number's
+/// shape. Zeros that do not change the value are dropped.
 ///
-/// Fails, appending nothing, on any other text (spaces and thousands
-/// separators included), on more than 38 significant digits and outside the
-/// range. Exact: nothing passes through floating point.
+/// Fails, appending nothing, on any other text (spaces and thousands separators included), on more
+/// than 38 significant digits and outside the range. Exact, because it uses no floating point.
 pub fn parse_number(text: impl AsRef<[u8]>, out: &mut Vec<u8>) -> Result<NumberShape, NumberError> {
     let text = text.as_ref();
-    // Most numbers are of the short kind.
+    // A fast path, because most numbers are short.
     if let Some(short) = ShortDecimal::parse(text) {
         return Ok(short.encode_to(out));
     }
@@ -129,21 +122,19 @@ pub fn parse_number(text: impl AsRef<[u8]>, out: &mut Vec<u8>) -> Result<NumberS
     Ok(decimal.shape())
 }
 
-/// An encoded number as decimal text, exact: `-12.5`. Numbers of more than 40
-/// places are written with an exponent, `1.5E-100`, which [`parse_number`]
-/// reads.
+/// Formats an encoded number as exact decimal text: `-12.5`. A number of more than 40 places gets
+/// an exponent, `1.5E-100`, which [`parse_number`] accepts.
 ///
 /// Fails on bytes that are not an encoded number.
 pub fn number_to_string(bytes: &[u8]) -> Result<String, NumberError> {
     Ok(Digits::decode(bytes)?.to_string())
 }
 
-/// An encoded number as `(unscaled, scale)` with the value `unscaled /
-/// 10^scale`, in the smallest scale that is not negative where 38 digits allow
-/// that, else in the smallest.
+/// Decodes a number to `(unscaled, scale)` with the value `unscaled / 10^scale`. The scale is the
+/// smallest that is not negative, if 38 digits allow it; otherwise the smallest.
 ///
-/// Fails on bytes that are not an encoded number, and where the scale would
-/// pass 127 (magnitudes below about 1e-89).
+/// Fails on bytes that are not an encoded number, and where the scale would exceed
+/// 127 (magnitudes below about 1e-89).
 pub fn decode_number(bytes: &[u8]) -> Result<(i128, i8), NumberError> {
     let digits = Digits::decode(bytes)?;
     let mut unscaled: i128 = 0;
@@ -162,27 +153,25 @@ pub fn decode_number(bytes: &[u8]) -> Result<(i128, i8), NumberError> {
     }
 }
 
-/// Integers whose encoding is at most 8 bytes, which a machine word takes.
+/// Integers whose encoding has at most 8 bytes and so fits a machine word.
 pub const INTEGER_WORDS: std::ops::RangeInclusive<i64> = -999_999_999_999..=99_999_999_999_999;
 
-/// An integer of [`INTEGER_WORDS`] by its base-100 digits, 7 bits each, signed:
-/// 12345 is `1 << 14 | 23 << 7 | 45`. It orders as the integer does and takes a
-/// few more bits; but it is made of the encoded bytes, and they of it, without a
-/// multiplication or division.
+/// An integer of [`INTEGER_WORDS`] by its base-100 digits, 7 bits each, signed: 12345 is `1 << 14 |
+/// 23 << 7 | 45`. It orders as the integer does and takes a few more bits. But converting it to and
+/// from encoded bytes needs no multiplication or division.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DigitCode(pub i64);
 
 impl DigitCode {
-    /// The code of an encoded number that is one of [`INTEGER_WORDS`]; `None` for
-    /// every other number, and for most bytes that are no number. The encoding is
-    /// given as a big-endian word: whatever follows the first `length` of its bytes
-    /// does not matter.
+    /// Returns the code of an encoded number in [`INTEGER_WORDS`]; `None` for every other number,
+    /// and for most bytes that are no number. `word` is the encoding as a big-endian word; bytes
+    /// after the first `length` are ignored.
     ///
-    /// No branch depends on the count of digits, which in real data is as good as random.
+    /// No branch depends on the number of digits, which real data makes unpredictable.
     #[inline]
     pub fn decode(word: u64, length: usize) -> Option<DigitCode> {
         let head = (word >> 56) as u32;
-        // Digits in front of the point; a larger exponent is no integer of a word.
+        // Digits before the point; with a larger exponent the integer exceeds a word.
         let whole = head.wrapping_sub(FIRST_INTEGER).wrapping_add(1);
         let count = (length as u32).wrapping_sub(1);
         if !(1..=7).contains(&whole) || count > whole || count == 0 {
@@ -193,7 +182,7 @@ impl DigitCode {
         Some(DigitCode(squeeze(digits >> (64 - 8 * whole)) as i64))
     }
 
-    /// The encoding as a big-endian word with zeros behind it, and its length in bytes.
+    /// Returns the encoding as a big-endian word padded with zeros, and its length in bytes.
     #[inline]
     pub fn encode(self) -> (u64, u32) {
         if self.0 <= 0 {
@@ -216,19 +205,19 @@ impl From<DigitCode> for i64 {
     }
 }
 
-/// The exponent byte of 1 to 99.
+/// The exponent byte of the integers 1 to 99.
 const FIRST_INTEGER: u32 = EXPONENT_BIAS as u32;
 /// A one in each byte.
 const EACH: u64 = 0x0101_0101_0101_0101;
 
-/// Ones in the first bytes of a big-endian word, at most 8 of them.
+/// Returns a big-endian word with its first `count` bytes set to ones, at most 8.
 #[inline]
 #[must_use]
 pub fn first_bytes(count: u32) -> u64 {
     u64::MAX.checked_shl(64 - 8 * count.min(8)).unwrap_or(0)
 }
 
-/// Eight bytes of at most 7 bits without their highest bits.
+/// Joins eight bytes of at most 7 bits each, without their highest bits.
 #[inline]
 fn squeeze(bytes: u64) -> u64 {
     let pairs = bytes & 0x007F_007F_007F_007F | (bytes & 0x7F00_7F00_7F00_7F00) >> 1;
@@ -236,7 +225,7 @@ fn squeeze(bytes: u64) -> u64 {
     fours & 0x0FFF_FFFF | (fours & 0x0FFF_FFFF_0000_0000) >> 4
 }
 
-/// The way back from [`squeeze`].
+/// Splits the bits again: the inverse of [`squeeze`].
 #[inline]
 fn spread(bits: u64) -> u64 {
     let fours = bits & 0x0FFF_FFFF | (bits & 0x00FF_FFFF_F000_0000) << 4;
@@ -270,32 +259,32 @@ fn encode_zero_or_negative(code: DigitCode) -> (u64, u32) {
     (word & first_bytes(length), length)
 }
 
-/// An encoded number that owns its bytes. Its order is that of numbers.
+/// An encoded number that owns its bytes, ordered as numbers are.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Number(Box<[u8]>);
 
 impl Number {
-    /// `unscaled / 10^scale`; fails as [`try_encode_number`] does.
+    /// Encodes `unscaled / 10^scale`; fails where [`try_encode_number`] does.
     pub fn new(unscaled: i128, scale: i8) -> Result<Self, NumberError> {
         let mut bytes = Vec::new();
         try_encode_number(unscaled, scale, &mut bytes)?;
         Ok(Number(bytes.into()))
     }
 
-    /// Reads decimal text; fails as [`parse_number`] does.
+    /// Parses decimal text; fails where [`parse_number`] does.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, NumberError> {
         let mut bytes = Vec::new();
         parse_number(text, &mut bytes)?;
         Ok(Number(bytes.into()))
     }
 
-    /// Takes encoded bytes; fails where they are not an encoded number.
+    /// Copies encoded bytes; fails where they are not an encoded number.
     pub fn from_encoded(bytes: &[u8]) -> Result<Self, NumberError> {
         Digits::decode(bytes)?;
         Ok(Number(bytes.into()))
     }
 
-    /// The encoded bytes.
+    /// Returns the encoded bytes, at most 21.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -316,15 +305,14 @@ impl fmt::Debug for Number {
     }
 }
 
-/// An encoding on its way into a buffer: `[length][bytes]`, so that a row can
-/// take it with its length, as little-endian words: bytes put into memory one by
-/// one would have to arrive there before they could be copied as words. The size is
-/// fixed so that it is copied without a call; what lies behind the length is cut
-/// off again.
+/// An encoding that is about to be appended: `[length][bytes]`, so that a row can take it with its
+/// length. It is held in little-endian words, because single bytes would have to reach memory
+/// before a copy by words could read them. The size is fixed so that copying needs no call; bytes
+/// after the length are truncated.
 pub(crate) struct Encoded([u64; 3]);
 
 impl Encoded {
-    /// Encodes `unscaled / 10^scale`.
+    /// Encodes `unscaled / 10^scale`, or returns why it cannot.
     #[inline]
     pub(crate) fn new(unscaled: i128, scale: i32) -> Result<Self, NumberError> {
         let magnitude = unscaled.unsigned_abs();
@@ -333,8 +321,8 @@ impl Encoded {
 
     #[inline]
     fn from_parts(negative: bool, magnitude: u128, scale: i32) -> Result<Self, NumberError> {
-        // Ten times this still fits, for an odd scale; and no exponent of
-        // these scales leaves the range.
+        // Ten times this still fits, for an odd scale, and with these scales
+        // no exponent leaves the range.
         const SMALL_MAX: u128 = (u64::MAX / 10) as u128;
         if magnitude == 0 {
             return Ok(Encoded([u64::from_le_bytes([1, ZERO, 0, 0, 0, 0, 0, 0]), 0, 0]));
@@ -345,9 +333,8 @@ impl Encoded {
         Encoded::large(negative, magnitude, scale)
     }
 
-    /// A magnitude up to a tenth of what a u64 holds. Numbers below 1e8 and
-    /// 1e16 take no branch on their digits, which in real data come in all
-    /// lengths and would be guessed wrong half the time.
+    /// Encodes a magnitude up to a tenth of a u64's. Numbers below 1e8 and 1e16 take no branch on
+    /// their digits: real data has all lengths, so that half of the branches would be mispredicted.
     #[inline]
     fn small(negative: bool, magnitude: u64, scale: i32) -> Self {
         let odd = scale & 1;
@@ -371,8 +358,8 @@ impl Encoded {
         Encoded::long(negative, shifted, half_scale)
     }
 
-    /// Puts up to eight finished digits, the first on top, behind their
-    /// exponent. What lies below the last one is not part of the number.
+    /// Puts up to eight finished digits, the first on top, after their exponent. Bits below the
+    /// last digit are not part of the number.
     #[inline]
     fn assemble(digits: u64, count: usize, exponent: i32, negative: bool) -> Self {
         let head = (EXPONENT_BIAS + exponent) as u8;
@@ -387,7 +374,7 @@ impl Encoded {
         Encoded([words as u64, (words >> 64) as u64, 0])
     }
 
-    /// Nine or ten base-100 digits.
+    /// Encodes nine or ten base-100 digits.
     fn long(negative: bool, magnitude: u64, half_scale: i32) -> Self {
         let mut rest = magnitude;
         let count = if rest < 1_000_000_000_000_000_000 { 9 } else { 10 };
@@ -399,7 +386,7 @@ impl Encoded {
         Encoded::finish(bytes, count, count as i32 - 1 - half_scale, negative)
     }
 
-    /// Any number: 39 digits, all exponents.
+    /// Encodes any number: 39 digits, all exponents.
     fn large(negative: bool, magnitude: u128, scale: i32) -> Result<Self, NumberError> {
         let mut magnitude = magnitude;
         let mut scale = scale;
@@ -413,8 +400,7 @@ impl Encoded {
         }
         let mut pairs = [0_u8; MANTISSA_BYTES_MAX];
         let mut first = MANTISSA_BYTES_MAX;
-        // Ten times the magnitude may not fit: an odd scale gives its last
-        // digit away by hand.
+        // Ten times the magnitude may overflow, so an odd scale gives up its last digit first.
         if scale & 1 != 0 {
             first -= 1;
             pairs[first] = (magnitude % 10) as u8 * 10;
@@ -438,7 +424,8 @@ impl Encoded {
         Ok(Encoded::finish(bytes, count, exponent, negative))
     }
 
-    /// Completes positive base-100 digits at `bytes[2..2 + count]`.
+    /// Completes positive base-100 digits at `bytes[2..2 + count]`:
+    /// trims, complements, adds the head.
     #[inline]
     fn finish(mut bytes: [u8; 24], mut count: usize, exponent: i32, negative: bool) -> Self {
         while bytes[1 + count] == 1 {
@@ -462,13 +449,13 @@ impl Encoded {
         Encoded([0, 1, 2].map(|index| u64::from_le_bytes(words[index])))
     }
 
-    /// How many bytes the encoding has, 1 to 21.
+    /// Returns the length of the encoding in bytes, 1 to 21.
     #[inline]
     fn len(&self) -> usize {
         usize::from(self.0[0] as u8)
     }
 
-    /// The length, the encoding, and zeros or what else is cut off.
+    /// Returns the length, the encoding, and padding, which callers truncate.
     #[inline]
     fn bytes(&self) -> [u8; 24] {
         let mut bytes = [0; 24];
@@ -477,7 +464,6 @@ impl Encoded {
         bytes
     }
 
-    /// Appends the bytes.
     #[inline]
     fn append_to(&self, out: &mut Vec<u8>) {
         let end = out.len() + self.len();
@@ -485,7 +471,7 @@ impl Encoded {
         out.truncate(end);
     }
 
-    /// Appends the length and the bytes.
+    /// Appends the length byte and the bytes.
     #[inline]
     pub(crate) fn append_with_length_to(&self, out: &mut Vec<u8>) {
         let end = out.len() + 1 + self.len();
@@ -494,22 +480,21 @@ impl Encoded {
     }
 }
 
-/// A number below 1e8 as four base-100 digits, a byte each.
+/// Splits a number below 1e8 into four base-100 digits, a byte each.
 #[inline]
 fn four_pairs(number: u32) -> u32 {
     let (high, low) = (number / 10_000, number % 10_000);
     (high / 100) << 24 | (high % 100) << 16 | (low / 100) << 8 | (low % 100)
 }
 
-/// Adds 1 to each of eight digits, or takes each from 101. No byte carries
-/// into the next.
+/// Adds 1 to each of eight digits, or subtracts each from 101. No byte carries into the next.
 #[inline]
 fn complement_pairs(pairs: u64, negative: bool) -> u64 {
     if negative { EACH * 101 - pairs } else { pairs + EACH }
 }
 
-/// A decimal text of at most 18 bytes after its sign, without an exponent:
-/// `magnitude / 10^scale`, with no zero at the end of the magnitude.
+/// A decimal text of at most 18 bytes after its sign, without an exponent: `magnitude / 10^scale`,
+/// with a magnitude that does not end in zero.
 struct ShortDecimal {
     negative: bool,
     magnitude: u64,
@@ -517,7 +502,7 @@ struct ShortDecimal {
 }
 
 impl ShortDecimal {
-    /// None where the text is another, or none at all.
+    /// Returns `None` for any other text, or an empty one.
     #[inline]
     fn parse(text: &[u8]) -> Option<Self> {
         let (negative, digits) = split_sign(text);
@@ -560,8 +545,7 @@ impl ShortDecimal {
     }
 }
 
-/// Any decimal text: `magnitude / 10^scale`, with no zero at the end of the
-/// magnitude.
+/// Any decimal text: `magnitude / 10^scale`, with a magnitude that does not end in zero.
 struct Decimal {
     negative: bool,
     magnitude: u128,
@@ -615,7 +599,7 @@ impl Decimal {
         Encoded::from_parts(self.negative, self.magnitude, self.scale)
     }
 
-    /// Called once the number is known to be in range.
+    /// The caller has checked that the number is in range.
     fn shape(&self) -> NumberShape {
         if self.magnitude == 0 {
             return NumberShape { integer_digits: 0, fraction_digits: 0 };
@@ -637,7 +621,7 @@ fn split_sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// A signed whole number; what lies beyond any NUMBER stays there.
+/// Parses a signed whole number. A value beyond any NUMBER is clamped to one that still is.
 fn parse_exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = split_sign(text);
     if digits.is_empty() {
@@ -648,15 +632,14 @@ fn parse_exponent(text: &[u8]) -> Option<i64> {
         if !byte.is_ascii_digit() {
             return None;
         }
-        // Far beyond any number, and a text of that many digits to make up
-        // for it would not be read either.
+        // Far beyond any number; no text has enough digits to compensate for it.
         exponent = (exponent * 10 + i64::from(byte - b'0')).min(1 << 40);
     }
     Some(if negative { -exponent } else { exponent })
 }
 
-/// The decimal digits of an encoded number, the first and the last not zero:
-/// `0.d1d2d3... * 10^integer_digits`.
+/// The decimal digits of an encoded number, the first and the last
+/// not zero: `0.d1d2d3... * 10^integer_digits`.
 struct Digits {
     negative: bool,
     integer_digits: i32,
@@ -698,7 +681,7 @@ impl Digits {
         Ok(digits)
     }
 
-    /// Leaves out the zero half of the first and the last base-100 digit.
+    /// Drops the zero half of the first and the last base-100 digit.
     fn trim(&mut self, length: usize, exponent: i32) -> Result<(), &'static str> {
         if self.digits[..2] == [0, 0] || self.digits[length - 2..length] == [0, 0] {
             return Err("its first and last base-100 digits are not zero");

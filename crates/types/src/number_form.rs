@@ -1,14 +1,15 @@
-//! How the numbers of a column are written: a file that has `1.10` is to come back with `1.10`, and not with the `1.1` that a NUMBER keeps.
+//! Form in which the numbers of a column are written, so that an export of `1.10` is not the
+//! `1.1` that a NUMBER keeps.
 
 use crate::Number;
 use serde::{Deserialize, Serialize};
 
-/// A way to write the numbers of a column.
+/// Form in which the numbers of a column are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NumberForm {
-    /// Digits behind the point at least; further ones where the number has them.
+    /// Least digits after the point; a number with more keeps them.
     pub decimals: u8,
-    /// Whether a zero is before the point of `0.5`.
+    /// True if a zero precedes the point of `0.5`.
     pub zero_before_point: bool,
 }
 
@@ -19,16 +20,16 @@ impl Default for NumberForm {
 }
 
 impl NumberForm {
-    /// No digit too many: `10`, `2.5`, `0.5`.
+    /// No padding: `10`, `2.5`, `0.5`.
     pub const SHORTEST: NumberForm = NumberForm { decimals: 0, zero_before_point: true };
 
-    /// Whether it is [`NumberForm::SHORTEST`].
+    /// True for [`NumberForm::SHORTEST`], which needs no padding.
     #[must_use]
     pub fn is_shortest(&self) -> bool {
         *self == NumberForm::SHORTEST
     }
 
-    /// The number in this form.
+    /// Writes the number in this form.
     #[must_use]
     pub fn text(&self, number: &Number) -> String {
         let mut text = number.to_string();

@@ -1,4 +1,4 @@
-//! The image of a row, as it stands in a block.
+//! The image of a row, as a block holds it.
 //!
 //! ```text
 //! [flags 2C][lock 00][column count]  then per column one of
@@ -7,89 +7,89 @@
 //! [FF]                               NULL
 //! ```
 //!
-//! No value has length zero: the empty text is NULL and the other types have
-//! no empty encoding. Flags and lock belong to whoever keeps the row; they are
-//! not looked at here. Reading never panics, whatever the bytes.
+//! No value has length zero: empty text is NULL and the other types have no empty encoding.
+//! Flags and lock belong to the table that keeps the row and are ignored here. Reading
+//! never panics, whatever the bytes.
 
-/// The flags of a whole row: its head, first and last piece in one.
+/// Flags of a whole row: its head, first and last piece in one.
 pub const ROW_FLAGS: u8 = 0x2C;
 
-/// Flags, lock and column count.
+/// Bytes of flags, lock and column count.
 pub const ROW_HEADER_BYTES: usize = 3;
 
-/// Longest value behind a length of one byte.
+/// Longest value with a length of one byte.
 pub const SHORT_BYTES_MAX: usize = 250;
 
-/// Longest value a row can hold.
+/// Longest value that a row can hold, in bytes.
 pub const VALUE_BYTES_MAX: usize = u16::MAX as usize;
 
 pub(crate) const LONG_MARK: u8 = 0xFE;
 pub(crate) const NULL_MARK: u8 = 0xFF;
 
-/// Why bytes are not the image of a row, or not of this many columns.
+/// Bytes that are no image of a row, or of another number of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
-    /// Not even a header.
+    /// The row is shorter than a header.
     #[error("a row of {found} bytes is shorter than its header of 3")]
     NoHeader {
-        /// Bytes there are.
+        /// Bytes that the row has.
         found: usize,
     },
-    /// A column reaches past the end of the row.
+    /// A column extends past the end of the row.
     #[error("column {column} of the row starts at byte {offset} and ends past its last, {found}")]
     Truncated {
         /// The column, the first being 0.
         column: usize,
-        /// Where its length stands.
+        /// Byte offset of its length.
         offset: usize,
-        /// Bytes of the row.
+        /// Bytes that the row has.
         found: usize,
     },
-    /// A length that no writer makes.
+    /// A length that no writer produces.
     #[error("column {column} of the row has the impossible length mark {mark:#04x} at byte {offset}")]
     BadLength {
         /// The column, the first being 0.
         column: usize,
-        /// Where its length stands.
+        /// Byte offset of its length.
         offset: usize,
-        /// The byte there.
+        /// Byte found at that offset.
         mark: u8,
     },
     /// Bytes follow the last column.
     #[error("the row goes on for {surplus} bytes after its last column")]
     TrailingBytes {
-        /// How many.
+        /// Bytes after the last column.
         surplus: usize,
     },
     /// The row has fewer columns.
     #[error("column {index} was asked of a row of {count} columns")]
     NoSuchColumn {
-        /// The column asked for, the first being 0.
+        /// The requested column, the first being 0.
         index: usize,
-        /// Columns of the row.
+        /// Columns that the row has.
         count: usize,
     },
 }
 
-/// The columns of a row image in order; see [`Columns`].
+/// Returns the columns of a row image in order; see [`Columns`].
 #[inline]
 pub fn columns(row: &[u8]) -> Columns<'_> {
     let count = row.get(2).map_or(0, |count| usize::from(*count));
     Columns { row, offset: ROW_HEADER_BYTES, column: 0, count }
 }
 
-/// One column of a row image, the first being 0; `None` is NULL.
+/// Returns one column of a row image, the first being 0; `None` is NULL.
 ///
-/// Fails where the row has no such column or its bytes break off before it.
-/// What follows the column is not looked at.
+/// Fails where the row lacks the column or its bytes end before it. Bytes after
+/// the column are not checked.
 #[inline]
 pub fn column_at(row: &[u8], index: usize) -> Result<Option<&[u8]>, RowError> {
     ColumnWalk::new(row)?.value(index)
 }
 
-/// The first 8 bytes of a value that is a part of `row`, as a big-endian word; what
-/// follows the value in the row follows it here. One load serves where a copy of a
-/// length known only at run time would go byte by byte.
+/// Returns the first 8 bytes of a value in `row`, as a big-endian word; after a shorter value
+/// come the bytes that follow it in the row. One load replaces a copy of variable length, which
+/// would go byte by byte.
 #[inline]
 pub fn leading_word(row: &[u8], value: &[u8]) -> u64 {
     let at = value.as_ptr().addr() - row.as_ptr().addr();
@@ -104,19 +104,18 @@ pub fn leading_word(row: &[u8], value: &[u8]) -> u64 {
     }
 }
 
-/// Looks up columns of a row, from the first to the last, and walks over each
-/// column once.
+/// Looks up columns of a row from the first to the last, and walks over each column once.
 #[derive(Debug, Clone)]
 pub struct ColumnWalk<'a> {
     row: &'a [u8],
     count: usize,
-    /// The column that starts at `offset`.
+    /// Index of the column that starts at `offset`.
     column: usize,
     offset: usize,
 }
 
 impl<'a> ColumnWalk<'a> {
-    /// At the first column. Fails where there is no row.
+    /// Starts at the first column. Fails where the row lacks a header.
     #[inline]
     pub fn new(row: &'a [u8]) -> Result<ColumnWalk<'a>, RowError> {
         match row.get(2) {
@@ -127,11 +126,11 @@ impl<'a> ColumnWalk<'a> {
         }
     }
 
-    /// The column `index`, not before the last one asked for; `None` is NULL.
-    /// Fails as [`column_at`] does.
+    /// Returns column `index`, which may not precede the last one requested; `None` is
+    /// NULL. Fails where [`column_at`] does.
     ///
     /// # Panics
-    /// When the column has been passed.
+    /// When the walk is past the column.
     #[inline]
     pub fn value(&mut self, index: usize) -> Result<Option<&'a [u8]>, RowError> {
         assert!(index >= self.column, "columns are walked in order");
@@ -151,24 +150,24 @@ impl<'a> ColumnWalk<'a> {
     }
 }
 
-/// An iterator over the columns of a row; `None` is NULL. It ends where the row
-/// does and where bytes are corrupt: [`finish`](Self::finish) tells which.
+/// An iterator over the columns of a row; `None` is NULL. It ends where the row ends and where
+/// bytes are corrupt; [`finish`](Self::finish) distinguishes them.
 ///
-/// Why the items are no results: an error beside each value goes through memory, in
-/// parts that are read back as a whole, and that took longer than all else in a load.
+/// Why the items are no results: a result passes through memory in parts and is read back as a
+/// whole. That took longer than the rest of a load.
 #[derive(Debug, Clone)]
 pub struct Columns<'a> {
     row: &'a [u8],
     offset: usize,
     column: usize,
-    /// 0 where the row has no header.
+    /// Zero if the row has no header.
     count: usize,
 }
 
 impl Columns<'_> {
-    /// The number of columns of the row, those included that were not asked for.
+    /// Returns the number of columns of the row, including those not requested.
     ///
-    /// Fails where the row has no header, a column cannot be read, or bytes follow the last.
+    /// Fails where the row has no header, a column cannot be read, or bytes follow the last column.
     #[inline]
     pub fn finish(mut self) -> Result<usize, RowError> {
         self.by_ref().for_each(drop);
@@ -178,7 +177,7 @@ impl Columns<'_> {
         }
     }
 
-    /// The length of the row in bytes, whatever follows it.
+    /// Returns the length of the row in bytes; bytes may follow it.
     ///
     /// Fails where the row has no header, or a column cannot be read.
     #[inline]
@@ -215,7 +214,7 @@ impl<'a> Iterator for Columns<'a> {
     }
 }
 
-/// The value whose length stands at `offset`, and where it ends.
+/// Returns the value whose length is at `offset`, and its end.
 #[inline]
 fn value_at(row: &[u8], offset: usize) -> Option<(Option<&[u8]>, usize)> {
     let mark = *row.get(offset)?;
@@ -227,14 +226,14 @@ fn value_at(row: &[u8], offset: usize) -> Option<(Option<&[u8]>, usize)> {
     Some((Some(row.get(start..start + length)?), start + length))
 }
 
-/// The length that stands behind the mark at `offset`, where the mark says so.
+/// Returns the length after the mark at `offset`, if the mark is that of a long value.
 fn long_length(row: &[u8], offset: usize) -> Option<usize> {
     let &[LONG_MARK, low, high] = row.get(offset..offset + 3)? else { return None };
     let length = usize::from(u16::from_le_bytes([low, high]));
     (length > SHORT_BYTES_MAX).then_some(length)
 }
 
-/// Why there is no value at `offset`.
+/// Returns the error of a missing value at `offset`.
 #[cold]
 fn fault_at(row: &[u8], offset: usize, column: usize) -> RowError {
     let cut_short = RowError::Truncated { column, offset, found: row.len() };

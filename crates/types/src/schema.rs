@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name; letter case does not distinguish two columns.
+    /// Name of the column; letter case does not distinguish two columns.
     pub name: String,
-    /// What it holds.
+    /// Type of the column's values.
     pub column_type: ColumnType,
-    /// Whether a row may leave it NULL.
+    /// True if a row may leave it NULL.
     pub nullable: bool,
-    /// How its numbers are written for people.
+    /// Form in which its numbers are exported.
     #[serde(default, skip_serializing_if = "NumberForm::is_shortest")]
     pub written: NumberForm,
-    /// The way its dates are written for people.
+    /// Form in which its dates are exported.
     #[serde(default, skip_serializing_if = "DateText::is_default")]
     pub dates: DateText,
 }
 
 impl Column {
-    /// A value of the column as it is written.
+    /// Writes a value of the column in its form.
     #[must_use]
     pub fn text(&self, value: &Value) -> String {
         match value {
@@ -31,19 +31,19 @@ impl Column {
         }
     }
 
-    /// A column that may be NULL.
+    /// Creates a column that may be NULL.
     pub fn nullable(name: impl Into<String>, column_type: ColumnType) -> Self {
         let (written, dates) = (NumberForm::SHORTEST, DateText::default());
         Column { name: name.into(), column_type, nullable: true, written, dates }
     }
 
-    /// A column every row fills.
+    /// Creates a column that every row must fill.
     pub fn required(name: impl Into<String>, column_type: ColumnType) -> Self {
         Column { nullable: false, ..Column::nullable(name, column_type) }
     }
 }
 
-/// The columns of a table in the order its rows store them.
+/// Columns of a table, in the order in which rows store them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Columns")]
 pub struct Schema {
@@ -51,7 +51,7 @@ pub struct Schema {
     pub columns: Vec<Column>,
 }
 
-/// Columns as a file has them, which make a table or do not.
+/// Columns read from a file, not checked yet.
 #[derive(Deserialize)]
 struct Columns {
     columns: Vec<Column>,
@@ -65,7 +65,7 @@ impl TryFrom<Columns> for Schema {
     }
 }
 
-/// Why columns do not make a table.
+/// Columns that make no table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// A table has at least one column.
@@ -74,25 +74,25 @@ pub enum SchemaError {
     /// The column count of a row is one byte.
     #[error("a table has at most 255 columns, not {found}")]
     TooManyColumns {
-        /// Columns given.
+        /// Number of columns that were given.
         found: usize,
     },
-    /// A column without a name could never be asked for.
+    /// A column has no name, so that no statement could refer to it.
     #[error("column {position} has no name")]
     EmptyName {
-        /// Its place, the first being 1.
+        /// Position of the column, the first being 1.
         position: usize,
     },
-    /// Two columns answer to the same name.
+    /// Two columns have the same name, letter case ignored.
     #[error("two columns are named {name:?}; letter case does not distinguish them")]
     DuplicateName {
-        /// The name they share.
+        /// Name that both columns have.
         name: String,
     },
 }
 
 impl Schema {
-    /// A table of these columns; fails on none, more than 255, an empty name
+    /// Creates a table's columns. Fails on no columns, more than 255, an empty name
     /// or a name used twice.
     pub fn new(columns: Vec<Column>) -> Result<Self, SchemaError> {
         if columns.is_empty() {
@@ -112,28 +112,28 @@ impl Schema {
         Ok(Schema { columns })
     }
 
-    /// How many columns there are.
+    /// Returns the number of columns, 1 to 255.
     pub fn column_count(&self) -> usize {
         self.columns.len()
     }
 
-    /// The index of a column by name, in any letter case.
+    /// Returns the index of a column by name, in any letter case.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// A column by name, in any letter case.
+    /// Returns a column by name, in any letter case.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// The names, for a message: `SALES_DATE, STORE_ID, "price, EUR"`.
+    /// Lists the names for a message: `SALES_DATE, STORE_ID, "price, EUR"`.
     pub fn names(&self) -> String {
         listed_names(self.columns.iter().map(|column| column.name.as_str()))
     }
 }
 
-/// Names of columns for a message, those in double quotes that are typed so.
+/// Lists names of columns for a message; those that a user must type in double quotes are quoted.
 pub fn listed_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let last_word = |name: &str| name.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
     let needs_quotes = |name: &str| {

@@ -1,33 +1,32 @@
-//! A value taken out of its row: for people, and as the plain model that
-//! tests compare encoded bytes with.
+//! A value taken out of its row: for people, and as the model with
+//! which tests compare encoded bytes.
 
 use crate::{ColumnType, DateError, DateTime, Number, NumberError};
 use std::fmt;
 
-/// The value of a column. Values of one column are ordered as its encoded
-/// bytes are, NULL after all others.
+/// The value of a column. Values of one column are ordered as its encoded bytes are, NULL last.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
-    /// A NUMBER.
+    /// A NUMBER, in its encoded form.
     Number(Number),
-    /// A DATE.
+    /// A DATE, by its fields.
     Date(DateTime),
-    /// A text, never empty: that is NULL.
+    /// A text, never empty, because empty text is NULL.
     Text(String),
-    /// No value.
+    /// No value; sorts after all others.
     Null,
 }
 
-/// Why bytes are not a value of their column.
+/// Bytes that are no value of their column.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// Not an encoded NUMBER.
+    /// The bytes are no encoded NUMBER.
     #[error(transparent)]
     Number(#[from] NumberError),
-    /// Not an encoded DATE.
+    /// The bytes are no encoded DATE.
     #[error(transparent)]
     Date(#[from] DateError),
-    /// Not UTF-8.
+    /// The bytes are not UTF-8 text.
     #[error("bytes [{}] are not UTF-8 text", hex(found))]
     Text {
         /// The bytes, cut at 24.
@@ -36,8 +35,8 @@ pub enum ValueError {
 }
 
 impl Value {
-    /// The value of a column from its encoded bytes, `None` being NULL. The
-    /// declared precision and length are not checked again.
+    /// Decodes the value of a column; `None` is NULL. It does not check
+    /// the declared precision and length.
     ///
     /// Fails where the bytes are not an encoding of the column's type.
     pub fn from_encoded(column_type: &ColumnType, bytes: Option<&[u8]>) -> Result<Value, ValueError> {
@@ -55,13 +54,13 @@ impl Value {
         }
     }
 
-    /// Whether there is no value.
+    /// True if the value is NULL.
     pub fn is_null(&self) -> bool {
         *self == Value::Null
     }
 }
 
-/// The number, date or text as it is; NULL as `NULL`.
+/// Prints the number, date or text; NULL as `NULL`.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -73,7 +72,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// `C1 02`, for messages.
+/// Formats bytes as `C1 02`, for messages.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(" ")
 }

@@ -4,11 +4,11 @@ use crate::{ParseUnitError, parse_count};
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of rows.
+/// A number of rows, printed in groups of three digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowCount(pub u64);
 
-/// Grouped in thousands: `10,000,000`.
+/// Prints the digits in groups of three: `10,000,000`.
 impl fmt::Display for RowCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.0.to_string();
@@ -31,14 +31,14 @@ impl FromStr for RowCount {
     }
 }
 
-/// Sums figures of a stored record, which may say anything: what is more than a word holds is the
-/// most that it holds.
+/// Sums figures of a stored record, which may have any values: the sum
+/// saturates at the largest word.
 pub fn total_of(figures: impl Iterator<Item = u64>) -> u64 {
     figures.fold(0, u64::saturating_add)
 }
 
-/// Returns what a number may be, as a message says it: `3`, `at least 1` where 64 bits are the only
-/// bound, else `1 to 64`.
+/// Returns the allowed range of a number for a message: `3`, `at least 1` where 64 bits are the
+/// only bound, otherwise `1 to 64`.
 #[must_use]
 pub fn range_text(least: i128, most: i128) -> String {
     match () {

@@ -1,4 +1,4 @@
-//! Hashes as they are printed.
+//! Hexadecimal text of hashes.
 
 use std::fmt::Write as _;
 

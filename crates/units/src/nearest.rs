@@ -1,10 +1,10 @@
-//! The name that a misspelt one was meant for.
+//! Suggestions for a misspelt name.
 
-/// Most letters that a name is off by.
+/// Most letters by which a suggestion may differ.
 const DISTANCE_MAX: usize = 4;
 
-/// Returns the name that a misspelt one is most like: one that contains it, or one of few other letters; none where no
-/// name is like it.
+/// Returns the known name most like a misspelt one: one that contains it, or one that differs in
+/// few letters. `None` where no name is like it.
 #[must_use]
 pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let name = name.to_ascii_lowercase();
@@ -14,13 +14,13 @@ pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> 
     let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
     let alike = || {
         let best = names().min_by_key(|other| distance(other));
-        // Of a short name, few letters are most of it.
+        // Few letters are most of a short name.
         best.filter(|best| distance(best) <= DISTANCE_MAX.min(best.len() / 2))
     };
     whole.or_else(alike)
 }
 
-/// Levenshtein's distance, by rows.
+/// Computes Levenshtein's distance, row by row.
 fn edit_distance(one: &[u8], two: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=two.len()).collect();
     for (i, a) in one.iter().enumerate() {

@@ -3,12 +3,12 @@
 use crate::Nanos;
 use std::fmt;
 
-/// Why a size or a count was refused; the caller adds the setting's name.
+/// A text that is no size, count or time. The caller's error adds the setting's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseUnitError {
-    /// The text as it was given.
+    /// Text that the user gave.
     pub text: String,
-    /// What would have been right.
+    /// Form that the text should have, with an example.
     pub expected: &'static str,
 }
 
@@ -20,10 +20,10 @@ impl fmt::Display for ParseUnitError {
 
 impl std::error::Error for ParseUnitError {}
 
-/// Parses a size in bytes; K, M, G, T and P are powers of 1024, an ending `B` or `iB` is allowed.
+/// Parses a size in bytes. K, M, G, T and P are powers of 1024; `B` or `iB` may follow.
 ///
 /// # Errors
-/// When the text is no number with such an ending, or exceeds 2^63 bytes.
+/// When the text is no number with such a suffix, or exceeds 2^63 bytes.
 pub fn parse_size(text: &str) -> Result<u64, ParseUnitError> {
     let trimmed = text.trim();
     let bare =
@@ -36,7 +36,7 @@ pub fn parse_size(text: &str) -> Result<u64, ParseUnitError> {
 
 /// Parses a count; K, M, G and T are powers of 1000.
 ///
-/// # Errors
+/// When the text is no number with such a suffix, or exceeds 2^63.
 /// When the text is no number with such an ending, or exceeds 2^63.
 pub fn parse_count(text: &str) -> Result<u64, ParseUnitError> {
     parse_scaled(text.trim(), 1000).ok_or_else(|| ParseUnitError {
@@ -45,10 +45,10 @@ pub fn parse_count(text: &str) -> Result<u64, ParseUnitError> {
     })
 }
 
-/// Parses a time: a number with ns, us, ms, s, m or h after it.
+/// Parses a time: a number with the suffix ns, us, ms, s, m or h.
 ///
 /// # Errors
-/// When the text is no such number.
+/// When the text has another form.
 pub fn parse_duration(text: &str) -> Result<Nanos, ParseUnitError> {
     let trimmed = text.trim();
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
@@ -89,7 +89,7 @@ fn parse_scaled(text: &str, base: u64) -> Option<u64> {
     if !fraction.is_empty() {
         let scale = 10u64.pow(u32::try_from(fraction.len()).ok()?);
         let part = u128::from(fraction.parse::<u64>().ok()?) * u128::from(multiple);
-        // "1.5" without a multiple, or "0.3K", is no whole number of anything.
+        // "1.5" without a multiple, and "0.3K", are not whole numbers.
         if part % u128::from(scale) != 0 {
             return None;
         }

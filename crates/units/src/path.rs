@@ -1,10 +1,10 @@
-//! Paths as texts in files: a path need not be UTF-8, and what is stored has to lead back to it.
+//! Paths as text in files: a path need not be UTF-8, and stored text must lead back to it.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The path as a text; a byte that is no UTF-8 as `\xff`, a backslash as two.
+/// Returns the path as text: a byte that is not UTF-8 becomes `\xff`, a backslash two.
 #[must_use]
 pub fn path_text(path: &Path) -> String {
     let mut text = String::new();
@@ -15,7 +15,7 @@ pub fn path_text(path: &Path) -> String {
     text
 }
 
-/// The path that [`path_text`] made such a text of; what it never makes is taken as it stands.
+/// Returns the path of a text that [`path_text`] made; other escapes are kept unchanged.
 #[must_use]
 pub fn path_of_text(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Where a thing lies: file, block, row; and when it was written: LSN.
+//! Addresses of files, blocks and rows, and the LSN of a change.
 
 use crate::Bytes;
 use std::fmt;
@@ -12,19 +12,19 @@ impl BlockSize {
     pub const ALL: [BlockSize; 5] =
         [BlockSize(2048), BlockSize(4096), BlockSize(8192), BlockSize(16384), BlockSize(32768)];
 
-    /// The block size of so many bytes, if it is one of the five.
+    /// Returns the block size of this many bytes, if it is one of the five.
     #[must_use]
     pub fn new(bytes: u64) -> Option<BlockSize> {
         Self::ALL.into_iter().find(|size| u64::from(size.0) == bytes)
     }
 
-    /// Bytes in a block.
+    /// Returns the bytes in a block.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.0 as usize
     }
 
-    /// How many whole blocks fit in so many bytes (rounded down).
+    /// Returns the number of whole blocks in `bytes`, rounded down.
     #[must_use]
     pub const fn blocks_in(self, bytes: u64) -> BlockCount {
         BlockCount((bytes / self.0 as u64) as u32)
@@ -37,12 +37,12 @@ impl fmt::Display for BlockSize {
     }
 }
 
-/// A number of blocks.
+/// A number of blocks, of any size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockCount(pub u32);
 
 impl BlockCount {
-    /// The bytes these blocks take.
+    /// Returns the bytes that these blocks take.
     #[must_use]
     pub const fn bytes(self, size: BlockSize) -> u64 {
         self.0 as u64 * size.bytes() as u64
@@ -54,29 +54,29 @@ impl BlockCount {
 pub struct BlockNumber(pub u32);
 
 impl BlockNumber {
-    /// Where the block starts in its file.
+    /// Returns the byte offset of the block in its file.
     #[must_use]
     pub const fn byte_offset(self, size: BlockSize) -> u64 {
         self.0 as u64 * size.bytes() as u64
     }
 
-    /// The block so many further on.
+    /// Returns the block `blocks` further on.
     #[must_use]
     pub const fn plus(self, blocks: u32) -> BlockNumber {
         BlockNumber(self.0 + blocks)
     }
 }
 
-/// A data file's number within its database, from 1; at most 1023 (10 bits of a [`RowId`]).
+/// Number of a data file within its database, 1 to 1023 (10 bits of a [`RowId`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u16);
 
-/// A block's address: which file, which block.
+/// Address of a block: its file, and its number there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockAddress {
-    /// The data file.
+    /// Number of the data file.
     pub file: FileId,
-    /// The block within it.
+    /// Number of the block within the file.
     pub block: BlockNumber,
 }
 
@@ -86,25 +86,25 @@ impl fmt::Display for BlockAddress {
     }
 }
 
-/// A row's address in one word: file (10 bits), block (32 bits), slot (16 bits), so
-/// that the order of the words is the order of the places.
+/// Address of a row in one word: file (10 bits), block (32 bits), slot (16 bits). The order of the
+/// words is that of the places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub u64);
 
 impl RowId {
-    /// The address of slot `slot` in the block.
+    /// Returns the address of slot `slot` in the block.
     #[must_use]
     pub const fn new(address: BlockAddress, slot: u16) -> RowId {
         RowId((address.file.0 as u64) << 48 | (address.block.0 as u64) << 16 | slot as u64)
     }
 
-    /// The block the row is in.
+    /// Returns the address of the row's block.
     #[must_use]
     pub const fn address(self) -> BlockAddress {
         BlockAddress { file: FileId((self.0 >> 48) as u16), block: BlockNumber((self.0 >> 16) as u32) }
     }
 
-    /// The row's slot in its block, from 0.
+    /// Returns the row's slot in its block, from 0.
     #[must_use]
     pub const fn slot(self) -> u16 {
         self.0 as u16
@@ -117,6 +117,6 @@ impl fmt::Display for RowId {
     }
 }
 
-/// A log sequence number: the order of changes to a database.
+/// A log sequence number: the position of a change in the order of all changes to a database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);

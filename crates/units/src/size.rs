@@ -1,4 +1,4 @@
-//! Bytes and bytes a second.
+//! Bytes, and bytes a second.
 
 use crate::{Nanos, ParseUnitError, parse_size};
 use std::fmt;
@@ -6,19 +6,19 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
-/// A number of bytes.
+/// A number of bytes, printed in binary multiples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// One KiB.
+    /// Bytes of one KiB, 2^10.
     pub const K: u64 = 1024;
-    /// One MiB.
+    /// Bytes of one MiB, 2^20.
     pub const M: u64 = 1024 * 1024;
-    /// One GiB.
+    /// Bytes of one GiB, 2^30.
     pub const G: u64 = 1024 * 1024 * 1024;
 
-    /// The rate at which these bytes moved; zero when no time passed.
+    /// Returns the rate at which these bytes moved; zero if no time passed.
     #[must_use]
     pub fn per(self, elapsed: Nanos) -> Rate {
         if elapsed.0 == 0 {
@@ -27,7 +27,7 @@ impl Bytes {
         Rate(self.0 as f64 / elapsed.seconds())
     }
 
-    /// In the form a setting takes: `64K`, `1M`, `1000` when no multiple fits.
+    /// Formats the size as a setting takes it: `64K`, `1M`, or `1000` where no multiple fits.
     #[must_use]
     pub fn as_setting(self) -> String {
         for (letter, power) in [('P', 5), ('T', 4), ('G', 3), ('M', 2), ('K', 1)] {
@@ -40,8 +40,8 @@ impl Bytes {
     }
 }
 
-/// Three significant figures in binary multiples with the letters an
-/// administrator reads: `451 MB`, `4.50 GB`, `512 B`.
+/// Prints three significant figures in binary multiples, with the letters that administrators use:
+/// `451 MB`, `4.50 GB`, `512 B`.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&scaled(self.0 as f64, "B"))
@@ -82,12 +82,12 @@ impl Sum for Bytes {
     }
 }
 
-/// Bytes a second.
+/// A rate in bytes a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Rate(pub f64);
 
 impl Rate {
-    /// MiB a second, the unit of the I/O profile.
+    /// Returns MiB a second, the unit of the I/O profile.
     #[must_use]
     pub fn mb_per_second(self) -> f64 {
         self.0 / Bytes::M as f64
@@ -103,7 +103,7 @@ impl fmt::Display for Rate {
 fn scaled(value: f64, unit: &str) -> String {
     let mut value = value;
     for prefix in ["", "K", "M", "G", "T", "P"] {
-        // 999.5 would round to 1000 and read as four figures.
+        // 999.5 would round to 1000, which has four figures.
         if value < 999.5 || prefix == "P" {
             let decimals = match value {
                 _ if prefix.is_empty() => 0,

@@ -1,23 +1,24 @@
-//! The moment at which a setting takes effect.
+//! The step by which a setting takes effect.
 
 use serde::{Deserialize, Serialize};
 
-/// Step that gives effect to another value of a setting, the dearest first. The engine knows the
-/// second and the fourth; servers that are studied know them all.
+/// Step by which a new value of a setting takes effect, the most expensive first. The engine knows
+/// the second and the fourth; database servers under study have all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TakesEffect {
-    /// The program is built.
+    /// Building the program from source.
     Build,
-    /// The database is made.
+    /// Creation of a new, empty database.
     Creation,
-    /// The files of the database are changed while it is closed.
+    /// Change of the database's files while it is closed.
     Offline,
-    /// It is started. Written as `run` in bundles of before there were targets to be started.
+    /// Start of the server or engine. Older bundles, from before targets were
+    /// started, write it as `run`.
     #[serde(alias = "run")]
     Start,
-    /// It reads its configuration again.
+    /// Reload of the configuration by the running server.
     Reload,
-    /// A session sets it.
+    /// A statement of the session.
     Session,
 }

@@ -1,4 +1,4 @@
-//! Sizes, times, counts and paths as they are written and read back.
+//! Sizes, times, counts and paths: parsed and printed.
 
 use crate::*;
 

@@ -5,37 +5,37 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
-/// A duration in nanoseconds.
+/// A duration in nanoseconds, at most 584 years.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// In seconds.
+    /// Returns the duration in seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// In milliseconds.
+    /// Returns the duration in milliseconds.
     #[must_use]
     pub fn millis(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// In microseconds.
+    /// Returns the duration in microseconds.
     #[must_use]
     pub fn micros(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// The difference, zero if `other` is larger.
+    /// Returns the difference, or zero if `other` is larger.
     #[must_use]
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
 }
 
-/// Three significant figures in the unit that fits: `160 us`, `1.24 s`.
+/// Prints three significant figures in the unit that fits: `160 us`, `1.24 s`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = match self.0 {

@@ -1,16 +1,16 @@
-//! Text from outside, fit to be printed: a name in a file must not move a terminal's cursor.
+//! Foreign text made safe to print: a name in a file must not move a terminal's cursor.
 
 use std::borrow::Cow;
 
-/// The text with every character that a terminal obeys and does not show in JSON's notation,
-/// `\u001b`: control characters (ESC, line ends, DEL, C1) and those that change the direction of
-/// text. What stands in a JSON string stays the same string.
+/// Replaces characters that a terminal obeys instead of showing by JSON's notation, `\u001b`. These
+/// are control characters (ESC, line ends, DEL, C1) and those that change the direction of text.
+/// The content of a JSON string stays the same string.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     escape(text, is_obeyed)
 }
 
-/// The same, but for line ends and tabs, which are the printing program's own.
+/// Does the same, but keeps line ends and tabs, which the printing program itself wrote.
 #[must_use]
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escape(text, |letter| is_obeyed(letter) && !matches!(letter, '\n' | '\t'))
@@ -20,19 +20,18 @@ fn is_obeyed(letter: char) -> bool {
     letter.is_control() || changes_direction(letter)
 }
 
-/// True for Unicode's controls of bidirectional text: behind one of them a name reads as another
-/// one.
+/// True for Unicode's controls of bidirectional text, which make a name read as another one.
 #[must_use]
 pub const fn changes_direction(letter: char) -> bool {
     matches!(letter, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The widest that a column of text is made for what is in it: a longer text stands beyond it. The
-/// width of a format ends at 65,535 with a panic, and nobody reads so far.
+/// Widest column of text that is padded to its content; longer text extends past it. Formatting
+/// panics above a width of 65,535.
 pub const COLUMN_MOST: usize = 1000;
 
-/// The text, or its first letters and how many there are: a message quotes a file, and does not
-/// repeat it.
+/// Returns the text, or its first letters and its length in bytes, so that a message quotes
+/// a long text in part.
 #[must_use]
 pub fn cut(text: &str, letters: usize) -> Cow<'_, str> {
     match text.char_indices().nth(letters) {

@@ -1,45 +1,46 @@
 //! A CSV file as a source of rows.
 //!
-//! The first row names the columns, unless the options say that there is no such row ([`header`]).
-//! The file is read twice: a first pass finds the type of each column from all its values and
-//! counts the rows, a second hands them out. Where the caller gives all types there is no first
-//! pass and no row count. In both passes one thread at a time reads, and cuts off a piece of whole
-//! records ([`pieces`]); all of them split and convert pieces side by side.
+//! The first row names the columns, unless the options say otherwise ([`header`]). The file is read
+//! twice: the first pass finds the type of each column from all its values and counts the rows, the
+//! second returns them. If the caller gives all types, there is no first pass and no row count. In
+//! both passes one thread at a time reads and cuts a piece of whole records ([`pieces`]); all
+//! threads split and convert pieces in parallel.
 //!
-//! What is read: comma, semicolon, tab or `|` between fields (found from the
-//! header and the lines below it, or named by a first line `sep=;`), or any other character that is
-//! given; RFC 4180 quoting or none; lines ended by LF, CRLF or CR ([`dialect`]); UTF-8 with or
-//! without a byte order mark; plain or gzip (told by content, several members and padding too).
+//! Accepted:
 //!
-//! - An empty line is a row whose only value is NULL where there is one column:
-//!   that is how such a row is written. Where there are several it is no row;
-//!   such lines are passed over and counted.
-//! - NULL is the empty field, quoted or not (Oracle does not tell the empty
-//!   text from NULL), and whatever else the options name, such as `NA`.
-//! - A column is NUMBER where all its values are numbers that come back as they
-//!   are written, by one way to write numbers: the shortest (`10`, `2.5`), with
-//!   a digit behind the point at least (`10.0`, `2.5`), or with as many digits
-//!   there everywhere (`10.00`, `2.50`). So `007`, `+49`, `1E5` and a `1.10`
-//!   beside `1.9` stay text ([`inference`] says why). It is DATE where all are
-//!   dates of one form that are written in one way ([`dates`]), otherwise VARCHAR2
-//!   of its longest value; without any value, VARCHAR2(1). Blanks around a number or
-//!   a date do not matter. Why a column became text is kept, with the first line at fault.
-//! - Names are trimmed. A missing name becomes `column_3` by its place; one
-//!   already used gets `_2`, `_3`, ... appended. Both are common in exports
-//!   and harmless, so neither is an error.
+//! - Between fields: comma, semicolon, tab or `|`, found from the header and the lines below it or
+//!   named by a first line `sep=;`; or another given character.
+//! - RFC 4180 quoting or none; lines ended by LF, CRLF or CR ([`dialect`]).
+//! - UTF-8 with or without a byte order mark, plain or gzip (recognised by content, with several
+//!   members and padding too).
 //!
-//! Every error is one line that names the file, the line where the row starts
-//! (a quoted field may run over several), the column, what was found, what was
-//! expected and what to do. It is that of the first row at fault: a thread that
-//! fails does not know how many lines came before its piece, nor whether another
-//! will fail on one before it, so the file is gone through again, by one thread.
+//! Meaning of the content:
 //!
-//! Why not the csv crate: it counts the lines of CRLF files one short, reads
-//! an unclosed quote to the end of the file without a word, and copies every
-//! field. Tests hold the splitter in [`records`] against it.
+//! - An empty line is a row with the value NULL if there is one column, because such a row is
+//!   written that way. With several columns it is no row; such lines are skipped and counted.
+//! - NULL is the empty field, quoted or not (Oracle does not distinguish empty text from NULL),
+//!   and any text that the options name, such as `NA`.
+//! - A column is NUMBER if one form of numbers reproduces the spelling of all its values. The forms
+//!   are the shortest (`10`, `2.5`), at least one digit after the point (`10.0`, `2.5`), and a
+//!   fixed number of digits (`10.00`, `2.50`). So `007`, `+49`, `1E5`, and `1.10` with `1.9` stay
+//!   text ([`inference`] says why).
+//! - A column is DATE if all values are dates of one form and one spelling ([`dates`]), otherwise
+//!   VARCHAR2 of its longest value; without any value, VARCHAR2(1). Blanks around a number or a
+//!   date are ignored. The reason of a text column is kept, with the first line that caused it.
+//! - Names are trimmed. A missing name becomes `column_3` by its position; a duplicate gets `_2`,
+//!   `_3`, ... appended. Both are common in exports and harmless, so neither is an error.
 //!
-//! Limits: a compressed file is decompressed by one thread at a time, which is what
-//! bounds it. The file must be one that can be opened twice, not a pipe.
+//! Every error is one line that names the file, the line, the column, the value found, the value
+//! expected and the cure. The line is the one where the row starts, because a quoted field may span
+//! several. The error is that of the first bad row. A thread that fails knows neither the lines
+//! before its piece nor of an earlier failure, so one thread reads the file again.
+//!
+//! Why not the csv crate: it counts the lines of CRLF files one short, reads an unclosed
+//! quote silently to the end of the file, and copies every field. Tests compare the
+//! splitter in [`records`] with it.
+//!
+//! Limits: one thread at a time decompresses a compressed file, which bounds its speed. The file
+//! must be one that can be opened twice, not a pipe.
 
 mod convert;
 mod dates;
@@ -66,42 +67,41 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
 
-/// How to read a file.
+/// Options for reading a file; the default infers everything.
 #[derive(Debug, Clone, Default)]
 pub struct CsvOptions {
-    /// Types that are given and not found from the values. An entry with a
-    /// name is for the column of that name in the header (any letter case),
-    /// one without for the column at its own place in this list. Columns
-    /// without an entry are inferred.
+    /// Types that are given and not inferred. An entry with a name is for the column of that name
+    /// in the header, in any letter case. One without a name is for the column at its own position
+    /// in this list. Columns without an entry are inferred.
     pub types: Vec<(Option<String>, ColumnType)>,
-    /// What stands between two fields.
+    /// Character between two fields of a line.
     pub delimiter: Delimiter,
-    /// The meaning of quotes.
+    /// Meaning of the quote character.
     pub quote: Quote,
-    /// The meaning of the first row.
+    /// Meaning of the first row.
     pub header: Header,
-    /// How dates are written, where it is known; otherwise it is found from the values.
+    /// Form of the dates, if known; otherwise it is inferred from the values.
     pub date_form: Option<DateForm>,
-    /// Where the bytes of the file lie, if not in it: a pipe's are kept in a file. Messages name the file itself.
+    /// Another file that holds the bytes: those of a pipe are copied to one.
+    /// Messages name the file itself.
     pub bytes: Option<PathBuf>,
-    /// Fields that mean NULL besides the empty one, compared exactly: `NA`,
-    /// `\N`.
+    /// Texts that mean NULL besides the empty field, compared exactly: `NA`, `\N`.
     pub null_text: Vec<String>,
 }
 
-/// What stands between two fields.
+/// Character between two fields of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Delimiter {
-    /// Comma, semicolon, tab or `|`: the only one of them in the header, or the only one that the lines below it have as
-    /// often.
+    /// Comma, semicolon, tab or `|`: the only one of them in the header, or the only one that
+    /// occurs equally often in each of the lines below it.
     #[default]
     Auto,
-    /// This byte of ASCII; no quote and no line end.
+    /// This ASCII character, which is neither a quote nor a line end.
     Byte(u8),
 }
 
 impl Delimiter {
-    /// The byte, where it is already known.
+    /// Returns the byte, if it is given.
     fn byte(self) -> Option<u8> {
         match self {
             Delimiter::Auto => None,
@@ -110,30 +110,30 @@ impl Delimiter {
     }
 }
 
-/// An open CSV file: its schema, what was found about its columns, and its
-/// rows as a [`RowSource`] whose errors are [`CsvError`]s.
+/// An open CSV file: its schema, the findings about its columns, and its rows as a
+/// [`RowSource`] whose errors are [`CsvError`]s.
 #[derive(Debug)]
 pub struct CsvFile {
     path: PathBuf,
     options: CsvOptions,
     schema: Schema,
     findings: Vec<ColumnFinding>,
-    /// Of each column, where it is one of dates.
+    /// Form and zone of each column, used for columns of dates.
     styles: Vec<DateStyle>,
-    /// None where no first pass was needed.
+    /// None without a first pass.
     row_count: Option<u64>,
-    /// None likewise.
+    /// None without a first pass.
     seen: Option<Seen>,
     several_lines: SeveralLines,
     pass: Mutex<Pass>,
 }
 
-/// What the first pass saw of the file: the second must see the same.
+/// State of the file in the first pass, which the second must find again.
 #[derive(Debug)]
 struct Seen {
-    /// Bytes of the text, decompressed, and their CRC-32.
+    /// Length and CRC-32 of the text, decompressed.
     read: (u64, u32),
-    /// Length and time of the last change when the pass began.
+    /// Length and modification time of the file when the pass began.
     state: Option<(u64, SystemTime)>,
 }
 
@@ -142,11 +142,11 @@ struct Seen {
 struct Pass {
     /// None once the rows have ended or failed.
     pieces: Option<Pieces>,
-    /// What is left of the first piece behind the header.
+    /// Rest of the first piece after the header.
     first: Option<Records>,
-    /// For the next pieces: as many as threads have asked at once.
+    /// Buffers for the next pieces, one for each thread that reads.
     idle: Vec<Records>,
-    /// Empty lines passed over so far, by this pass or the first.
+    /// Empty lines skipped so far, by this pass or the first.
     skipped_lines: u64,
 }
 
@@ -157,12 +157,11 @@ impl Pass {
 }
 
 impl CsvFile {
-    /// Opens a file and finds the types of its columns, reading all of it
+    /// Opens a file and infers the types of its columns, which reads all of it
     /// unless all types are given.
     ///
-    /// Fails where it cannot be read, has no header, breaks the rules of the
-    /// format, or the given types do not match its columns. Values that do not
-    /// match a given type are found when the rows are asked for.
+    /// Fails if it cannot be read, has no header or violates the format, or if the given types do
+    /// not match its columns. Values that do not match a given type fail when their rows are read.
     pub fn open(path: impl AsRef<Path>, options: CsvOptions) -> Result<Self, CsvError> {
         let path = path.as_ref();
         let state = state(options.bytes.as_deref().unwrap_or(path));
@@ -217,33 +216,33 @@ impl CsvFile {
         Ok(CsvFile { path, options, schema, findings, styles, row_count, seen, several_lines, pass })
     }
 
-    /// Rows of which a field runs over several lines, where a first pass saw them.
+    /// Returns the rows with a field of several lines, if a first pass counted them.
     pub fn several_lines(&self) -> SeveralLines {
         self.several_lines
     }
 
-    /// The file.
+    /// Returns the path that messages name.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What each column was taken for and why, in their order.
+    /// Returns the finding about each column, in their order.
     pub fn findings(&self) -> &[ColumnFinding] {
         &self.findings
     }
 
-    /// Rows of the file, where a first pass counted them.
+    /// Returns the rows of the file; `None` without a first pass.
     pub fn row_count(&self) -> Option<u64> {
         self.row_count
     }
 
-    /// Empty lines that were no rows; all of them once the rows have ended.
+    /// Returns the empty lines that are no rows; complete once the rows have ended.
     pub fn skipped_lines(&self) -> u64 {
         self.lock().skipped_lines
     }
 
-    /// Hands out all rows again from the first; fails where the file can no
-    /// longer be opened or is another now.
+    /// Returns all rows again from the first. Fails if the file can no longer be opened or
+    /// has another number of columns.
     pub fn restart(&self) -> Result<(), CsvError> {
         let begun = start_again(&self.path, &self.options, self.schema.columns.len())?;
         let mut pass = self.lock();
@@ -257,9 +256,9 @@ impl CsvFile {
 }
 
 impl CsvFile {
-    /// Fills the batch with the rows of a piece; none behind the last.
+    /// Fills the batch with the rows of a piece; with none at the end.
     fn fill(&self, batch: &mut RowBatch) -> Result<(), CsvError> {
-        // A piece of nothing but empty lines has no rows.
+        // A piece may consist of empty lines, which are no rows.
         while batch.is_empty() {
             let Some(mut records) = self.next_piece()? else { return Ok(()) };
             let mut converter = self.converter();
@@ -267,14 +266,15 @@ impl CsvFile {
                 converter.push_row(&records, batch)?;
             }
             let mut pass = self.lock();
-            // A first pass has counted all of them.
+            // The first pass, if there was one, has counted all of them.
             pass.skipped_lines += if self.seen.is_none() { records.skipped_lines() } else { 0 };
             pass.idle.push(records);
         }
         Ok(())
     }
 
-    /// The next piece; `None` when there are no more, and what was read is what the first pass read.
+    /// Returns the next piece. `None` when there are no more, if the bytes read are
+    /// those of the first pass.
     fn next_piece(&self) -> Result<Option<Records>, CsvError> {
         let mut pass = self.lock();
         if let Some(first) = pass.first.take() {
@@ -291,7 +291,7 @@ impl CsvFile {
         self.require_same(read).map(|()| None)
     }
 
-    /// What is wrong first in the file, after a piece of it could not be read.
+    /// Returns the first error of the file, after a piece of it failed.
     fn first_error(&self) -> CsvError {
         let again = || {
             let (mut pieces, mut records) =
@@ -321,8 +321,8 @@ impl CsvFile {
         CsvError::from_record(&self.path, error, |index| columns.get(index).map(|column| column.name.clone()))
     }
 
-    /// Refuses a second pass that read other bytes than the first. What the file system says of
-    /// the file would not do: a change may leave its length and its time.
+    /// Fails if the second pass read other bytes than the first. The file's length and time are not
+    /// enough, because a change may leave both.
     fn require_same(&self, (bytes, checksum): (u64, u32)) -> Result<(), CsvError> {
         let Some(seen) = &self.seen else { return Ok(()) };
         if seen.read == (bytes, checksum) {
@@ -335,7 +335,8 @@ impl CsvFile {
         Err(CsvError::Changed { path: self.path.clone(), what })
     }
 
-    /// What is wrong with a row that the first pass had no objection to: the file, where it is another one now.
+    /// Returns the error of a row that the first pass accepted: that the file
+    /// has changed, if it has.
     fn cause(&self, error: CsvError) -> CsvError {
         match &self.seen {
             Some(seen)
@@ -358,7 +359,7 @@ impl RowSource for CsvFile {
         self.row_count
     }
 
-    /// Fails with a [`CsvError`]. After that no rows are left.
+    /// Fails with a [`CsvError`]; after that no rows are left.
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
         batch.clear();
         if self.fill(batch).is_err() {
@@ -372,7 +373,7 @@ impl RowSource for CsvFile {
     }
 }
 
-/// Opens the file and reads its header; the records left are those of the first piece.
+/// Opens the file and reads its header; the records returned are the rest of the first piece.
 fn start(path: &Path, options: &CsvOptions) -> Result<(Vec<header::ColumnName>, Pieces, Records), CsvError> {
     let input = input::open(path, options.bytes.as_deref().unwrap_or(path))?;
     let pieces = Pieces::new(input, (options.delimiter.byte(), options.quote), PIECE_BYTES);
@@ -384,7 +385,7 @@ fn start(path: &Path, options: &CsvOptions) -> Result<(Vec<header::ColumnName>, 
     Ok((names, pieces, records))
 }
 
-/// Refuses a form of dates that no column has.
+/// Fails if no column has dates of the given form.
 fn require_dates(
     path: &Path,
     options: &CsvOptions,
@@ -412,8 +413,7 @@ fn require_dates(
     Err(CsvError::NoSuchDates { path: path.to_owned(), form, example })
 }
 
-/// Opens a file that was open before; fails where its header has another
-/// number of columns now.
+/// Opens a file again; fails if its header has another number of columns now.
 fn start_again(
     path: &Path,
     options: &CsvOptions,
@@ -427,7 +427,7 @@ fn start_again(
     Ok((pieces, records))
 }
 
-/// Length and time of the last change.
+/// Returns the length and the modification time of a file.
 fn state(path: &Path) -> Option<(u64, SystemTime)> {
     let found = std::fs::metadata(path).ok()?;
     Some((found.len(), found.modified().ok()?))

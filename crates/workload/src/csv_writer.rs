@@ -1,6 +1,6 @@
-//! Lines of a CSV file, as [`CsvFile`](crate::CsvFile) reads them.
+//! Lines of a CSV file, in the form that [`CsvFile`](crate::CsvFile) reads.
 
-/// Appends a line: commas between fields, quotes around those that need them (RFC 4180), a line feed.
+/// Appends a line: commas between fields, quotes where needed (RFC 4180), a line feed.
 pub fn append_line(fields: &mut dyn Iterator<Item = String>, out: &mut Vec<u8>) {
     for (index, field) in fields.enumerate() {
         if index > 0 {

@@ -1,9 +1,8 @@
 //! The records of the sort benchmarks: 100 bytes, a random key of 10 at the front.
 //!
-//! Byte for byte what gensort 1.5 writes (Nyberg and Govindaraju, sortbenchmark.org),
-//! so that its valsort, or anybody's, can check what was sorted, and the checksums
-//! that others have published for so many records are ours too (the tests hold
-//! some of them).
+//! Byte for byte the output of gensort 1.5 (Nyberg and Govindaraju, sortbenchmark.org). So valsort
+//! can check the sorted output, and the published checksums of a number of records apply here too
+//! (the tests hold some of them).
 //!
 //! ```text
 //! binary   key 10 | 00 11 | record number, 32 hex digits | 88 99 AA BB | filler 48 | CC DD EE FF
@@ -11,43 +10,43 @@
 //! random   key 10 | 90 random bytes
 //! ```
 //!
-//! Record n is made from the (n + 1)-th number of a linear congruential generator
-//! of 128 bits that starts from 0: the key from its high bits, the filler from the
-//! hexadecimal digits of its low 48 (ascii: 52) bits, each written four times. An
-//! ascii key has its digits in base 95 from the space on. The generator can be
-//! advanced by any number of steps in as many multiplications as that number has
-//! bits (Brown, Random Number Generation with Arbitrary Strides, 1994), so any part
-//! of the file can be made by itself.
+//! Record n is made from the (n + 1)-th number of a linear congruential generator of 128 bits
+//! that starts from 0. The key has its high bits. The filler has the hexadecimal digits of
+//! its low 48 (ascii: 52) bits, each written four times. An ascii key has its digits in base
+//! 95 from the space on. The generator can jump n steps in as many multiplications as n has
+//! bits (Brown, Random Number Generation with Arbitrary Strides, 1994). So any part of the
+//! file can be made independently.
 
 use plumb_types::RecordSource;
+use plumb_units::SplitMix;
 
-/// Bytes of a record.
+/// Bytes of each record, key included.
 pub const RECORD_BYTES: usize = 100;
-/// Bytes of its key.
+/// Bytes of its key, at the front.
 pub const KEY_BYTES: usize = 10;
 
 const MULTIPLIER: u128 = 0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645;
 const INCREMENT: u128 = 0x4A69_6D47_7261_7952_4950_2020_2020_2001;
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// The forms of a record.
+/// Form of a record: its key and its filler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordForm {
     /// Keys of 10 random bytes.
     Binary,
-    /// Keys of 10 printable characters, and a line of text a record.
+    /// Keys of 10 printable characters; each record is a line of text.
     Ascii,
-    /// The keys of the binary form, and random bytes behind them: those of gensort 1.5 shrink to a third where a disk
-    /// compresses, and the disk then does less than the figures say.
+    /// Keys of the binary form with random bytes after them. Records of gensort 1.5 shrink to a
+    /// third on a disk that compresses, which then does less work than the figures show.
     Random,
 }
 
-/// The first so many records of gensort.
+/// The first records of gensort's sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GensortRecords {
-    /// How many.
+    /// Number of records to make.
     pub count: u64,
-    /// In which form.
+    /// Form that all records have.
     pub form: RecordForm,
 }
 
@@ -75,8 +74,8 @@ impl RecordSource for GensortRecords {
     }
 }
 
-/// The generator after so many steps from 0: x becomes a x + c, composed with
-/// itself by squaring.
+/// Returns the generator after `steps` steps from 0: x becomes a x + c,
+/// composed with itself by squaring.
 fn advanced(mut steps: u64) -> u128 {
     let (mut multiplier, mut increment) = (MULTIPLIER, INCREMENT);
     let mut state: u128 = 0;
@@ -100,18 +99,15 @@ fn binary(record: &mut [u8; RECORD_BYTES], random: u128, number: u64) {
     record[96..].copy_from_slice(&[0xCC, 0xDD, 0xEE, 0xFF]);
 }
 
-/// The bytes behind the key come from a generator of their own that starts with the record's number (Steele, Lea, Flood:
-/// Fast splittable pseudorandom number generators, 2014).
+/// Makes the bytes after the key by a generator of their own that starts with the record's number
+/// (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 fn incompressible(record: &mut [u8; RECORD_BYTES], random: u128, number: u64) {
-    const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
     let (key, rest) = record.split_at_mut(KEY_BYTES);
     key.copy_from_slice(&random.to_be_bytes()[..KEY_BYTES]);
     let words = rest.len().div_ceil(8) as u64;
     for (word, bytes) in (1..).zip(rest.chunks_mut(8)) {
-        let mut mixed = STEP.wrapping_mul(number.wrapping_mul(words).wrapping_add(word));
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bytes.copy_from_slice(&(mixed ^ mixed >> 31).to_le_bytes()[..bytes.len()]);
+        let word = SplitMix::at(0, number.wrapping_mul(words).wrapping_add(word));
+        bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
     }
 }
 
@@ -126,7 +122,7 @@ fn ascii(record: &mut [u8; RECORD_BYTES], random: u128, number: u64) {
     record[98..].copy_from_slice(b"\r\n");
 }
 
-/// Digits in base 95, the lowest first.
+/// Writes digits in base 95, the lowest first.
 fn write_base_95(out: &mut [u8], mut value: u64) {
     for byte in out {
         *byte = b' ' + (value % 95) as u8;
@@ -134,7 +130,7 @@ fn write_base_95(out: &mut [u8], mut value: u64) {
     }
 }
 
-/// Hexadecimal digits, the lowest last.
+/// Writes hexadecimal digits, the lowest last.
 fn write_number(out: &mut [u8], mut number: u64) {
     for byte in out.iter_mut().rev() {
         *byte = HEX[(number & 15) as usize];
@@ -142,7 +138,7 @@ fn write_number(out: &mut [u8], mut number: u64) {
     }
 }
 
-/// The lowest hexadecimal digits of `random`, each four times, as many as fit.
+/// Writes the lowest hexadecimal digits of `random`, each four times, as many as fit.
 fn write_filler(out: &mut [u8], mut random: u128) {
     for four in out.chunks_exact_mut(4).rev() {
         four.fill(HEX[(random & 15) as usize]);
@@ -161,7 +157,7 @@ mod tests {
         out
     }
 
-    /// The sum of the CRC-32 of each record, as gensort -c prints it.
+    /// Returns the sum of the CRC-32 of each record, as gensort -c prints it.
     fn checksum(form: RecordForm, count: usize) -> u128 {
         let crc = |record: &[u8]| {
             let mut crc = flate2::Crc::new();

@@ -1,9 +1,10 @@
-//! What a database is asked to do ([`specification`]), and the rows to do it with.
+//! Workloads ([`specification`]), and the rows for them.
 //!
-//! Sources of rows: [`SalesTable`] makes the sales of a chain of stores,
-//! [`PagesTable`] views of web pages and [`TextsTable`] texts of two shapes, each from a seed; [`CsvFile`] reads the
-//! user's own. None knows where its rows will be kept. [`gensort`] makes the records
-//! of the sort benchmarks, [`slob`] rows and operations of SLOB, as [`slob_conf`] reads them.
+//! Sources of rows: [`SalesTable`] makes the sales of a chain of stores, [`PagesTable`]
+//! views of web pages and [`TextsTable`] texts of two shapes, each from a seed.
+//! [`CsvFile`] reads the user's own rows. None of them knows where its rows will be
+//! stored. [`gensort`] makes the records of the sort benchmarks, [`slob`] the rows and
+//! operations of SLOB, and [`slob_conf`] reads SLOB's configuration.
 
 #![warn(missing_docs)]
 
@@ -24,5 +25,5 @@ pub use csv_file::{
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};
-pub use specification::{Decides, Parameter, Shown, Takes, WORKLOADS, Work, Workload};
+pub use specification::{Decides, Parameter, Shown, WORKLOADS, Work, Workload};
 pub use texts::{TextShape, TextsSpec, TextsTable};

@@ -1,24 +1,21 @@
-//! PAGE_VIEWS: requests for pages of web sites, the table with long text keys.
+//! PAGE_VIEWS: requests for pages of web sites, a table with long text keys.
 //!
-//! One row for a request: day, page, status and bytes sent. The page is what an
-//! index is built on: 5 to 60 characters, an address (`https://www.velora.com/
-//! docs/api/page-117.html`) or a path of a file (`/srv/data/velora/log/2031.gz`).
-//! Such keys are hard on a sort: the first bytes tell nothing, neighbours in
-//! order share most of theirs, and popular pages repeat.
+//! One row for each request: day, page, status and bytes sent. An index is built on the page, which
+//! has 5 to 60 characters: an address (`https://www.velora.com/docs/api/page-117.html`) or a path
+//! of a file (`/srv/data/velora/log/2031.gz`). Such keys are hard to sort: the first bytes differ
+//! little, neighbours in order share most of theirs, and popular pages repeat.
 //!
-//! How rows are made: a site, a directory of it and a page in the directory are
-//! drawn one after the other, each with frequencies near those of Zipf's law
-//! ([`rank`]). A site's name, its scheme and its directories follow from its
-//! number, so a site looks alike in all its rows. Seven rows of eight have an
-//! address, one a path. A page that would be longer than 60 characters ends at
-//! its directory.
+//! Generation: a site, a directory of it and a page in the directory are drawn in turn, with
+//! frequencies near those of Zipf's law ([`rank`]). A site's name, its scheme and its directories
+//! follow from its number, so all its rows agree. Seven rows of eight have an address, one a path.
+//! A page longer than 60 characters is cut at its directory.
 //!
-//! Rows are made in chunks of 8,192, as those of the sales are, and are the same
-//! for any number of threads. All draws are of integers, so no library and no
-//! processor changes the table; a test pins the first chunk.
+//! Rows are made in chunks of 8,192, as those of the sales are, and are the same for any number
+//! of threads. All draws are of integers, so no library and no processor changes the table; a
+//! test pins the first chunk.
 //!
-//! What it is not: a crawl. Real addresses have longer tails and odder
-//! characters; the lengths here are bounded by what the comparison asks for.
+//! Limits: this is no crawl. Real addresses have longer tails and odder characters; the lengths
+//! here are bounded by those of the compared workload.
 
 use crate::chunks::{Chunks, mix};
 use plumb_types::{Column, ColumnType, DateTime, RowBatch, RowSource, Schema, SourceError};
@@ -26,14 +23,14 @@ use rand::Rng;
 use rand::rngs::Xoshiro256PlusPlus;
 use std::fmt::Write;
 
-/// Longest page, in characters and bytes.
+/// Longest page, in characters and in bytes.
 pub const PAGE_BYTES_MAX: usize = 60;
 
 /// Sites, directories of a site and pages of a directory, as powers of two.
 const SITES_LOG2: u32 = 12;
 const DIRECTORIES_LOG2: u32 = 7;
 const PAGES_LOG2: u32 = 16;
-/// Days that the views are spread over, in order of the rows.
+/// Number of days of the views, in the order of the rows.
 const DAYS: u64 = 30;
 
 const SYLLABLES: [&str; 16] =
@@ -60,12 +57,12 @@ const TOPICS: [&str; 16] = [
 ];
 const PLACES: [&str; 4] = ["/srv/data", "/var/log", "/usr/share/doc", "/home"];
 
-/// Which table of page views: same values, same rows.
+/// Specification of page views; equal values give equal rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PagesSpec {
-    /// Number of rows.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// Which sample of the views; any number will do.
+    /// Seed of the draws; any number is valid.
     pub seed: u64,
 }
 
@@ -79,7 +76,7 @@ pub struct PagesTable {
 }
 
 impl PagesTable {
-    /// The table of a specification. Rows are made when asked for.
+    /// Creates the table of a specification. Rows are made on demand.
     pub fn new(spec: PagesSpec) -> Self {
         let day = |day| DateTime::date(2025, 6, day).expect("June has 30 days");
         PagesTable {
@@ -90,7 +87,7 @@ impl PagesTable {
         }
     }
 
-    /// Clears `batch` and fills it with the rows of a chunk; none behind the last.
+    /// Fills the empty `batch` with the rows of a chunk; none after the last.
     fn fill_chunk(&self, chunk: u64, batch: &mut RowBatch) {
         batch.clear();
         let mut random = self.chunks.generator(chunk);
@@ -119,7 +116,7 @@ impl RowSource for PagesTable {
         Some(self.spec.rows)
     }
 
-    /// Never fails.
+    /// Returns no error, because it reads nothing.
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
         self.fill_chunk(self.chunks.take(), batch);
         Ok(!batch.is_empty())
@@ -164,7 +161,7 @@ fn push_page(random: &mut Xoshiro256PlusPlus, page: &mut String) {
     }
 }
 
-/// A scheme and a host, the same for all rows of a site.
+/// Appends a scheme and a host, the same for all rows of a site.
 fn push_host(site: u64, page: &mut String) {
     let traits = mix(site);
     page.push_str(if traits & 7 == 0 { "http://" } else { "https://" });
@@ -176,10 +173,10 @@ fn push_host(site: u64, page: &mut String) {
     page.push_str(DOMAINS[(traits >> 8) as usize % DOMAINS.len()]);
 }
 
-/// A directory in a file system.
+/// Appends a directory of a file system.
 fn push_place(site: u64, page: &mut String) {
     let traits = mix(site ^ 0x5A5A);
-    // One site in sixteen has its files at the root: the shortest keys.
+    // One site in sixteen has its files at the root, for the shortest keys.
     if traits & 15 != 0 {
         page.push_str(PLACES[(traits >> 8) as usize % PLACES.len()]);
     }
@@ -194,7 +191,7 @@ fn push_name(site: u64, page: &mut String) {
     }
 }
 
-/// None, one or two levels; the popular ones are high up.
+/// Appends no, one or two levels; popular directories have fewer.
 fn push_directory(site: u64, directory: u64, page: &mut String) {
     if directory == 0 {
         return;

@@ -1,39 +1,33 @@
 //! SALES_DESC13: a month of daily sales by store and product.
 //!
-//! The table that "Tuning Large Sorts" (Oracle, 1996, its Appendix B) built an
-//! index on: one row for a day, a store and a product, with the quantity and
-//! the amount sold at the regular, the discounted and the promotional price.
-//! What the source states and what was chosen here is marked at each table in
-//! [`weights`].
+//! The table of "Tuning Large Sorts" (Oracle, 1996, Appendix B), on which it built an index. One
+//! row for each day, store and product, with quantity and amount sold at the regular, the
+//! discounted and the promotional price. [`weights`] marks at each table which numbers the source
+//! states and which are chosen here.
 //!
-//! How rows are made:
+//! Generation:
 //!
-//! 1. Days. Rows are in the order of their dates, as a fact table is that is
-//!    loaded day by day. Each day has its share of the rows by its weight,
-//!    exactly, so the day of a row follows from its number alone.
-//! 2. Stores and products. Within a day both are drawn anew for each row: a
-//!    class by weight, then a member of the class, all alike. So an index on
-//!    (STORE_ID, PROD_ID) finds its keys in random order. Ids of a class are
-//!    spread over the whole range (class = id mod 10): equal ranges of ids get
-//!    equal shares of the rows.
-//! 3. Quantities are drawn, amounts computed: quantity * price * 1, 4/5, 3/5.
-//!    A product has one price; it is a multiple of 5 cents, which keeps all
-//!    amounts exact cents.
+//! 1. Days. Rows are in the order of their dates, as in a fact table that is loaded daily. Each
+//!    day has exactly its weight's share of the rows, so a row's day follows from its number.
+//! 2. Stores and products. Both are drawn for each row: first a class by weight, then a member of
+//!    the class, all equally likely. So an index on (STORE_ID, PROD_ID) gets its keys in random
+//!    order. Ids of a class are spread over the whole range (class = id mod 10): equal ranges of
+//!    ids get equal shares of the rows.
+//! 3. Quantities are drawn, amounts computed: quantity * price * 1, 4/5, 3/5. A product has one
+//!    price, a multiple of 5 cents, so that all amounts are whole cents.
 //!
-//! Rows are made in chunks of 8,192, each with a generator of its own seeded
-//! by the seed and the chunk's number. An atomic hands the chunks out, so the
-//! rows of a seed are the same for any number of threads; only the order in
-//! which chunks arrive is not. The generator is xoshiro256++ by name, drawn
-//! from as 64-bit words, so that no version of a library changes the table; a
-//! test pins the bytes of the first chunk.
+//! Rows are made in chunks of 8,192, each with a generator of its own, seeded by the seed and the
+//! chunk's number. An atomic hands the chunks out. So the rows of a seed are the same for any
+//! number of threads; only the order in which chunks arrive varies. The generator is xoshiro256++
+//! by name, read as 64-bit words, so that no version of a library changes the table; a test pins
+//! the bytes of the first chunk.
 //!
-//! How many rows: the source's table held 1% of all combinations of date,
-//! product and store, which for a month of 30 days is 10,020,000 rows
-//! ([`SALES_ROWS_OF_SOURCE`]). The dates, stores and products stay the same
-//! for any other number, so the share of combinations grows in proportion.
-//! Combinations are drawn with replacement: at the source's size about one row
-//! in a hundred repeats one, far above it most do. Keys of the index repeat in
-//! any case, as they do in the source, where it is not unique.
+//! Size: the source's table held 1% of all combinations of date, product and store, which for a
+//! month of 30 days is 10,020,000 rows ([`SALES_ROWS_OF_SOURCE`]). Dates, stores and products
+//! stay the same for any other number, so the share of combinations grows in proportion.
+//! Combinations are drawn with replacement: at the source's size about one row in a hundred
+//! repeats one, far above it most do. Keys of the index repeat in any case, as in the source,
+//! where it is not unique.
 
 mod weights;
 
@@ -44,18 +38,18 @@ use rand::rngs::Xoshiro256PlusPlus;
 use std::ops::Range;
 use weights::{ClassDraw, PRODUCT_CLASSES, PRODUCT_COUNT, QUANTITY_MAX, STORE_CLASSES, STORE_COUNT};
 
-/// Rows of the table in the source: 1% of the combinations of 30 days, 2,000
-/// stores and 16,700 products. It reports about 10 million.
+/// Rows of the source's table: 1% of the combinations of 30 days, 2,000 stores and 16,700 products.
+/// The source reports about 10 million.
 pub const SALES_ROWS_OF_SOURCE: u64 =
     weights::DAY_COUNT as u64 * STORE_COUNT as u64 * PRODUCT_COUNT as u64 / 100;
 const _: () = assert!(SALES_ROWS_OF_SOURCE == 10_020_000);
 
-/// Which table of sales: same values, same rows.
+/// Specification of sales; equal values give equal rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SalesSpec {
-    /// Number of rows.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// Which sample of the sales; any number will do.
+    /// Seed of the draws; any number is valid.
     pub seed: u64,
 }
 
@@ -72,7 +66,7 @@ pub struct SalesTable {
     chunks: Chunks,
 }
 
-/// A day and the rows up to its end.
+/// A day, and the end of its rows.
 #[derive(Debug)]
 struct Day {
     date: [u8; DATE_BYTES],
@@ -81,7 +75,7 @@ struct Day {
 }
 
 impl SalesTable {
-    /// The table of a specification. Rows are made when asked for.
+    /// Creates the table of a specification. Rows are made on demand.
     pub fn new(spec: SalesSpec) -> Self {
         SalesTable {
             spec,
@@ -94,7 +88,7 @@ impl SalesTable {
         }
     }
 
-    /// Clears `batch` and fills it with the rows of a chunk; none behind the last.
+    /// Fills the empty `batch` with the rows of a chunk; none after the last.
     fn fill_chunk(&self, chunk: u64, batch: &mut RowBatch) {
         batch.clear();
         let Range { start: mut row, end } = self.chunks.rows(chunk);
@@ -143,7 +137,7 @@ impl RowSource for SalesTable {
         Some(self.spec.rows)
     }
 
-    /// Never fails.
+    /// Returns no error, because it reads nothing.
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
         self.fill_chunk(self.chunks.take(), batch);
         Ok(!batch.is_empty())
@@ -168,7 +162,7 @@ fn schema() -> Schema {
     }
 }
 
-/// The days of the month, each with its share of the rows.
+/// Returns the days of the month, each with its share of the rows.
 fn days(rows: u64) -> Vec<Day> {
     let dates: Vec<DateTime> = weights::dates().collect();
     let total: u64 = dates.iter().map(weights::day_weight).sum();
@@ -183,8 +177,8 @@ fn days(rows: u64) -> Vec<Day> {
     days
 }
 
-/// 1 to `max`, from the low 16 bits; no value is more likely than another by
-/// more than one part in 3,000.
+/// Draws 1 to `max` from the low 16 bits; no value is more likely than another by more
+/// than one part in 3,000.
 #[inline]
 fn quantity(random: u64, max: u64) -> u64 {
     1 + (((random & 0xFFFF) * max) >> 16)

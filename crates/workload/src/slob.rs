@@ -1,26 +1,32 @@
-//! SLOB: random reads and updates of single blocks by index, after Kevin Closson's Silly Little Oracle Benchmark.
+//! SLOB: random reads and updates of single blocks by index, after Kevin
+//! Closson's Silly Little Oracle Benchmark.
 //!
-//! What it is: schemas with one table each, one row a block. A session draws a key r and selects the rows with keys
-//! between r - WORK_UNIT and r, or updates them in one transaction. With a cache that is small against the tables nearly
-//! every row is a read of one block from the device.
+//! Each schema has one table, with one row a block. A session draws a key r and selects the rows
+//! with keys between r - WORK_UNIT and r, or updates them in one transaction. With a cache much
+//! smaller than the tables, nearly every row is a read of one block from the device.
 //!
-//! How an operation is drawn ([`Operations`]):
-//! - `mix=slob`: UPDATE_PCT is a quota of each hundred operations. Until it is met the parity of the last r says whether
-//!   the next operation updates; what is left of the hundred selects. So updates come in bursts, at twice their rate at
-//!   least; SCAN_PCT is a quota of the same hundred, taken by the first selects. `mix=iid` draws each operation by itself.
-//! - r is uniform over the keys that leave a whole work unit on both sides. Each HOTSPOT_FREQUENCY-th operation draws it from the
-//!   hot spot, each HOT_SCHEMA_FREQUENCY-th goes to the first schema, and one in THINK_TM_FREQUENCY follows a pause.
+//! Draw of an operation ([`Operations`]):
+//! - `mix=slob`: UPDATE_PCT is a quota of each hundred operations. Until it is met, the parity of
+//!   the last r decides if the next operation updates; later operations select. So updates come in
+//!   bursts: half of the operations, until the quota is met. SCAN_PCT is a quota of the same
+//!   hundred, taken by the first selects. `mix=iid` draws each operation independently.
+//! - r is uniform over the keys with a whole work unit on both sides. Every HOTSPOT_FREQUENCY-th
+//!   operation draws it from the hot spot, every HOT_SCHEMA_FREQUENCY-th goes to the first schema,
+//!   and one in THINK_TM_FREQUENCY follows a pause.
 //!
-//! A row has SLOB's columns: CUSTID, and C2 to C20 of 128 bytes (less in blocks of 2K), of which an update with REDO_STRESS=LITE
-//! replaces the first and the last and with HEAVY all. Behind them a FILLER that is never changed takes the rest of the
-//! block: the block is full where SLOB's has PCTFREE 99, for two reasons. The engine then keeps one row a block without a
-//! rule of its own; and nothing in a block is a run of zeros, which a device that compresses would not store. Texts are drawn from
-//! 128 characters a byte: LZ4 gains nothing, an entropy coder one bit in eight.
+//! A row has SLOB's columns: CUSTID, and C2 to C20 of 128 bytes (less in blocks of 2K). An update
+//! replaces the first and the last of these with REDO_STRESS=LITE, and all with HEAVY. A FILLER
+//! after them, which never changes, fills the block, where SLOB sets PCTFREE 99. First, the engine
+//! then keeps one row a block without a special rule. Second, no block has a run of zeros, which a
+//! device that compresses would not store. Texts are drawn from 128 characters a byte: LZ4 gains
+//! nothing, an entropy coder one bit in eight.
 //!
-//! BALANCE, the last column, is what verification rests on: an update adds and takes away the same in each pair of its rows, so
-//! the sum over a table is [`Rows::balance_sum`] whenever transactions are whole. It has a fixed length, so that no row ever moves.
+//! Verification rests on BALANCE, the last column. An update adds and subtracts the same amount in
+//! each pair of its rows, so the sum over a table is [`Rows::balance_sum`] whenever transactions
+//! are whole. Its length is fixed, so that no row ever moves.
 //!
-//! Keys lie over the blocks in a drawn order (`placement=scattered`), so that a range of keys is no sequential read.
+//! The order of keys over the blocks is drawn (`placement=scattered`), so that a range of
+//! keys is no sequential read.
 
 pub use crate::specification::{BLOCK_BYTES, SLOB};
 use crate::specification::{Work, blocks_of};
@@ -30,96 +36,96 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
 
-/// What operations may do.
+/// Kind of an operation: select, update or scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Reads the rows of a work unit by index.
     Select,
-    /// Changes them in a transaction.
+    /// Changes the rows of a work unit in a transaction.
     Update,
-    /// Reads the scan table.
+    /// Reads the whole scan table.
     Scan,
 }
 
-/// Which operations go to the hot spot.
+/// Operations that go to the hot spot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hotspot {
-    /// None.
+    /// None of the operations does.
     Off,
-    /// Each so many-th.
+    /// Every N-th of the operations does.
     All,
-    /// Each so many-th of the updates.
+    /// Every N-th operation does, if it is an update.
     Updates,
 }
 
 /// Two parameters that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// One, with its value.
+    /// One parameter, with its value.
     pub first: String,
-    /// The other.
+    /// The other parameter, with its value.
     pub second: String,
-    /// Why, and the cure.
+    /// The reason, and the cure.
     pub why: String,
 }
 
-/// The parameters, in blocks.
+/// The parameters of a run, with lengths in blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlobSpec {
-    /// Bytes of a block.
+    /// Bytes of a block of the tables.
     pub block_bytes: u64,
-    /// Rows of a schema's table, and blocks.
+    /// Rows of each schema's table, and blocks.
     pub scale: u64,
-    /// Schemas.
+    /// Number of schemas, each with a table.
     pub schemas: u64,
-    /// Rows of the scan table.
+    /// Rows of the scan table, and blocks.
     pub scan_blocks: u64,
-    /// Sessions that load.
+    /// Number of sessions that load schemas.
     pub load_degree: u64,
-    /// Whether keys lie in their order.
+    /// True if keys are stored in their order.
     pub ordered: bool,
-    /// Whether texts are drawn.
+    /// True if texts are drawn at random.
     pub obfuscate: bool,
-    /// Of rows and operations.
+    /// Seed of rows and operations.
     pub seed: u64,
-    /// Sessions.
+    /// Number of sessions that run operations.
     pub sessions: u64,
-    /// Sessions that share a schema.
+    /// Number of sessions that share a schema.
     pub threads_per_schema: u64,
     /// Updates in a hundred operations.
     pub update_pct: u64,
     /// Scans in a hundred operations.
     pub scan_pct: u64,
-    /// Whether each operation is drawn by itself.
+    /// True if each operation is drawn independently.
     pub iid: bool,
-    /// An operation takes one row less than this.
+    /// Length of a key range: an operation takes one row less.
     pub work_unit: u64,
-    /// Whether an update replaces all columns.
+    /// True if an update replaces all texts.
     pub heavy: bool,
-    /// How long sessions go on.
+    /// Time for which sessions run, unless `work_loop` ends them.
     pub run_time: Nanos,
-    /// Operations of each session; 0: as many as the time allows.
+    /// Operations of each session; 0 for as many as the time allows.
     pub work_loop: u64,
-    /// Which operations go to the hot spot.
+    /// Operations that go to the hot spot.
     pub hotspot: Hotspot,
-    /// Its blocks.
+    /// Length of the hot spot, in blocks.
     pub hotspot_blocks: u64,
-    /// The blocks before it.
+    /// Blocks before the hot spot.
     pub hotspot_offset: u64,
-    /// Each so many-th operation goes there.
+    /// Every operation of this number goes to the hot spot.
     pub hotspot_frequency: u64,
-    /// Each so many-th operation goes to the first schema; 0 for none.
+    /// Every operation of this number goes to the first schema; 0 for none.
     pub hot_schema_frequency: u64,
-    /// One in so many operations follows a pause; 0 for none.
+    /// One in this number of operations follows a pause; 0 for none.
     pub think_frequency: u64,
-    /// The shortest pause and the longest.
+    /// Shortest and longest time of a pause.
     pub think: (Nanos, Nanos),
-    /// Operations a second that arrive in all; 0 for a closed loop.
+    /// Operations that arrive each second, over all sessions; 0 for a closed loop.
     pub rate: u64,
 }
 
 impl SlobSpec {
-    /// The parameters of a work, in blocks of so many bytes.
+    /// Returns the parameters of a work, in blocks of `block_bytes`.
     ///
     /// # Errors
     /// When two of them contradict each other, with the cure.
@@ -210,46 +216,47 @@ impl SlobSpec {
         Ok(())
     }
 
-    /// The name of a schema's table, from 0.
+    /// Returns the name of a schema's table; schemas count from 0.
     #[must_use]
     pub fn table(schema: u64) -> String {
         format!("USER{}_CF1", schema + 1)
     }
 
-    /// The name of its index.
+    /// Returns the name of that table's index.
     #[must_use]
     pub fn index(schema: u64) -> String {
         format!("USER{}_I_CF1", schema + 1)
     }
 
-    /// The table that scans read, there where some operation scans.
+    /// The table that scans read; it exists if some operation scans.
     pub const SCAN_TABLE: &'static str = "CF2";
 
-    /// The schema that a session works on, but for the operations that go to the hot one.
+    /// Returns the schema of a session, except for operations that go to the hot one.
     #[must_use]
     pub fn schema_of(&self, session: u64) -> u64 {
         session / self.threads_per_schema % self.schemas
     }
 }
 
-/// Columns that an update replaces, and bytes of each.
+/// Number of columns that an update replaces, and bytes of each.
 const TEXTS: usize = 19;
 const TEXT_BYTES: usize = 128;
-/// Digits of a balance, and the one that rows begin with.
+/// Digits of a balance, and the balance of every new row.
 pub const BALANCE_DIGITS: usize = 18;
 const BALANCE: u64 = 500_000_000_000_000_000;
-/// The place of the balance among the columns, of the filler, and of the first text.
+/// Index of the balance among the columns; the filler precedes it.
 pub const BALANCE_COLUMN: usize = 2 + TEXTS;
-/// The first text: C2.
+/// Index of the first text, C2.
 pub const FIRST_TEXT: usize = 1;
-/// The last text: C20.
+/// Index of the last text, C20.
 pub const LAST_TEXT: usize = TEXTS;
-/// The longest CUSTID.
+/// Longest encoding of CUSTID, in bytes.
 const KEY_BYTES: usize = 8;
-/// What a row takes besides its values: its header, a length of one byte for each short value and of three for the filler.
+/// Bytes of a row besides its values: a header of 3, lengths of one byte for short values and
+/// of three for the filler.
 const ROW_BESIDE: usize = 3 + 1 + TEXTS + 3 + 1;
 
-/// The rows of a table.
+/// Maker of the rows of one table.
 #[derive(Debug, Clone)]
 pub struct Rows {
     schema: Schema,
@@ -259,17 +266,18 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The same with texts that repeat, as SLOB's do.
+    /// Returns the same rows with repeating texts, as SLOB's are.
     #[must_use]
     pub fn repeating(self) -> Rows {
         Rows { obfuscate: false, ..self }
     }
 
-    /// Rows of at most so many bytes, which is what a block takes, with texts that are drawn.
+    /// Creates rows of at most `row_bytes_max` bytes, the room of a block,
+    /// with texts drawn at random.
     #[must_use]
     pub fn new(row_bytes_max: usize) -> Rows {
         let beside = ROW_BESIDE + KEY_BYTES + BALANCE_DIGITS;
-        // A filler of 254 bytes or more has a length of three bytes.
+        // The filler gets at least 256 bytes, so that its length takes three.
         let text_bytes = TEXT_BYTES.min((row_bytes_max - beside - 256) / TEXTS);
         let filler_bytes = row_bytes_max - beside - TEXTS * text_bytes;
         let text = |max_bytes: usize| ColumnType::Text { max_bytes: max_bytes as u32 };
@@ -280,19 +288,19 @@ impl Rows {
         Rows { schema: Schema { columns }, text_bytes, filler_bytes, obfuscate: true }
     }
 
-    /// Their columns.
+    /// Returns the columns of the rows.
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// Bytes of a text that an update replaces.
+    /// Returns the bytes of a text that an update replaces.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 
-    /// Appends the row of a key.
+    /// Appends the row of a key to the batch.
     pub fn push(&self, random: &mut Texts, key: u64, batch: &mut RowBatch) {
         batch.begin_row(self.schema.column_count() as u8);
         batch.push_number(i128::from(key), 0);
@@ -304,25 +312,26 @@ impl Rows {
         batch.end_row();
     }
 
-    /// A new text for a column.
+    /// Draws a new text for a column.
     pub fn text<'t>(&self, random: &'t mut Texts) -> &'t str {
         random.draw(self.text_bytes, self.obfuscate)
     }
 
-    /// What the balances of so many rows sum to, whatever was updated.
+    /// Returns the sum of the balances of `rows` rows, whatever was updated.
     #[must_use]
     pub fn balance_sum(rows: u64) -> u128 {
         u128::from(BALANCE) * u128::from(rows)
     }
 }
 
-/// A balance as its column has it.
+/// Formats a balance for its column, with leading zeros.
 #[must_use]
 pub fn balance_text(balance: u64) -> String {
     format!("{balance:0width$}", width = BALANCE_DIGITS)
 }
 
-/// What is added to the row at this place of an update: the next row of a pair gets the opposite, and a row without a partner nothing.
+/// Returns the amount to add to the row at this place of an update. The next row of a pair gets the
+/// opposite; a row without a partner gets nothing.
 #[must_use]
 pub fn balance_change(place: u64, rows: u64) -> i64 {
     let has_partner = place % 2 == 1 || place + 1 < rows;
@@ -336,7 +345,7 @@ pub fn balance_change(place: u64, rows: u64) -> i64 {
     }
 }
 
-/// Draws texts.
+/// Source of texts drawn at random.
 #[derive(Debug)]
 pub struct Texts {
     random: Xoshiro256PlusPlus,
@@ -345,13 +354,13 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// From a seed.
+    /// Creates a source that follows from the seed.
     #[must_use]
     pub fn new(seed: u64) -> Texts {
         Texts { random: Xoshiro256PlusPlus::seed_from_u64(seed), text: String::new(), turn: 0 }
     }
 
-    /// A text of so many bytes.
+    /// Draws a text of `bytes` bytes.
     fn draw(&mut self, bytes: usize, obfuscate: bool) -> &str {
         self.text.clear();
         if !obfuscate {
@@ -369,7 +378,7 @@ impl Texts {
     }
 }
 
-/// The keys of a schema, 1 to its scale, in the order in which they are put into blocks.
+/// Returns the keys of a schema, 1 to its scale, in the order of their blocks.
 #[must_use]
 pub fn keys(spec: &SlobSpec, schema: u64) -> Vec<u64> {
     let mut keys: Vec<u64> = (1..=spec.scale).collect();
@@ -382,17 +391,17 @@ pub fn keys(spec: &SlobSpec, schema: u64) -> Vec<u64> {
 /// One operation of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does.
+    /// Kind: select, update or scan.
     pub kind: Kind,
-    /// On which schema.
+    /// Schema of its table, from 0.
     pub schema: u64,
-    /// The rows between `key` - WORK_UNIT and this one.
+    /// Upper end of its rows: they have keys between `key` - WORK_UNIT and `key`.
     pub key: u64,
-    /// The pause before it.
+    /// Pause before it, if it has one.
     pub think: Option<Nanos>,
-    /// Whether its key is drawn from the hot spot.
+    /// True if its key is drawn from the hot spot.
     pub hot: bool,
-    /// Whether it is its turn to go to the first schema.
+    /// True if it goes to the first schema because of its number.
     pub in_hot_schema: bool,
 }
 
@@ -402,18 +411,17 @@ pub struct Operations {
     spec: SlobSpec,
     schema: u64,
     random: Xoshiro256PlusPlus,
-    /// The last key, whose parity decides.
+    /// The last key, whose parity decides the next kind.
     key: u64,
-    /// Operations so far.
     count: u64,
-    /// Of the hundred under way.
+    /// Operations of the current hundred, and its updates and scans.
     in_hundred: u64,
     updates: u64,
     scans: u64,
 }
 
 impl Operations {
-    /// Those of a session, from 0.
+    /// Creates the operations of a session, counted from 0.
     #[must_use]
     pub fn new(spec: &SlobSpec, session: u64) -> Operations {
         Operations {
@@ -428,7 +436,7 @@ impl Operations {
         }
     }
 
-    /// The next one.
+    /// Draws the next operation of the session.
     pub fn draw(&mut self) -> Operation {
         let thinks = self.spec.think_frequency > 0 && self.key.is_multiple_of(self.spec.think_frequency);
         let think = thinks.then(|| {
@@ -478,7 +486,7 @@ impl Operations {
         self.in_hundred += 1;
         let left = 101 - self.in_hundred;
         let owed = self.spec.update_pct - self.updates;
-        // What the parity has not brought comes at the end of the hundred.
+        // Updates that the parity has not brought come at the end of the hundred.
         if owed > 0 && (self.key.is_multiple_of(2) || owed == left) {
             self.updates += 1;
             return Kind::Update;
@@ -491,7 +499,8 @@ impl Operations {
     }
 }
 
-/// When the operations of a session are due, where they arrive by themselves: a Poisson stream of its share of the rate.
+/// Arrival times of a session's operations in an open loop: a Poisson stream of
+/// its share of the rate.
 #[derive(Debug)]
 pub struct Arrivals {
     random: Xoshiro256PlusPlus,
@@ -500,7 +509,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Those of a session that begins at a moment; none in a closed loop.
+    /// Creates the arrivals of a session that starts at `begin`; `None` in a closed loop.
     #[must_use]
     pub fn new(spec: &SlobSpec, session: u64, begin: Nanos) -> Option<Arrivals> {
         if spec.rate == 0 {
@@ -515,14 +524,14 @@ impl Arrivals {
         Some(arrivals)
     }
 
-    /// When the next one is due.
+    /// Returns the time of the next arrival.
     pub fn draw(&mut self) -> Nanos {
         let due = Nanos(self.next as u64);
         self.advance();
         due
     }
 
-    /// How many of those that have not been drawn are due before a moment.
+    /// Returns the number of remaining arrivals before `end`.
     pub fn due_before(&mut self, end: Nanos) -> u64 {
         let mut count = 0;
         while self.draw() < end {

@@ -1,37 +1,40 @@
-//! Reads a `slob.conf` as SLOB 2.2 to 2.5 do, but never runs it.
+//! Reads a `slob.conf` as SLOB 2.2 to 2.5 do, without running it.
 //!
-//! SLOB's file is a piece of shell that its scripts source. What people write in it is assignments, `export` and comments;
-//! these are read here, with quotes as a shell has them. Anything that a shell would have to carry out (a command, or a `$` outside
-//! single quotes in the value of a parameter) is refused with its line, because leaving it out would run another test than the file asks for.
+//! SLOB's file is shell text that its scripts source. In practice it has assignments, `export` and
+//! comments; these are read here, with quotes as in a shell. Anything that a shell would execute is
+//! rejected with its line: a command, or a `$` outside single quotes in the value of a parameter.
+//! Skipping it would run another test than the file asks for.
 //!
-//! A name that SLOB knows and that has no meaning here (connections, passwords, its collection of statistics) becomes a
-//! remark with its line, as does a name that nobody knows: it may be a typing error. Values are never repeated but those of SLOB's own
-//! parameters: a line may hold a password.
+//! A name of SLOB's without meaning here (connections, passwords, its collection of statistics)
+//! becomes a remark with its line. So does an unknown name, which may be a typing error. Only
+//! values of SLOB's own parameters are repeated, because a line may hold a password.
 //!
-//! Names of SLOB 2.2 are read too: SHARED_DATA_MODULUS, THINK_TM_MODULUS, and DO_UPDATE_HOTSPOT with HOTSPOT_PCT, by which each update goes to
-//! the first 1 / HOTSPOT_PCT of the table, as long as that is in the end ([`SlobConf::hotspot_size`]). As in a shell the last
-//! assignment of a name counts, and a comment ends with its line.
+//! Names of SLOB 2.2 are read too: SHARED_DATA_MODULUS, THINK_TM_MODULUS, and DO_UPDATE_HOTSPOT
+//! with HOTSPOT_PCT. With the last two each update goes to the first 1 / HOTSPOT_PCT of the table,
+//! by its final length ([`SlobConf::hotspot_size`]). As in a shell the last assignment of a name
+//! counts, and a comment ends with its line.
 
 use crate::slob::SLOB;
 use crate::specification::part_of_blocks;
 use std::collections::BTreeMap;
 use std::str::Chars;
 
-/// What a file asks for.
+/// Parameters that a file gives, and remarks about the rest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SlobConf {
-    /// Parameters of the workload, each with its value as it would be typed.
+    /// Parameters of the workload, each with its value as a user would type it.
     pub given: Vec<(&'static str, String)>,
-    /// Where each of them is given, as `SCALE, slob.conf:7`; those that follow from others have no place.
+    /// Place of each of them, as `SCALE, slob.conf:7`; derived ones have none.
     pub origins: BTreeMap<&'static str, String>,
-    /// What in it has no effect, one line each, with the file and the line.
+    /// Assignments without effect, one line each, with the file and the line.
     pub remarks: Vec<String>,
-    /// The hot spot is one part in so many of the table; none where the file does not say it so.
+    /// Divisor of the table's length that gives the hot spot's; `None` without HOTSPOT_PCT.
     hotspot_part: Option<u64>,
 }
 
 impl SlobConf {
-    /// The value of `hotspot-size` that HOTSPOT_PCT asks for where `scale` has this value; none where the file does not ask for it.
+    /// Returns the value of `hotspot-size` by HOTSPOT_PCT for this `scale`; `None`
+    /// if the file has none.
     #[must_use]
     pub fn hotspot_size(&self, scale: u64) -> Option<String> {
         let row = SLOB.parameter("hotspot-size").expect("a parameter of the workload");
@@ -39,30 +42,30 @@ impl SlobConf {
     }
 }
 
-/// A line that cannot be followed.
+/// A line that cannot be read or carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {why}")]
 pub struct SlobConfError {
-    /// The file, as it was named.
+    /// The file, by the name given to [`read`].
     pub file: String,
-    /// From 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// What is wrong, and the cure.
+    /// The reason, and the cure.
     pub why: String,
 }
 
-/// What a name of SLOB's stands for.
+/// Meaning of a SLOB name.
 #[derive(Debug, Clone, Copy)]
 enum Meaning {
     /// A parameter of the workload, with the same values.
     Parameter(&'static str),
-    /// The same, given in megabytes.
+    /// A parameter of the workload, given in megabytes.
     Megabytes(&'static str),
-    /// `hotspot`: this word where it is true; each name is a switch of its own.
+    /// The word of `hotspot` if true; each name is a switch of its own.
     Hotspot(&'static str),
-    /// One part in so many of the table is the hot spot.
+    /// The hot spot as a fraction of the table: its divisor.
     HotspotPart,
-    /// Nothing here, and why.
+    /// No effect here, with the reason.
     Nothing(&'static str),
 }
 
@@ -109,11 +112,11 @@ const NAMES: &[(&str, Meaning)] = &[
 /// Reads the text of a file; `file` is its name in messages.
 ///
 /// # Errors
-/// The first line that asks for what is not done here, or gives a parameter a value that it does not take.
+/// The first line that cannot be carried out here, or that gives a parameter an invalid value.
 pub fn read(file: &str, text: &str) -> Result<SlobConf, SlobConfError> {
     let refuse = |line, why| SlobConfError { file: file.to_string(), line, why };
     let mut reading = Reading::default();
-    // Some editors begin a file with a byte order mark.
+    // Some editors start a file with a byte order mark.
     for (line, statement) in statements(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         let place = format!("{file}:{line}");
         for (name, value) in assignments(&statement).map_err(|why| refuse(line, why))? {
@@ -123,19 +126,18 @@ pub fn read(file: &str, text: &str) -> Result<SlobConf, SlobConfError> {
     reading.end().map_err(|(line, why)| refuse(line, why))
 }
 
-/// What has been read of a file.
+/// State of a file that is being read.
 #[derive(Debug, Default)]
 struct Reading {
     conf: SlobConf,
     given: BTreeMap<&'static str, String>,
-    /// HOTSPOT_PCT with its line.
     part: Option<(usize, String)>,
-    /// The words of `hotspot`, each on or off, in their order.
+    /// The words of `hotspot`, each on or off, in the file's order.
     switches: Vec<(&'static str, bool)>,
 }
 
 impl Reading {
-    /// Takes an assignment; `value` is none where a shell would put something else in its place.
+    /// Takes an assignment; `value` is `None` if a shell would expand it.
     fn take(
         &mut self,
         (place, line): (&str, usize),
@@ -178,10 +180,10 @@ impl Reading {
         Ok(())
     }
 
-    /// What all of it asks for, or a line that it cannot ask for so.
+    /// Returns the result, or the line whose value is invalid.
     fn end(mut self) -> Result<SlobConf, (usize, String)> {
         if !self.switches.is_empty() {
-            // A switch that is off leaves the other alone.
+            // A switch that is off does not change the other one.
             let on = self.switches.iter().rfind(|(_, on)| *on).map_or("off", |(word, _)| *word);
             self.given.insert("hotspot", on.to_string());
         }
@@ -212,7 +214,7 @@ fn megabytes(value: &str) -> Result<String, String> {
     number.map(|number| format!("{number}M")).map_err(|_| "expected a whole number of megabytes".to_string())
 }
 
-/// The hot spot of SLOB 2.2 is one part in so many of the table.
+/// Parses HOTSPOT_PCT: the hot spot of SLOB 2.2 is the table's length divided by it.
 fn parts(value: &str) -> Result<u64, String> {
     let parts: u64 = value.parse().unwrap_or(0);
     if parts == 0 {
@@ -222,7 +224,7 @@ fn parts(value: &str) -> Result<u64, String> {
     Ok(parts)
 }
 
-/// The lines of a file, each with its number from 1; one that ends with a backslash goes on in the next.
+/// Returns the lines of a file, each with its number from 1; a backslash at the end joins the next.
 fn statements(text: &str) -> Vec<(usize, String)> {
     let mut statements: Vec<(usize, String)> = Vec::new();
     let mut open: Option<(usize, String)> = None;
@@ -239,8 +241,8 @@ fn statements(text: &str) -> Vec<(usize, String)> {
     statements
 }
 
-/// Whether a backslash behind this text joins the next line to it: to a shell it is a letter like others in a comment and
-/// within single quotes.
+/// True if a backslash after this text joins the next line. In a comment and in single quotes it is
+/// an ordinary character to a shell.
 fn can_go_on(text: &str) -> bool {
     let (mut quote, mut begins_word) = (None, true);
     for letter in text.chars() {
@@ -258,7 +260,7 @@ fn can_go_on(text: &str) -> bool {
 const EXPANDED: &str =
     "a shell would expand this line: the file is read, and nothing in it is run; write the value itself";
 
-/// The assignments of a line, in their order; a value is none where a shell would put something else in its place.
+/// Returns the assignments of a line, in order; a value is `None` if a shell would expand it.
 fn assignments(line: &str) -> Result<Vec<(String, Option<String>)>, String> {
     let mut found = Vec::new();
     for words in words(line)? {
@@ -288,18 +290,18 @@ fn is_name(text: &str) -> bool {
 /// A word of a line, without its quotes.
 #[derive(Debug, Default)]
 struct Word {
-    /// With [`Word::GAP`] where a shell would put something.
+    /// The text, with [`Word::GAP`] for each expansion.
     text: String,
-    /// Whether a shell would.
+    /// True if a shell would expand a part of it.
     expands: bool,
 }
 
 impl Word {
-    /// Stands in no name.
+    /// Mark of an expansion; no name contains it.
     const GAP: char = '$';
 }
 
-/// The words of a line, without comments, in one list for each statement of it.
+/// Splits a line into words, without comments, in one list for each statement.
 fn words(line: &str) -> Result<Vec<Vec<Word>>, String> {
     let mut statements = vec![Vec::new()];
     let mut word: Option<Word> = None;
@@ -322,7 +324,7 @@ fn words(line: &str) -> Result<Vec<Vec<Word>>, String> {
     Ok(statements)
 }
 
-/// What stands up to the closing quote.
+/// Reads a word up to the closing quote.
 fn quoted(letters: &mut Chars<'_>, quote: char, word: &mut Word) -> Result<(), String> {
     loop {
         match letters.next() {
@@ -334,7 +336,7 @@ fn quoted(letters: &mut Chars<'_>, quote: char, word: &mut Word) -> Result<(), S
     }
 }
 
-/// Passes over what a shell would put something else in the place of, behind its first sign.
+/// Skips an expansion after its first character.
 fn expansion(letters: &mut Chars<'_>, sign: char, word: &mut Word) -> Result<(), String> {
     word.expands = true;
     word.text.push(Word::GAP);
@@ -343,7 +345,7 @@ fn expansion(letters: &mut Chars<'_>, sign: char, word: &mut Word) -> Result<(),
         ('$', Some('{')) => pass(letters, ('{', '}')),
         ('`', _) => letters.any(|letter| letter == '`').then_some(()).ok_or_else(not_closed),
         ('\\', _) => {
-            // Whatever it is, it means nothing to the shell.
+            // An escaped character has no meaning to the shell.
             letters.next();
             Ok(())
         }
@@ -351,7 +353,7 @@ fn expansion(letters: &mut Chars<'_>, sign: char, word: &mut Word) -> Result<(),
     }
 }
 
-/// Passes over brackets with all that is in them.
+/// Skips brackets and their content.
 fn pass(letters: &mut Chars<'_>, (open, close): (char, char)) -> Result<(), String> {
     let mut depth = 0;
     for letter in letters {
@@ -383,7 +385,7 @@ mod tests {
         read("slob.conf", text).expect_err("refused").to_string()
     }
 
-    /// As it stands in "Interesting observations executing SLOB2 with ext4 and xfs on SSD" (2014).
+    /// As printed in "Interesting observations executing SLOB2 with ext4 and xfs on SSD" (2014).
     const OF_THE_SOURCE: &str = "
 UPDATE_PCT=20
 RUN_TIME=120

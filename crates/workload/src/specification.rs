@@ -1,53 +1,35 @@
-//! Workloads: one row each says what is asked of a target, on what data, with which parameters, and what counts as
-//! verified.
+//! Workloads: each row names a job for a target, its data, its parameters, and its verification.
 //!
 //! ```text
 //! Workload (a row)  ──[values of its parameters]──>  Work  ──[a target]──> a record
 //! ```
 //!
-//! Nothing here says how the work is carried out: each target does that for the workloads it knows. From a row follow
-//! the arguments of `plumb run`, `plumb list workloads` and what a study file may give.
+//! No row says how the work is done: each target does that for the workloads that it knows. The
+//! arguments of `plumb run`, `plumb list workloads` and the keys of a study file follow from a row.
 
 use plumb_events::Phase;
-use plumb_units::{Bytes, Nanos, parse_count, parse_duration, parse_size};
+use plumb_units::{Bytes, Domain, Nanos, parse_count, parse_duration, parse_size};
 use std::fmt;
 use std::fmt::Write as _;
 
-/// Which values a parameter takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
-    /// A count from this on; K, M and G are powers of 1000.
-    Count(u64),
-    /// Bytes from this on; K, M and G are powers of 1024.
-    Size(u64),
-    /// A whole number within a range, both ends included.
-    Range(u64, u64),
-    /// One of these words, in any case; the value is its place among them.
-    Word(&'static [&'static str]),
-    /// Blocks from this number on, or bytes where K, M, G, T or P stands behind it ([`blocks_of`]).
-    Blocks(u64),
-    /// A time in nanoseconds; a number without a unit is of seconds.
-    Time,
-}
-
-/// Marks a value of [`Takes::Blocks`] that was given in bytes.
+/// Values that a parameter takes.
 const IN_BYTES: u64 = 1 << 63;
 
-/// The blocks of a length that [`Takes::Blocks`] has read, where a block has so many bytes.
+/// The blocks of a length that [`Domain::Blocks`] has read, where a block has so many bytes.
 #[must_use]
 pub fn blocks_of(value: u64, block_bytes: u64) -> u64 {
     if value & IN_BYTES == 0 { value } else { (value & !IN_BYTES) / block_bytes }
 }
 
-/// One part in so many of a length that [`Takes::Blocks`] has read, in blocks or bytes as that is; never nothing.
+/// Divides a length that [`Takes::Blocks`] has read, in its own unit; the result is at least 1.
 pub(crate) fn part_of_blocks(value: u64, parts: u64) -> u64 {
     value & IN_BYTES | ((value & !IN_BYTES) / parts.max(1)).max(1)
 }
 
-/// The value of a parameter as it would be typed.
+/// Value of a parameter as a user would type it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
-    /// A number.
+    /// A number without a unit.
     Number(u64),
     /// A word, or a number with a unit.
     Text(String),
@@ -62,29 +44,29 @@ impl fmt::Display for Shown {
     }
 }
 
-/// What a parameter decides.
+/// Effect of a parameter: on the data or on the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decides {
     /// The data, which all runs of a study share.
     Data,
-    /// How the work is done: a study may vary it, as it varies a setting.
+    /// The work: a study may vary it as it varies a setting.
     Work,
 }
 
-/// What a user may say of a workload.
+/// Parameter of a workload that a user may give.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name: `--NAME` on the command line, a key in a study file.
+    /// Name: `--NAME` on the command line, a key in a study file.
     pub name: &'static str,
-    /// One line of help.
+    /// Help text of one line.
     pub help: &'static str,
-    /// What it decides.
+    /// Effect: on the data or on the work.
     pub decides: Decides,
-    /// Which values it takes.
-    pub takes: Takes,
+    /// Values that it takes, with their range.
+    pub takes: Domain,
     /// Its default as it would be typed; none where nothing stands for it.
     pub default: Option<&'static str>,
-    /// Another parameter that says the same in other words.
+    /// Parameter that this one replaces, because both give the same in other words.
     pub instead_of: Option<&'static str>,
 }
 
@@ -97,37 +79,37 @@ impl Parameter {
         })
     }
 
-    /// Whether a name is this one's; `_` stands for `-` too.
+    /// True if the name is this parameter's; `_` is accepted for `-`.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || (name.contains('_') && self.name == name.replace('_', "-"))
     }
 
-    /// The number that a text stands for.
+    /// Parses a value to its number.
     ///
     /// # Errors
-    /// What was expected.
+    /// The expected form, for a message.
     pub fn parse(&self, text: &str) -> Result<u64, String> {
         let count = || parse_count(text).map_err(|error| error.to_string());
         let size = || parse_size(text).map_err(|error| error.to_string());
         match self.takes {
-            Takes::Count(least) => at_least(count()?, least, format!("a count of {least}")),
-            Takes::Size(least) => at_least(size()?, least, Bytes(least).to_string()),
-            Takes::Range(least, most) => {
+            Domain::Count(least, u64::MAX) => at_least(count()?, least, format!("a count of {least}")),
+            Domain::Size(least, _) => at_least(size()?, least, Bytes(least).to_string()),
+            Domain::Count(least, most) => {
                 let number = count().ok().filter(|number| (least..=most).contains(number));
                 number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
             }
-            Takes::Word(words) => {
+            Domain::Word(words) => {
                 let place = words.iter().position(|word| word.eq_ignore_ascii_case(text.trim()));
                 place.map(|place| place as u64).ok_or_else(|| format!("expected {}", words.join(" or ")))
             }
-            Takes::Blocks(least) => {
+            Domain::Blocks(least) => {
                 match text.trim().bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
                     true => at_least(count()?, least, format!("{least} blocks")),
                     false => Ok(size()? | IN_BYTES),
                 }
             }
-            Takes::Time => {
+            Domain::Time => {
                 let bare = text.trim();
                 let text = if bare.ends_with(|last: char| last.is_ascii_digit()) {
                     format!("{bare}s")
@@ -136,17 +118,19 @@ impl Parameter {
                 };
                 parse_duration(&text).map(|time| time.0).map_err(|error| error.to_string())
             }
+            Domain::PowerOfTwo(..) | Domain::AutoOrCount(..) | Domain::BlockSize | Domain::Path => {
+                unreachable!("no parameter takes these")
+            }
         }
     }
 
-    /// A value of it as it would be typed.
+    /// Formats a value as a user would type it.
     #[must_use]
     pub fn shown(&self, value: u64) -> Shown {
         match self.takes {
-            Takes::Count(_) | Takes::Size(_) | Takes::Range(..) => Shown::Number(value),
-            Takes::Word(words) => Shown::Text(words[value as usize].to_string()),
-            Takes::Blocks(_) if value & IN_BYTES == 0 => Shown::Number(value),
-            Takes::Blocks(_) => {
+            Domain::Blocks(_) if value & IN_BYTES == 0 => Shown::Number(value),
+            Domain::Word(words) => Shown::Text(words[value as usize].to_string()),
+            Domain::Blocks(_) => {
                 let text = Bytes(value & !IN_BYTES).as_setting();
                 Shown::Text(if text.ends_with(|last: char| last.is_ascii_digit()) {
                     text + "B"
@@ -154,7 +138,8 @@ impl Parameter {
                     text
                 })
             }
-            Takes::Time => Shown::Text(in_seconds(Nanos(value))),
+            Domain::Time => Shown::Text(in_seconds(Nanos(value))),
+            _ => Shown::Number(value),
         }
     }
 }
@@ -163,94 +148,87 @@ fn at_least(number: u64, least: u64, expected: String) -> Result<u64, String> {
     if number >= least { Ok(number) } else { Err(format!("expected {expected} or more")) }
 }
 
-/// `0.1s`: as many decimals as it has.
+/// Formats a time as `0.1s`, with as many decimals as it has.
 fn in_seconds(time: Nanos) -> String {
     let text = format!("{}.{:09}", time.0 / 1_000_000_000, time.0 % 1_000_000_000);
     format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A row of the table.
+/// A workload, as a row of the table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// Its name, in titles and paths.
+    /// Name in titles and paths, and on the command line.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Help text: its work in one line.
     pub help: &'static str,
-    /// What it is about: a table or a file.
+    /// Name of its table or file.
     pub data: &'static str,
-    /// What is measured, as phases are headed.
+    /// Name of the measured operation, in headings of phases.
     pub measures: &'static str,
-    /// The phases that a run may have, in their order.
+    /// Phases that a run may have, in order.
     pub phases: &'static [Phase],
-    /// What counts as verified.
+    /// Facts that a successful verification establishes.
     pub verified: &'static str,
-    /// What a user may say of it.
+    /// Parameters that a user may give.
     pub parameters: &'static [Parameter],
-    /// Bytes of one of its rows, where all are of one length.
+    /// Bytes of one of its rows, if all have one length.
     pub row_bytes: Option<u64>,
 }
 
-/// Rows of the sales table.
 const ROWS: Parameter = Parameter {
     name: "rows",
     help: "Rows of the table, or records of the file; K, M and G are powers of 1000",
     decides: Decides::Data,
-    takes: Takes::Count(1),
+    takes: Domain::count_from(1),
     default: Some("2M"),
     instead_of: None,
 };
-/// The seed of rows.
 const SEED: Parameter = Parameter {
     name: "seed",
     help: "Seed of the generated rows: the same seed, the same rows",
     decides: Decides::Data,
-    takes: Takes::Count(0),
+    takes: Domain::count_from(0),
     default: Some("1996"),
     instead_of: None,
 };
-/// Bytes of a file of records.
 const SIZE: Parameter = Parameter {
     name: "size",
     help: "Instead of rows: bytes of the file of records, as 10G; K, M and G are powers of 1024",
     decides: Decides::Data,
-    takes: Takes::Size(crate::gensort::RECORD_BYTES as u64),
+    takes: Domain::size_from(crate::gensort::RECORD_BYTES as u64),
     default: None,
     instead_of: Some("rows"),
 };
 
-/// What records hold.
 const FORM: Parameter = Parameter {
     name: "form",
     help: "What the 90 bytes behind a key hold: those of gensort 1.5, which a disk that compresses makes small, or random \
            ones, as other versions of gensort write",
     decides: Decides::Data,
-    takes: Takes::Word(&["gensort", "random"]),
+    takes: Domain::Word(&["gensort", "random"]),
     default: Some("gensort"),
     instead_of: None,
 };
 
-/// Rows of an import.
 const ROWS_OF_IMPORT: Parameter = Parameter { default: Some("1M"), ..ROWS };
-/// Bytes of an array insert.
 const BUFFER: Parameter = Parameter {
     name: "buffer",
     help: "Bytes of rows that are inserted at once and then committed: 1K for many small transactions, 16M for few large ones",
     decides: Decides::Work,
-    takes: Takes::Size(1),
+    takes: Domain::size_from(1),
     default: Some("1K"),
     instead_of: None,
 };
-/// Sessions that work at once.
 const SESSIONS: Parameter = Parameter {
     name: "sessions",
     help: "Sessions that work at once, each a thread of its own; 2132 at most that change something, with blocks of 8K",
     decides: Decides::Work,
-    takes: Takes::Count(1),
+    takes: Domain::count_from(1),
     default: Some("1"),
     instead_of: None,
 };
 
-/// The index build.
+/// Index build on a table larger than its sort areas.
 pub const LARGE_SORT: Workload = Workload {
     name: "large-sort",
     help: "Load the sales table, build an index on it that does not fit its sort areas, verify it",
@@ -273,7 +251,7 @@ pub const LARGE_SORT: Workload = Workload {
     row_bytes: None,
 };
 
-/// The sort of a file.
+/// Sort of a file of fixed records.
 pub const RECORD_SORT: Workload = Workload {
     name: "record-sort",
     help: "Sort a file of gensort's 100-byte records with 10-byte keys into another file, judge it as valsort does",
@@ -295,7 +273,7 @@ pub const RECORD_SORT: Workload = Workload {
     row_bytes: Some(crate::gensort::RECORD_BYTES as u64),
 };
 
-/// The import.
+/// Import by array inserts with commits.
 pub const REDO: Workload = Workload {
     name: "redo",
     help: "Import page views by array inserts with a commit after each, index and verify them",
@@ -307,24 +285,24 @@ pub const REDO: Workload = Workload {
     row_bytes: None,
 };
 
-/// The block that SLOB's sizes are of where nothing else is said.
+/// Block size that SLOB's sizes assume, in bytes, unless another is given.
 pub const BLOCK_BYTES: u64 = 8192;
 
-/// A parameter of the data.
-const fn data(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
+/// Builds a parameter of the data.
+const fn data(name: &'static str, takes: Domain, default: &'static str, help: &'static str) -> Parameter {
     Parameter { name, help, decides: Decides::Data, takes, default: Some(default), instead_of: None }
 }
 
 /// A parameter of the work.
-const fn work(name: &'static str, takes: Takes, default: &'static str, help: &'static str) -> Parameter {
+const fn work(name: &'static str, takes: Domain, default: &'static str, help: &'static str) -> Parameter {
     Parameter { name, help, decides: Decides::Work, takes, default: Some(default), instead_of: None }
 }
 
-const NO_YES: Takes = Takes::Word(&["false", "true"]);
+const NO_YES: Domain = Domain::Word(&["false", "true"]);
 /// The words of `hotspot`, by their places.
-const HOTSPOTS: Takes = Takes::Word(&["off", "all", "updates"]);
+const HOTSPOTS: Domain = Domain::Word(&["off", "all", "updates"]);
 
-/// The workload.
+/// Random single-block reads and updates, as SLOB does them.
 pub const SLOB: Workload = Workload {
     name: "slob",
     help: "Read and update single random blocks by index through the buffer cache, as SLOB does; verify rows, index and sums",
@@ -342,22 +320,23 @@ pub const SLOB: Workload = Workload {
     parameters: &[
         data(
             "scale",
-            Takes::Blocks(64),
-            // As slob.conf has it. Five caches of 16M: no session may find its whole schema cached, and do most of the operations.
+            Domain::Blocks(64),
+            // As slob.conf has it. Five caches of 16M: no session may find its whole schema cached,
+            // and do most of the operations.
             "80M",
             "Blocks of each schema's table, with one row each; with K, M, G or T behind it: bytes, as 80M",
         ),
-        data("schemas", Takes::Range(1, 4096), "16", "Schemas, each with a table and an index of its own"),
+        data("schemas", Domain::Count(1, 4096), "16", "Schemas, each with a table and an index of its own"),
         data(
             "scan-table-size",
-            Takes::Blocks(1),
+            Domain::Blocks(1),
             "1M",
             "Blocks of the table that scans read, or bytes, as 1M",
         ),
-        data("load-degree", Takes::Range(1, 64), "2", "Sessions that load schemas at once"),
+        data("load-degree", Domain::Count(1, 64), "2", "Sessions that load schemas at once"),
         data(
             "placement",
-            Takes::Word(&["scattered", "ordered"]),
+            Domain::Word(&["scattered", "ordered"]),
             "scattered",
             "How keys lie over the blocks: scattered, in a drawn order, or ordered",
         ),
@@ -369,36 +348,36 @@ pub const SLOB: Workload = Workload {
         ),
         SEED,
         Parameter { default: Some("16"), ..SESSIONS },
-        work("threads-per-schema", Takes::Count(1), "1", "Sessions that share a schema"),
-        work("update-pct", Takes::Range(0, 100), "10", "Operations in a hundred that update"),
-        work("scan-pct", Takes::Range(0, 100), "0", "Operations in a hundred that scan the scan table"),
+        work("threads-per-schema", Domain::count_from(1), "1", "Sessions that share a schema"),
+        work("update-pct", Domain::Count(0, 100), "10", "Operations in a hundred that update"),
+        work("scan-pct", Domain::Count(0, 100), "0", "Operations in a hundred that scan the scan table"),
         work(
             "mix",
-            Takes::Word(&["slob", "iid"]),
+            Domain::Word(&["slob", "iid"]),
             "slob",
             "slob: updates by a quota of each hundred operations, which makes bursts; iid: each drawn by itself",
         ),
         work(
             "work-unit",
-            Takes::Count(2),
+            Domain::count_from(2),
             "64",
             "An operation on key r takes the rows between r - N and r: N - 1 of them, one block each",
         ),
         work(
             "redo-stress",
-            Takes::Word(&["lite", "heavy"]),
+            Domain::Word(&["lite", "heavy"]),
             "lite",
             "lite: an update replaces two columns of a row; heavy: nineteen",
         ),
         work(
             "run-time",
-            Takes::Time,
+            Domain::Time,
             "10",
             "How long sessions go on, in seconds; each ends with the operation under way",
         ),
         work(
             "work-loop",
-            Takes::Count(0),
+            Domain::count_from(0),
             "0",
             "Operations of each session instead of run-time; 0 for run-time",
         ),
@@ -408,21 +387,21 @@ pub const SLOB: Workload = Workload {
             "off",
             "Whether some operations, all or updates alone, go to a hot spot of the table",
         ),
-        work("hotspot-size", Takes::Blocks(1), "8M", "Blocks of the hot spot, or bytes, as 8M"),
-        work("hotspot-offset", Takes::Blocks(0), "16M", "Blocks before the hot spot, or bytes, as 16M"),
-        work("hotspot-frequency", Takes::Count(1), "3", "Each N-th operation goes to the hot spot"),
+        work("hotspot-size", Domain::Blocks(1), "8M", "Blocks of the hot spot, or bytes, as 8M"),
+        work("hotspot-offset", Domain::Blocks(0), "16M", "Blocks before the hot spot, or bytes, as 16M"),
+        work("hotspot-frequency", Domain::count_from(1), "3", "Each N-th operation goes to the hot spot"),
         work(
             "hot-schema-frequency",
-            Takes::Count(0),
+            Domain::count_from(0),
             "0",
             "Each N-th operation goes to the first schema; 0 for none",
         ),
-        work("think-frequency", Takes::Count(0), "0", "One operation in N follows a pause; 0 for none"),
-        work("think-min", Takes::Time, "0.1", "The shortest pause, in seconds"),
-        work("think-max", Takes::Time, "0.5", "The longest pause, in seconds"),
+        work("think-frequency", Domain::count_from(0), "0", "One operation in N follows a pause; 0 for none"),
+        work("think-min", Domain::Time, "0.1", "The shortest pause, in seconds"),
+        work("think-max", Domain::Time, "0.5", "The longest pause, in seconds"),
         work(
             "rate",
-            Takes::Count(0),
+            Domain::count_from(0),
             "0",
             "Operations a second that arrive in all, whether or not sessions keep up: response times count from the arrival; 0: the next begins when one ends",
         ),
@@ -430,7 +409,7 @@ pub const SLOB: Workload = Workload {
     row_bytes: None,
 };
 
-/// The create table as select.
+/// Create table as select, by direct path.
 pub const CTAS: Workload = Workload {
     name: "ctas",
     help: "Create a table as select by direct path, from a table in the buffer cache into a tablespace of any block size; verify it",
@@ -447,19 +426,19 @@ pub const CTAS: Workload = Workload {
         SEED,
         work(
             "block-size",
-            Takes::Word(&["2K", "4K", "8K", "16K", "32K"]),
+            Domain::Word(&["2K", "4K", "8K", "16K", "32K"]),
             "8K",
             "Blocks of the tablespace that the table is made in: another size than db_block_size needs its cache, as db_2k_cache_size",
         ),
         work(
             "shape",
-            Takes::Word(&["short", "tail"]),
+            Domain::Word(&["short", "tail"]),
             "short",
             "Rows of 93 bytes; or of 352 bytes with a long tail, one in fourteen longer than a block of 2K",
         ),
         work(
             "logging",
-            Takes::Word(&["logging", "nologging"]),
+            Domain::Word(&["logging", "nologging"]),
             "logging",
             "nologging: no redo, even where archive_log_mode is on, unless force_logging is; a backup that is then needed is measured with it",
         ),
@@ -467,33 +446,33 @@ pub const CTAS: Workload = Workload {
     row_bytes: None,
 };
 
-/// Every workload.
+/// Every workload, in the order of lists.
 pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &CTAS, &SLOB];
 
 impl Workload {
-    /// The row of that name.
+    /// Returns the workload of this name.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Workload> {
         WORKLOADS.iter().copied().find(|workload| workload.name == name)
     }
 
-    /// Its parameter of that name.
+    /// Returns the workload's parameter of this name.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| parameter.is_named(name))
     }
 }
 
-/// When a parameter has an effect.
+/// Condition under which a parameter has an effect.
 #[derive(Debug, Clone, Copy)]
 enum Counts {
-    /// Another one is not 0, `off` or `false`.
+    /// The other one is not 0, `off` or `false`.
     With(&'static str),
-    /// It is.
+    /// The other one is 0, `off` or `false`.
     Without(&'static str),
 }
 
-/// Parameters of SLOB that others switch on or off, and why one then has no effect.
+/// Parameters of SLOB that others switch on or off, with the reason of the one without effect.
 const COUNTS: &[(&str, Counts, &str)] = &[
     ("run-time", Counts::Without("work-loop"), "work-loop ends the run"),
     ("scan-table-size", Counts::With("scan-pct"), "no operation scans; give scan-pct too"),
@@ -506,12 +485,12 @@ const COUNTS: &[(&str, Counts, &str)] = &[
     ("think-frequency", Counts::Without("rate"), "operations arrive at a rate, and no session pauses"),
 ];
 
-/// A workload with a value for each parameter that has one. Two are equal when they do the same.
+/// A workload with a value for each parameter that has one. Two are equal if all values are.
 #[derive(Debug, Clone)]
 pub struct Work {
-    /// The row.
+    /// Workload whose parameters have the values.
     pub workload: &'static Workload,
-    /// By parameter: the value that was given.
+    /// Given values, by the index of the parameter.
     given: Vec<Option<u64>>,
 }
 
@@ -522,17 +501,17 @@ impl PartialEq for Work {
 }
 
 impl Work {
-    /// The workload with its defaults.
+    /// Returns the workload with its defaults.
     #[must_use]
     pub fn of(workload: &'static Workload) -> Work {
         Work { workload, given: vec![None; workload.parameters.len()] }
     }
 
-    /// Gives a parameter a value.
+    /// Sets the value of a parameter.
     ///
     /// # Errors
-    /// When the workload has no such parameter, the value is out of range, or another parameter was given that says
-    /// the same.
+    /// When the workload lacks the parameter, the value is out of range, or another parameter
+    /// was given that it replaces.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         let Some(place) = self.workload.parameters.iter().position(|parameter| parameter.is_named(name))
         else {
@@ -555,13 +534,13 @@ impl Work {
         Ok(())
     }
 
-    /// The same with so many rows.
+    /// Returns the same work with `rows` rows.
     ///
     /// # Errors
-    /// When its rows are not a parameter, or out of range.
+    /// When the workload has no parameter for rows, or the number is out of range.
     pub fn with_rows(&self, rows: u64) -> Result<Work, String> {
         let mut work = self.clone();
-        // Whatever said how many there are is replaced.
+        // Parameters that replace `rows` would contradict it.
         for (parameter, given) in self.workload.parameters.iter().zip(&mut work.given) {
             if parameter.instead_of == Some("rows") {
                 *given = None;
@@ -571,7 +550,7 @@ impl Work {
         Ok(work)
     }
 
-    /// The value of a parameter: what was given, or its default; none where it has neither.
+    /// Returns the value of a parameter, given or default; `None` if it has neither.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<u64> {
         let place = self.workload.parameters.iter().position(|parameter| parameter.name == name)?;
@@ -579,8 +558,8 @@ impl Work {
         self.given[place].or_else(|| parameter.parse(parameter.default?).ok())
     }
 
-    /// How many rows or records: stated, or by the bytes that they take; of schemas with one row a block, where a size is
-    /// given, those of blocks of 8K.
+    /// Returns the number of rows or records: as given, or by the bytes that they take. Schemas
+    /// have one row a block; a scale in bytes counts blocks of 8K.
     #[must_use]
     pub fn rows(&self) -> u64 {
         let by_size = || Some(self.value("size")? / self.workload.row_bytes?);
@@ -589,14 +568,14 @@ impl Work {
         by_size().or_else(|| self.value("rows")).or_else(by_schemas).unwrap_or(0)
     }
 
-    /// The seed of its rows; 0 where they have none.
+    /// Returns the seed of its rows; 0 if they have none.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.value("seed").unwrap_or(0)
     }
 
-    /// Returns the first of these parameters that the value of another leaves without effect, with the
-    /// reason.
+    /// Returns the first of these parameters that has no effect because of
+    /// another's value, with the reason.
     #[must_use]
     pub fn without_effect(&self, names: &[&str]) -> Option<(&'static Parameter, &'static str)> {
         let is = |name: &str| self.value(name).unwrap_or(0) > 0;
@@ -608,7 +587,8 @@ impl Work {
         found.and_then(|(name, _, why)| Some((self.workload.parameter(name)?, *why)))
     }
 
-    /// Its parameters with their values, in the order of the table, those without a value left out.
+    /// Returns its parameters with their values, in the order of the table,
+    /// without those that have none.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, Shown)> {
         self.workload.parameters.iter().filter_map(|parameter| {
             let replaced =
@@ -620,7 +600,7 @@ impl Work {
         })
     }
 
-    /// The arguments of `plumb run` that ask for it.
+    /// Returns the arguments of `plumb run` for it.
     #[must_use]
     pub fn arguments(&self) -> String {
         let mut text = self.workload.name.to_string();

@@ -1,16 +1,19 @@
-//! TEXTS: rows of two shapes for loads into blocks of several sizes, after the two tables of a published benchmark and of its critic.
+//! TEXTS: rows of two shapes for loads into blocks of several sizes, after the tables of a
+//! published benchmark and of its critic.
 //!
 //! | shape | bytes of a row | longer than a block of 2K takes |
 //! |-------|----------------|---------------------------------|
 //! | short | 93 on average  | none                            |
 //! | tail  | 352 on average | 7.2%                            |
 //!
-//! The critic's point is that the effect of the block size that he could show was that of the second shape: 12,524 of 174,065 rows do not fit a
-//! block of 2K and are chained, and the benchmark's rows were unlike those of the user whom it advised.
+//! The critic showed an effect of the block size only with the second shape, where 12,524 of
+//! 174,065 rows exceed a block of 2K and are chained. The benchmark had rows unlike those of
+//! the user that it advised.
 //!
-//! How rows are made: a number, a name and a text, whose length is drawn: of short rows evenly around the mean, of the others from two
-//! ranges, below 300 bytes or beyond 2K. Texts are pieces of one pool of words. Rows are made in chunks, as those of the sales are, and are the same for
-//! any number of threads.
+//! Generation: a number, a name and a text of drawn length. Lengths of short rows are uniform
+//! around the mean; the others come from two ranges, below 300 bytes or beyond 2K. Texts are
+//! pieces of one pool of words. Rows are made in chunks, as those of the sales are, and are the
+//! same for any number of threads.
 
 use crate::chunks::Chunks;
 use plumb_types::{Column, ColumnType, RowBatch, RowSource, Schema, SourceError};
@@ -18,11 +21,10 @@ use rand::Rng;
 use rand::rngs::Xoshiro256PlusPlus;
 use std::ops::Range;
 
-/// Longest text in bytes.
 const TEXT_BYTES_MAX: u64 = 2750;
-/// Bytes of the pool that texts are taken from; a text begins at any of the first half.
+/// Bytes of the pool of texts; a text starts anywhere in its first half.
 const POOL_BYTES: usize = 8192;
-/// Of so many rows of a long tail some are long: 12,524 of 174,065 in the source.
+/// Fraction of long rows in the tail shape: 12,524 of 174,065 in the source.
 const TAIL: (u64, u64) = (12_524, 174_065);
 
 const WORDS: [&str; 16] = [
@@ -44,20 +46,20 @@ const WORDS: [&str; 16] = [
     "return ",
 ];
 
-/// How long rows are.
+/// Distribution of the lengths of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextShape {
-    /// 93 bytes on average; none is long.
+    /// 93 bytes on average; no row exceeds a block of 2K.
     Short,
-    /// 352 bytes on average; one in fourteen is longer than a block of 2K takes.
+    /// 352 bytes on average; one in fourteen exceeds a block of 2K.
     Tail,
 }
 
 impl TextShape {
-    /// Both.
+    /// Both shapes, the short one first.
     pub const ALL: [TextShape; 2] = [TextShape::Short, TextShape::Tail];
 
-    /// Its word.
+    /// Returns its word for the parameter `shape`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,7 +68,7 @@ impl TextShape {
         }
     }
 
-    /// Bytes of a row on average, as an image.
+    /// Returns the average bytes of a row, as an image.
     #[must_use]
     pub const fn row_bytes(self) -> u64 {
         match self {
@@ -75,7 +77,7 @@ impl TextShape {
         }
     }
 
-    /// The lengths that a text is drawn from, all alike.
+    /// Returns the range of lengths from which a text is drawn uniformly.
     fn lengths(self, random: &mut Xoshiro256PlusPlus) -> Range<u64> {
         match self {
             TextShape::Short => 48..92,
@@ -85,14 +87,14 @@ impl TextShape {
     }
 }
 
-/// Which table of texts: same values, same rows.
+/// Specification of texts; equal values give equal rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextsSpec {
-    /// Number of rows.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// How long they are.
+    /// Distribution of the lengths of rows.
     pub shape: TextShape,
-    /// Which sample; any number will do.
+    /// Seed of the draws; any number is valid.
     pub seed: u64,
 }
 
@@ -106,7 +108,7 @@ pub struct TextsTable {
 }
 
 impl TextsTable {
-    /// The table of a specification. Rows are made when asked for.
+    /// Creates the table of a specification. Rows are made on demand.
     #[must_use]
     pub fn new(spec: TextsSpec) -> TextsTable {
         let columns = vec![
@@ -122,7 +124,7 @@ impl TextsTable {
         TextsTable { spec, schema: Schema { columns }, pool, chunks: Chunks::new(spec.rows, spec.seed) }
     }
 
-    /// Clears `batch` and fills it with the rows of a chunk; none behind the last.
+    /// Fills the empty `batch` with the rows of a chunk; none after the last.
     fn fill_chunk(&self, chunk: u64, batch: &mut RowBatch) {
         batch.clear();
         let mut random = self.chunks.generator(chunk);
@@ -150,14 +152,14 @@ impl RowSource for TextsTable {
         Some(self.spec.rows)
     }
 
-    /// Never fails.
+    /// Returns no error, because it reads nothing.
     fn next_batch(&self, batch: &mut RowBatch) -> Result<bool, SourceError> {
         self.fill_chunk(self.chunks.take(), batch);
         Ok(!batch.is_empty())
     }
 }
 
-/// A number below `bound`, which is small: its bias is below 2^-32.
+/// Draws a number below `bound`, which must be small: the bias is then below 2^-32.
 fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
     ((random.next_u64() >> 32) * bound) >> 32
 }
@@ -166,7 +168,7 @@ fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// A block of 2K less its header and a slot: what the engine gives a row.
+    /// Room of a row in a block of 2K: without its header and a slot.
     const ROOM_2K: usize = 2048 - 24 - 2;
 
     fn lengths(shape: TextShape, seed: u64) -> Vec<usize> {

@@ -1,16 +1,13 @@
 //! Crash cycles: on simulated disks, by the seed: how many, how fast, and the first that is wrong; and on the real one, with processes that
 //! are killed.
 //!
-//! The cycles are those that the engine's tests go through in small.
-
-#[path = "../../../crates/engine/tests/it/crash_cycle/mod.rs"]
-pub(super) mod crash_cycle;
+//! The cycles are those of `plumb_crash`, which the engine's tests go through in small.
 
 use anyhow::Context as _;
 use clap::Args;
-use crash_cycle::faults::{FAULTS, Fault, FaultTally, faulty};
-use crash_cycle::operation::{OPERATIONS, steps};
-use crash_cycle::{Base, LOG_KINDS, LogKind, Tally, chain, every_request, kill, pair};
+use plumb_crash::faults::{FAULTS, Fault, FaultTally, faulty};
+use plumb_crash::operation::{OPERATIONS, steps};
+use plumb_crash::{Base, LOG_KINDS, LogKind, Tally, chain, every_request, kill, pair};
 use std::io::{BufRead, BufReader, Lines};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};

@@ -24,7 +24,6 @@ use std::path::PathBuf;
 pub(in crate::bench) const KEY_FACTOR: u64 = 1_000_000;
 /// Factors of the last character of a text and of the fifth from its end.
 pub(in crate::bench) const LAST_FACTOR: u64 = 1_000;
-/// As [`LAST_FACTOR`].
 pub(in crate::bench) const FIFTH_FACTOR: u64 = 1_000_000;
 
 /// Which keys are compared.
@@ -136,7 +135,6 @@ impl Keys {
         }
     }
 
-    /// The rows.
     pub(in crate::bench) fn source(self, rows: RowCount, seed: u64) -> Box<dyn RowSource> {
         match self {
             Keys::Numbers => Box::new(SalesTable::new(SalesSpec { rows: rows.0, seed })),
@@ -170,7 +168,6 @@ impl Keys {
         Ok(instance)
     }
 
-    /// For scripts.
     pub(in crate::bench) fn job(self) -> Value {
         let columns: Vec<(&str, &str)> =
             self.columns().iter().map(|(name, kind)| (*name, kind.name())).collect();

@@ -39,7 +39,6 @@ pub struct Options {
     set: Vec<String>,
 }
 
-/// One round of measurements.
 struct Round {
     raw: f64,
     scan: f64,

@@ -20,8 +20,8 @@ impl Machine {
         let host = machine::describe();
         let load = load();
         let mut lines = vec![
-            format!("{} processors, {}", host.cpus, host.cpu_model),
-            format!("{} of memory", Bytes(host.memory_bytes)),
+            format!("{}, {}", host.processors(), host.cpu_model),
+            format!("{} of memory", Bytes(host.memory_bytes.unwrap_or_default())),
             host.kernel,
             format!("load average of the minute before the first run: {load}"),
         ];
@@ -33,7 +33,6 @@ impl Machine {
         Machine { lines }
     }
 
-    /// One fact a line.
     pub(super) fn show(&self) -> String {
         self.lines.iter().fold(String::new(), |text, line| text + "- " + line + "\n")
     }

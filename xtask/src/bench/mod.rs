@@ -73,7 +73,6 @@ pub enum Bench {
 }
 
 impl Bench {
-    /// Measures and prints.
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Bench::Calibrate(options) => calibrate::run(&options),
@@ -145,7 +144,6 @@ impl Spread {
         Spread { median, least: values[0], most: values[values.len() - 1] }
     }
 
-    /// `0.912 [0.874 .. 0.951]`
     fn show(&self, decimals: usize) -> String {
         format!("{:.decimals$} [{:.decimals$} .. {:.decimals$}]", self.median, self.least, self.most)
     }

@@ -2,12 +2,13 @@
 //! synthetic studies whose truth is known.
 
 mod pictures;
+mod simulation;
 mod situations;
 mod whole;
 
 use anyhow::Context;
 use clap::Args;
-use plumb_proof::calibration::{self, Scale};
+use simulation::Scale;
 use std::path::PathBuf;
 
 /// How many studies, and from which seed.
@@ -41,7 +42,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     if options.studies == 0 {
         return Ok(());
     }
-    let measured = calibration::run(Scale { studies: options.studies, seed: options.seed })?;
+    let measured = simulation::run(Scale { studies: options.studies, seed: options.seed })?;
     println!("{measured}");
     let Some(directory) = &options.plots else { return Ok(()) };
     for (name, svg) in pictures::all(&measured) {

@@ -57,10 +57,8 @@ pub struct Options {
 
 /// Memory besides the sort areas: the program, stacks, rings, samples of runs.
 const OVERHEAD: u64 = 24 * Bytes::M;
-/// Servers.
 const DEGREE: u64 = 2;
 
-/// A sort of ours.
 struct Round {
     seconds: f64,
     period: Period,

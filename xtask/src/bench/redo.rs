@@ -65,7 +65,6 @@ pub struct Options {
     rows: u64,
 }
 
-/// Measures and prints.
 pub fn run(options: &Options) -> Result<()> {
     println!("load before: {}", load_average());
     let result = measure(options);
@@ -180,7 +179,6 @@ impl Bare {
     }
 }
 
-/// In microseconds, of nanoseconds.
 fn percentile(mut values: Vec<u64>, share: f64) -> f64 {
     values.sort_unstable();
     values[(values.len() as f64 * share) as usize] as f64 / 1000.0

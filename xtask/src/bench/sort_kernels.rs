@@ -62,7 +62,6 @@ fn repeat(mut work: impl FnMut()) -> Vec<f64> {
     (0..REPEATS).map(once).collect()
 }
 
-/// Million records a second.
 fn rate(work: impl FnMut()) -> Spread {
     Spread::of(repeat(work).into_iter().map(|nanos| 1e3 / nanos).collect())
 }

@@ -67,7 +67,6 @@ impl Room {
         Ok(Room(room))
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.0
     }

@@ -28,7 +28,6 @@ use std::path::{Path, PathBuf};
 pub struct Source {
     /// From the root, as complaints show it.
     pub path: PathBuf,
-    /// As it is written.
     pub text: String,
     /// As the compiler reads it.
     pub syntax: syn::File,
@@ -49,10 +48,11 @@ impl Source {
         self.path.iter().any(|part| part == "examples")
     }
 
-    /// Whether the whole file is a test: it lies in a folder `tests`, or is named so.
+    /// True if the whole file is a test: it lies in a folder `tests`, is named so, or is of the
+    /// crate `crash`, the harness that tests and benches go through.
     fn is_test(&self) -> bool {
         let mut parts = self.path.iter().filter_map(|part| part.to_str());
-        parts.any(|part| matches!(part, "tests" | "tests.rs" | "fixture.rs"))
+        self.crate_name() == "crash" || parts.any(|part| matches!(part, "tests" | "tests.rs" | "fixture.rs"))
     }
 }
 

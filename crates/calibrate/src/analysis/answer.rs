@@ -1,4 +1,4 @@
-//! Cache or device? What answered each task.
+//! Determines if a cache or the device answered each task.
 //!
 //! ```text
 //! page cache             fewer bytes came from a device than were read
@@ -12,7 +12,8 @@
 //!
 //! Limits: the first is a measurement, the others are suspicions. A disk as fast as a cache is
 //! suspected. A layer that caches is reported even if the disk below it answered. A cache that
-//! holds the whole file from the start shows no difference; nothing inside the machine can see it.
+//! holds the whole file from the start shows no difference, and nothing inside the machine can
+//! detect it.
 
 use crate::measure::{Traffic, find};
 use crate::{
@@ -23,20 +24,20 @@ use plumb_host::device::{DeviceDescription, WriteCache};
 use plumb_io::DirectIo;
 use plumb_units::Nanos;
 
-/// Less than this share from the device: a page cache answered the rest.
+/// Share of bytes from the device below which the page cache answered the rest.
 const DEVICE_SHARE_MIN: f64 = 0.95;
-/// A second pass or a hot zone is faster when its rate is so many times that of the other.
+/// Ratio of rates from which on a second pass or a hot zone counts as faster.
 const FASTER: f64 = 1.25;
-/// Writes are absorbed when they come back so many times faster than reads.
+/// Ratio of rates from which on a cache absorbs writes, compared with reads.
 const ABSORBED: f64 = 1.5;
-/// A sync that costs less has not asked a device: a command and its interrupt alone take longer.
+/// Cost below which a sync did not reach a device: a command and its interrupt alone take longer.
 const SYNC_MIN_MICROS: f64 = 5.0;
 
 fn answered(source: AnswerSource, reason: impl Into<String>) -> Answer {
     Answer { source, reason: reason.into() }
 }
 
-/// Finds what answered each task.
+/// Determines the source of each task's answers.
 pub(crate) fn judge(results: &mut [TaskResult], device: &DeviceDescription) {
     let cache = device.block.as_ref().and_then(|block| block.queue.write_cache);
     let caches = device.block.as_ref().map_or(&[][..], |block| &block.caches);
@@ -53,7 +54,7 @@ pub(crate) fn judge(results: &mut [TaskResult], device: &DeviceDescription) {
 }
 
 impl Answer {
-    /// Replaces the answer if a layer caches: its counters say nothing of the disk below it.
+    /// Replaces the answer if a layer caches: its counters say nothing about the disk below it.
     fn unless_cached(self, caches: &[String]) -> Answer {
         match (self.source, caches) {
             (AnswerSource::Device | AnswerSource::HostCacheSuspected, [_, ..]) => {
@@ -87,7 +88,7 @@ fn judge_point(results: &[TaskResult], result: &TaskResult, point: &Point) -> An
     }
 }
 
-/// Device bytes against bytes asked for, all repeats together.
+/// Bytes at the device as a share of bytes requested, over all repeats.
 struct Moved {
     read_share: Option<f64>,
     write_share: Option<f64>,
@@ -113,8 +114,8 @@ impl Moved {
 }
 
 impl TaskResult {
-    /// Bytes that a device moved as a share of those asked for, of reads where there
-    /// were some and otherwise of writes; `None` where nobody counts them.
+    /// Share of the requested bytes that a device moved, of reads if there were any, otherwise of
+    /// writes. `None` if nothing counts them.
     #[must_use]
     pub fn device_share(&self) -> Option<f64> {
         let moved = Moved::by(self)?;
@@ -122,7 +123,7 @@ impl TaskResult {
     }
 }
 
-/// A small part of the file against the whole of it.
+/// Reports a small part of the file that is faster than the whole.
 fn hot_zone(results: &[TaskResult], result: &TaskResult, point: &Point) -> Option<String> {
     let mut whole = point.clone();
     whole.loads.first_mut()?.zone_bytes.take()?;
@@ -132,13 +133,13 @@ fn hot_zone(results: &[TaskResult], result: &TaskResult, point: &Point) -> Optio
         .then(|| format!("a small part of the file is {ratio:.1} times as fast as the whole"))
 }
 
-/// The first repeat of a sequential read against those that read the same bytes again.
+/// Reports repeats of a sequential read that are faster than the first, which reads the same bytes.
 fn second_pass(result: &TaskResult, point: &Point) -> Option<String> {
     let load = point.single()?;
     if load.pattern != Pattern::Sequential || load.write_percent > 0 {
         return None;
     }
-    // A first pass beside another load was slow for that reason.
+    // Another load may have slowed the first pass.
     if result.repeats.first()?.measurement.evidence.other_rate().is_some() {
         return None;
     }
@@ -149,7 +150,7 @@ fn second_pass(result: &TaskResult, point: &Point) -> Option<String> {
     (ratio > FASTER).then(|| format!("the second pass was {ratio:.1} times as fast as the first"))
 }
 
-/// Writes against reads of the same kind.
+/// Reports writes that are faster than reads of the same kind.
 fn absorbed(results: &[TaskResult], result: &TaskResult, point: &Point) -> Option<String> {
     let mut mirrored = point.clone();
     for load in &mut mirrored.loads {
@@ -194,7 +195,7 @@ fn judge_durable(
     answered(AnswerSource::Device, format!("a sync costs {}", Nanos((sync.micros * 1e3) as u64)))
 }
 
-/// What a sync adds to a write.
+/// Time that a sync adds to a write.
 struct SyncCost {
     durable_micros: f64,
     micros: f64,
@@ -215,7 +216,7 @@ impl SyncCost {
     }
 }
 
-/// Whether a durable write can have been durable, in one line; `None` without durable writes.
+/// Judges in one line if a durable write was really durable; `None` without durable writes.
 pub(crate) fn plausibility(results: &[TaskResult], device: &DeviceDescription) -> Option<String> {
     let (result, point) = results.iter().find_map(|result| {
         let point = result.durable()?;
@@ -274,7 +275,7 @@ mod tests {
         Task::Durable(DurablePoint { method, direct_io, request_bytes: 4096, space: LogSpace::Zeroed })
     }
 
-    /// Judges these results and checks what answered the last of them.
+    /// Judges these results and checks the answer of the last.
     fn check(mut results: Vec<TaskResult>, source: AnswerSource, reason: &str) {
         judge(&mut results, &place().1);
         let found = &results.last().expect("a result").answer;

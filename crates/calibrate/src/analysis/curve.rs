@@ -1,44 +1,43 @@
 //! Curves: rate and latency of small requests over the number outstanding.
 //!
-//! The maximum is the largest median of the curve. Of several noisy figures the
-//! largest is somewhat too large, by less than its own interval; the depth where
-//! the curve saturates is therefore not where it is highest but the smallest that
-//! comes within [`SATURATED`] of the maximum.
+//! The maximum is the largest median of the curve. The largest of several noisy figures is somewhat
+//! too large, by less than its own interval. So the saturation depth is not that of the maximum. It
+//! is the smallest depth within [`SATURATED`] of it.
 
 use crate::{Estimate, Point, TaskResult};
 use plumb_units::Nanos;
 
-/// A depth saturates a device when its rate is at least this share of the maximum.
+/// Share of the maximum rate from which on a depth saturates a device.
 pub const SATURATED: f64 = 0.97;
 
-/// One depth.
+/// Measurements at one depth of a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurvePoint {
-    /// Requests outstanding.
+    /// Number of requests outstanding, over all threads.
     pub outstanding: usize,
-    /// The threads they are spread over.
+    /// Number of threads that make them.
     pub threads: usize,
-    /// Requests a second.
     pub iops: Estimate,
-    /// The mean latency, microseconds.
+    /// Mean latency of requests, microseconds.
     pub mean_micros: Estimate,
     /// p50, p90, p99 and p99.9 of the latency, microseconds.
     pub percentiles_micros: [Estimate; 4],
-    /// The longest of all, microseconds.
+    /// Longest latency of all repeats, microseconds.
     pub max_micros: f64,
 }
 
 /// Small random requests of one mix at several depths.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// How many in a hundred are writes.
+    /// Number of writes per hundred requests.
     pub write_percent: u8,
-    /// One a depth, by depth and then by threads.
+    /// One point for each depth, by depth and then by threads.
     pub points: Vec<CurvePoint>,
 }
 
 impl Curve {
-    /// The curve of a mix among results; `like` gives all that depths have in common.
+    /// Extracts the curve of a mix from results; `like` has the properties
+    /// that all its points share.
     pub(crate) fn of(results: &[TaskResult], like: &Point, write_percent: u8) -> Curve {
         let mut points: Vec<CurvePoint> =
             results.iter().filter_map(|result| curve_point(result, like, write_percent)).collect();
@@ -46,20 +45,20 @@ impl Curve {
         Curve { write_percent, points }
     }
 
-    /// The highest rate.
+    /// Returns the point with the highest rate.
     #[must_use]
     pub fn maximum(&self) -> Option<&CurvePoint> {
         highest(self.points.iter())
     }
 
-    /// The smallest depth that saturates.
+    /// Returns the smallest depth that saturates.
     #[must_use]
     pub fn saturation(&self) -> Option<&CurvePoint> {
         let enough = self.maximum()?.iops.median * SATURATED;
         self.points.iter().find(|point| point.iops.median >= enough)
     }
 
-    /// The highest rate whose mean latency is at most so long.
+    /// Returns the highest rate with a mean latency of at most this.
     #[must_use]
     pub fn within(&self, latency: Nanos) -> Option<&CurvePoint> {
         highest(self.points.iter().filter(|point| point.mean_micros.median <= latency.micros()))
@@ -75,7 +74,7 @@ fn curve_point(result: &TaskResult, like: &Point, write_percent: u8) -> Option<C
     let (load, wanted) = (point.single()?, like.single()?);
     let mut same = *wanted;
     (same.outstanding, same.write_percent) = (load.outstanding, write_percent);
-    // The steps of the method ladder make the same requests by other rings.
+    // The steps of the method ladder make the same requests with other rings.
     if *load != same || !point.reached_like(like) {
         return None;
     }

@@ -1,7 +1,7 @@
 //! The main figures: a row each, with name, unit and sentence.
 //!
-//! Two calibrations are compared by them, a summary prints them, and later reports state
-//! shares of them. Each names the task it was found at.
+//! Comparisons of calibrations use them, a summary prints them, and later reports state shares of
+//! them. Each names the task that gave it.
 
 use super::curve::SATURATED;
 use crate::measure::find;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! figures {
     ($($variant:ident, $name:literal, $unit:literal, $sentence:literal;)*) => {
-        /// A main figure.
+        /// A main figure of a calibration.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum FigureKind { $(#[doc = $sentence] $variant),* }
@@ -22,13 +22,11 @@ macro_rules! figures {
             /// Every figure, in printing order.
             pub const ALL: &'static [FigureKind] = &[$(FigureKind::$variant),*];
 
-            /// The name as reports print it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(FigureKind::$variant => $name),* }
             }
 
-            /// The unit of its number.
             #[must_use]
             pub const fn unit(self) -> &'static str {
                 match self { $(FigureKind::$variant => $unit),* }
@@ -56,21 +54,19 @@ figures! {
     ReadRate, "read cost: rate", "MB/s", "Bytes a second of a read once it runs.";
 }
 
-/// A main figure, measured.
+/// A main figure with its estimate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MainFigure {
-    /// Which one.
     pub kind: FigureKind,
-    /// Its number.
     pub estimate: Estimate,
-    /// The task it was found at.
+    /// The task that gave the figure.
     pub at: String,
 }
 
-/// Where figures are looked for, and what they are recognised by.
+/// Results to search, and the properties of the figures' tasks.
 pub(crate) struct FigureSearch<'a> {
     pub results: &'a [TaskResult],
-    /// A small random read, alone, by the usual method.
+    /// A single small random read by the usual method.
     pub like: &'a Point,
     pub size_large: Bytes,
     pub processors: usize,
@@ -79,7 +75,7 @@ pub(crate) struct FigureSearch<'a> {
 }
 
 impl FigureSearch<'_> {
-    /// All figures that the results give.
+    /// Returns all figures that the results contain.
     pub(crate) fn figures(&self) -> Vec<MainFigure> {
         FigureKind::ALL.iter().filter_map(|kind| self.figure(*kind)).collect()
     }

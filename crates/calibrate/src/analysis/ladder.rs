@@ -1,5 +1,5 @@
-//! The method ladder: the same requests by every method, plainest first, with
-//! what each costs, and why a rung is missing.
+//! The method ladder: the same requests by every method, plainest first, with their costs and the
+//! reasons for missing rungs.
 //!
 //! ```text
 //! sync                        a thread for each request outstanding
@@ -12,9 +12,9 @@
 //! SQPOLL, IOPOLL              instead of it, polling for submissions or for completions
 //! ```
 //!
-//! Rungs differ in processor time far more than in requests a second: a slow disk is as
-//! busy by any of them. So each row has both. The processor time is the process's, so it
-//! includes the kernel thread that polls for submissions.
+//! Rungs differ in processor time far more than in requests per second, because any of them keeps a
+//! slow disk busy. So each row has both. The processor time is that of the process, including the
+//! kernel thread that polls for submissions.
 
 use crate::measure::find;
 use crate::plan::{STEPS, Step};
@@ -24,66 +24,63 @@ use plumb_host::device::RingSetup;
 use plumb_io::DirectIo;
 use serde::{Deserialize, Serialize};
 
-/// One method.
+/// One method of the ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rung {
-    /// The method, or what it adds to the one above.
+    /// The method, or its addition to the rung above.
     pub name: String,
-    /// Its figures, or why there are none.
+    /// Figures of the method, or the reason why there are none.
     pub state: RungState,
 }
 
-/// The figures of a method, or why there are none.
+/// Figures of a method, or the reason why there are none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a dozen of them at most, and most are measured")]
 pub enum RungState {
-    /// It works.
+    /// The method works and was measured.
     Measured {
-        /// Requests a second.
         iops: Estimate,
-        /// MB a second.
         mb_per_second: Estimate,
-        /// Processor time a request, microseconds: the process's, with the kernel
-        /// threads of its rings.
+        /// Processor microseconds per request, of the process with the kernel threads of its rings.
         cpu_micros: Estimate,
-        /// Processor cycles a request; `None` where nothing counts them.
+        /// Processor cycles per request; `None` if nothing counts them.
         #[serde(default)]
         cycles: Option<Estimate>,
         /// A cost that the figures do not show.
         #[serde(default)]
         note: Option<String>,
     },
-    /// It was not measured.
+    /// The method could not be measured.
     Refused {
-        /// Why not.
+        /// Reason why it does not work.
         why: String,
-        /// What would help.
+        /// Action that would make it work.
         cure: String,
     },
 }
 
 impl RungState {
-    /// Requests a second, if it was measured.
+    /// Requests per second, if it was measured.
     #[must_use]
     pub fn iops(&self) -> Option<&Estimate> {
         if let RungState::Measured { iops, .. } = self { Some(iops) } else { None }
     }
 
-    /// Processor microseconds a request, if it was measured.
+    /// Processor microseconds per request, if it was measured.
     #[must_use]
     pub fn cpu_micros(&self) -> Option<&Estimate> {
         if let RungState::Measured { cpu_micros, .. } = self { Some(cpu_micros) } else { None }
     }
 
-    /// Processor cycles a request, where something counted them.
+    /// Processor cycles per request, if something counted them.
     #[must_use]
     pub fn cycles(&self) -> Option<&Estimate> {
         if let RungState::Measured { cycles, .. } = self { cycles.as_ref() } else { None }
     }
 }
 
-/// The ladder for requests like those of `like`, all rungs that exist.
+/// Returns the ladder for requests like `like`, with all rungs that exist.
 pub(crate) fn ladder(
     results: &[TaskResult],
     like: &Point,
@@ -95,7 +92,7 @@ pub(crate) fn ladder(
         state: state(results, like, step, device, processors),
     };
     let rungs: Vec<Rung> = STEPS.into_iter().map(rung).collect();
-    // One rung is no ladder: these requests were measured for something else.
+    // A single rung was measured for another purpose.
     let measured = rungs.iter().filter(|rung| matches!(rung.state, RungState::Measured { .. })).count();
     if measured < 2 { Vec::new() } else { rungs }
 }
@@ -160,8 +157,8 @@ mod tests {
         usual.with(vec![Load::random_read(Bytes(8192), 32)], 1)
     }
 
-    /// The ladder on a device whose io_uring is so, all rungs of which were measured that
-    /// work there, with all buffers and files registered.
+    /// Prints the ladder of a device with this io_uring support. Every rung that works there
+    /// was measured, with everything registered.
     fn lines(io_uring: IoUringSupport) -> String {
         let (_directory, mut device) = place();
         device.io_uring = io_uring;

@@ -1,26 +1,26 @@
-//! The small x large matrix, as ORION lays it out: a row for each number of large
-//! requests outstanding, a column for each number of small ones.
+//! The matrix of small and large requests in ORION's layout. Each number of large requests
+//! outstanding has a row, each number of small ones a column.
 
 use crate::plan::{MatrixKind, cell};
 use crate::{Estimate, Load, Point, TaskResult};
 use plumb_units::Bytes;
 
-/// One cell.
+/// One cell of the matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixCell {
     /// Large requests outstanding: the row.
     pub large: usize,
     /// Small requests outstanding: the column.
     pub small: usize,
-    /// Small requests a second; `None` in column 0.
+    /// Small requests per second; `None` in column 0.
     pub iops: Option<Estimate>,
-    /// The mean latency of small requests, milliseconds.
+    /// Mean latency of small requests, milliseconds.
     pub latency_ms: Option<Estimate>,
-    /// MB a second of large requests; `None` in row 0.
+    /// MB per second of large requests; `None` in row 0.
     pub mb_per_second: Option<Estimate>,
 }
 
-/// The matrix.
+/// The matrix of small and large requests.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     /// Numbers of small requests, ascending.
@@ -31,19 +31,19 @@ pub struct Matrix {
     pub cells: Vec<MatrixCell>,
 }
 
-/// What the cells of a matrix have in common.
+/// Properties that all cells of a matrix share.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// The method, and all else that is no load.
+    /// Method, buffers and rings of all cells.
     pub like: Point,
-    /// The bytes of a small and of a large request.
+    /// Bytes of a small and of a large request.
     pub sizes: (Bytes, Bytes),
-    /// The mix and order of the requests.
+    /// Mix and order of the requests.
     pub kind: MatrixKind,
 }
 
 impl Layout {
-    /// The numbers of large and small requests of the cell that a task measures, if it does.
+    /// Returns the numbers of large and small requests of a task's cell, if it is one.
     pub(crate) fn place(&self, result: &TaskResult) -> Option<(usize, usize)> {
         let point = result.point()?;
         let count = |size: Bytes| {
@@ -57,7 +57,7 @@ impl Layout {
 }
 
 impl Matrix {
-    /// The cells among results.
+    /// Extracts the cells from results.
     pub(crate) fn of(results: &[TaskResult], layout: &Layout) -> Matrix {
         let mut matrix = Matrix::default();
         for result in results.iter().filter(|result| !result.repeats.is_empty()) {
@@ -71,8 +71,8 @@ impl Matrix {
         matrix
     }
 
-    /// The numbers of small and of large requests that have a cell with some figure: not every mode
-    /// measures the whole matrix.
+    /// Returns the numbers of small and of large requests that have a cell with some figure. Only
+    /// some modes measure the whole matrix.
     #[must_use]
     pub fn filled(&self, has: impl Fn(&MatrixCell) -> bool) -> (Vec<usize>, Vec<usize>) {
         let cells: Vec<&MatrixCell> = self.cells.iter().filter(|cell| has(cell)).collect();
@@ -83,7 +83,7 @@ impl Matrix {
         (keep(&self.small, |cell| cell.small), keep(&self.large, |cell| cell.large))
     }
 
-    /// A cell, if it was measured.
+    /// Returns a cell, if it was measured.
     #[must_use]
     pub fn cell(&self, large: usize, small: usize) -> Option<&MatrixCell> {
         self.cells.iter().find(|cell| cell.large == large && cell.small == small)

@@ -1,20 +1,20 @@
-//! Analysis: what the results of all tasks say together. Pure functions of the results.
+//! Analysis of the results of all tasks together, as pure functions.
 //!
 //! ```text
-//! answer      device or cache: what answered each task
+//! answer      device or cache: the source of each task's answers
 //! curve       rate and latency over the requests outstanding
 //! matrix      small and large requests together, as ORION lays them out
 //! ladder      the same requests by every method
-//! read_cost   t(bytes) = s + bytes / B, and what follows for a merge
+//! read_cost   t(bytes) = s + bytes / B, and its consequences for a merge
 //! figures     the main figures, by which calibrations are compared
-//! warning     what limits the meaning of all this
+//! warning     limits of the figures' meaning
 //! ```
 //!
-//! Why from results and not while measuring: a result serves several of these, and a
-//! record can be analysed again.
+//! Rejected: analysing while measuring. One result serves several of these, and a record can be
+//! analysed again.
 //!
-//! Limits: nothing is pooled over tasks; a figure is the estimate of one task or of a line
-//! through several.
+//! Limits: nothing is pooled over tasks; a figure is the estimate of one task or of a line through
+//! several.
 
 pub(crate) mod answer;
 mod curve;

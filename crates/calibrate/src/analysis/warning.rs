@@ -1,65 +1,55 @@
-//! Warnings: what limits the meaning of a calibration's figures.
+//! Warnings that limit the meaning of a calibration's figures.
 
 use plumb_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Something that limits what the figures mean.
+/// A limit of the figures' meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Warning {
     /// Another process used the device.
     OtherLoad {
-        /// Rounds before which its requests were seen.
+        /// Rounds preceded by requests of others.
         busy_rounds: usize,
-        /// At most so many a second.
+        /// Highest rate of others' requests before a round.
         requests_per_second: f64,
-        /// Tasks during which the device moved bytes that were not ours.
+        /// Tasks during which others moved bytes at the device.
         tasks: usize,
-        /// At most so many a second.
+        /// Highest rate of others' bytes during a task.
         bytes_per_second: f64,
     },
-    /// The method was replaced.
-    MethodReplaced {
-        /// By which one.
-        by: String,
-        /// Why.
-        why: String,
-        /// What would help.
-        cure: String,
-    },
-    /// Direct I/O does not work: all went through the page cache.
-    NotDirect {
-        /// Why not.
-        why: String,
-    },
-    /// The file became shorter than asked for.
+    /// The method was replaced by another.
+    MethodReplaced { by: String, why: String, cure: String },
+    /// Direct I/O does not work: all requests used the page cache.
+    NotDirect { why: String },
+    /// The file is shorter than requested.
     FileShort {
-        /// The length asked for.
+        /// Length as it was requested, bytes.
         wanted: u64,
-        /// The length it has.
+        /// Length as it was made, bytes.
         made: u64,
     },
     /// Requests of a ring fell back to kernel threads.
     RingWorkers {
-        /// During so many tasks.
+        /// Number of tasks with such requests.
         tasks: usize,
     },
-    /// Time ran out before all tasks had been repeated often enough.
+    /// The time ended before all tasks had been repeated often enough.
     TimeRanOut {
-        /// How many had not.
+        /// Number of tasks with too few repeats.
         tasks: usize,
     },
-    /// Main figures whose repeats disagree.
+    /// The repeats of main figures disagree.
     NotSettled {
-        /// Their names and reasons.
+        /// Names of the figures, with the reasons.
         figures: Vec<String>,
     },
-    /// Figures that a cache may have given.
+    /// A cache may have given some figures.
     Cached {
-        /// Tasks whose verdict is not the device.
+        /// Number of tasks with an answer other than the device.
         tasks: usize,
-        /// What one of them showed.
+        /// The reason for one of them.
         example: String,
     },
 }

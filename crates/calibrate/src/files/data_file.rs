@@ -1,17 +1,16 @@
-//! The data file, which points read and write: made, filled and, with its directory, removed.
+//! The data file of the points: made, filled and removed with its directory.
 //!
-//! It is written once from start to end with data that do not compress, in 1 MiB
-//! requests, and made durable, before anything is measured: no point extends it,
-//! allocates in it or reads what was never written. Where writing is slow it ends
-//! at a time limit and is shorter than wished.
+//! Before any measurement it is written once from start to end with incompressible data, in 1 MiB
+//! requests, and made durable. So no point extends it, allocates in it or reads a block that was
+//! never written. On a slow device the file ends at a time limit, and is shorter than requested.
 //!
 //! ```text
 //! SplitMix64 makes about 5 GB/s of data a core, so a disk below that is not held up
 //! 2 GiB at 1 GB/s: 2 s    16 GiB at 1 GB/s: 16 s    any disk: at most the limit
 //! ```
 //!
-//! Limits: a cache in front of the disk that is larger than the file holds all of
-//! it. No interface tells how large such a cache is; `analysis/answer` looks for its effects.
+//! Limits: a cache in front of the disk that is larger than the file holds all of it. No interface
+//! tells the size of such a cache; `analysis/answer` looks for its effects.
 
 use super::ScratchDirectory;
 use crate::CalibrateError;
@@ -25,36 +24,35 @@ use plumb_units::{Bytes, Nanos};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A fill request.
+/// Bytes of a fill request.
 const FILL_BYTES: u64 = Bytes::M;
-/// Fill requests in flight.
+/// Number of fill requests in flight.
 const FILL_DEPTH: usize = 8;
-/// The least that is written, however slow the disk.
+/// Least number of bytes written, however slow the disk.
 const LENGTH_MIN: u64 = 64 * Bytes::M;
-/// What stays free in the file system: it may be the root's.
+/// Bytes that stay free in the file system, which may be the root's.
 const SPARE: u64 = 256 * Bytes::M;
 
-/// The length of a file, and what bounds it.
+/// Length of a file, and its limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
-    /// The length asked for.
     pub wanted: Bytes,
-    /// Whether a shorter file will do where space is short.
+    /// `Yes` if a shorter file is acceptable when space is short.
     pub flexible: Flexible,
-    /// Bytes that will be written beside it.
+    /// Bytes that will be written besides the file.
     pub beside: Bytes,
 }
 
-/// Whether a size was asked for by name.
+/// Origin of a file's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flexible {
-    /// A default: may become less.
+    /// A default size, which may be reduced.
     Yes,
-    /// Asked for: done or refused.
+    /// A requested size, which is made or rejected.
     No,
 }
 
-/// Refuses a place without a device, or where nothing may be written.
+/// Rejects a place without a device, or without permission to write.
 pub(crate) fn check_place(device: &DeviceDescription) -> Result<(), CalibrateError> {
     let path = device.path.clone();
     let file_system = device.mount.file_system.clone();
@@ -67,7 +65,7 @@ pub(crate) fn check_place(device: &DeviceDescription) -> Result<(), CalibrateErr
     Ok(())
 }
 
-/// The length that fits: what is wanted, or for a default at most half of what is free.
+/// Returns the length that fits: as wanted, or for a default at most half of the free space.
 pub(crate) fn fitting_length(path: &Path, free: Bytes, size: Size) -> Result<Bytes, CalibrateError> {
     let needed = Bytes(size.wanted.0 + size.beside.0 + SPARE);
     let room = free.0.saturating_sub(size.beside.0 + SPARE);
@@ -87,7 +85,7 @@ pub(crate) fn fitting_length(path: &Path, free: Bytes, size: Size) -> Result<Byt
     Err(CalibrateError::NotEnoughSpace { path: path.to_path_buf(), needed, free, cure })
 }
 
-/// The data file, open direct where that works, and through the page cache.
+/// The data file, opened direct if that works, and through the page cache.
 #[derive(Debug)]
 pub(crate) struct DataFile {
     direct: Option<Arc<File>>,
@@ -96,10 +94,10 @@ pub(crate) struct DataFile {
 }
 
 impl DataFile {
-    /// Its name in its directory.
+    /// Name of the file in its directory.
     pub(crate) const NAME: &'static str = "data";
 
-    /// Makes it in `scratch`, of `length` or as long as `time_max` allows.
+    /// Makes the file in `scratch` with this length, or as long as the filling's time allows.
     pub(crate) fn create(
         scratch: &ScratchDirectory,
         direct: &DirectIoSupport,
@@ -122,7 +120,7 @@ impl DataFile {
         self.length
     }
 
-    /// The file by one way; direct only where [`Self::has_direct`].
+    /// Returns the file for an access; direct only if [`Self::has_direct`].
     pub(crate) fn by(&self, direct_io: DirectIo) -> &Arc<File> {
         match (direct_io, &self.direct) {
             (DirectIo::Required, Some(direct)) => direct,
@@ -134,39 +132,36 @@ impl DataFile {
         self.direct.is_some()
     }
 
-    /// Empties the page cache of it.
+    /// Drops the file from the page cache.
     pub(crate) fn drop_cache(&self) {
         if let Some(descriptor) = self.buffered.descriptor() {
-            // Pages that stay show in the evidence: fewer bytes at the device than asked for.
+            // The evidence shows pages that stayed: fewer bytes at the device than requested.
             let _ = readings::drop_cache(descriptor);
         }
     }
 }
 
-/// What a file is filled with.
+/// Content of a filled file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Content {
     /// Data that do not compress, from this seed.
     Random(u64),
-    /// Zeros.
     Zeros,
 }
 
-/// How a file is filled.
+/// Options for filling a file.
 #[derive(Debug)]
 pub(crate) struct Filling<'a> {
-    /// By which method.
     pub method: &'a Method,
-    /// With what.
     pub content: Content,
-    /// When to end with a shorter file.
+    /// Time after which the file ends early.
     pub time_max: Nanos,
-    /// Asked between two requests.
+    /// Cancellation, checked between two requests.
     pub stop: &'a StopCheck<'a>,
 }
 
 impl Filling<'_> {
-    /// Fills a file from its start, several requests at a time; returns how much was written.
+    /// Fills a file from its start with several requests in flight; returns the bytes written.
     pub(super) fn fill(&self, file: &Arc<File>, length: Bytes) -> Result<Bytes, CalibrateError> {
         let recorder = Recorder::new();
         let session = recorder.session(match self.content {
@@ -192,7 +187,7 @@ impl Filling<'_> {
                 None => channel.wait(&session, Event::DataFileInitWrite)?.buffer,
             };
             let bytes = FILL_BYTES.min(length.0 - offset) as usize;
-            // Buffers are zeros until something is put into them.
+            // New buffers contain zeros.
             if let Some(random) = &mut random {
                 random.fill(&mut buffer[..bytes]);
             }
@@ -243,14 +238,14 @@ mod tests {
             4 * g,
             Flexible::No,
             Err("calibration under /data needs 4.31 GB and 2.00 GB are free: \
-                 a file of 1G would fit, or choose another --path"),
+                 a file of 1G would fit"),
         );
         check(
             300 * m,
             2 * g,
             Flexible::Yes,
             Err("calibration under /data needs 2.31 GB and 300 MB are free: \
-                 free some space (384 MB at least), or choose another --path"),
+                 free some space (384 MB at least)"),
         );
     }
 

@@ -1,11 +1,11 @@
-//! The logs that durable writes go to.
+//! The logs of durable writes.
 //!
-//! A log is opened with the flags that a point asks for, and the flags that the kernel holds
-//! are read back before the first write. Each write goes to the next place, one at a time,
-//! through a channel of `plumb-io`: by a ring where the point names one, and by a system
-//! call of the writer's own elsewhere.
+//! A log is opened with the flags of a point, and the kernel's flags are read back before the first
+//! write. Writes are sequential, one at a time, through a channel of `plumb-io`. A point of a ring
+//! uses that; others use system calls of the writer itself.
 //!
-//! Writes past the page cache must not find the log in it: the kernel would throw out a
+//! Before a point starts, the log is dropped from the page cache. Otherwise the kernel would have
+//! to evict a page for each direct write.
 //! page with each of them. So the log leaves the page cache before a point begins.
 
 use super::ScratchDirectory;
@@ -24,18 +24,18 @@ use std::sync::Arc;
 /// The logs of a calibration.
 #[derive(Debug)]
 pub(crate) struct Logs {
-    /// The log that is written with zeros before; `None` where there is no kernel's file.
+    /// The log written with zeros beforehand; `None` for files in memory.
     zeroed: Option<File>,
     bytes: Bytes,
 }
 
 impl Logs {
-    /// The zeroed log's name in its scratch.
+    /// Name of the zeroed log in its directory.
     pub(crate) const ZEROED: &'static str = "log";
-    /// The name of one that is allocated.
+    /// Name of an allocated log.
     const ALLOCATED: &'static str = "log-allocated";
 
-    /// No logs: nothing durable is measured.
+    /// Returns no logs: nothing durable is measured.
     pub(crate) fn none() -> Logs {
         Logs { zeroed: None, bytes: Bytes(0) }
     }
@@ -54,18 +54,18 @@ impl Logs {
         let filling = Filling { method: &method, content: Content::Zeros, time_max: Nanos(u64::MAX), stop };
         filling.fill(&zeroed, bytes)?;
         zeroed.sync_data()?;
-        // The channel is gone, and with it every other owner.
+        // The channel is closed, so no other owner of the file remains.
         Ok(Logs { zeroed: Arc::into_inner(zeroed), bytes })
     }
 }
 
-/// A log that is open with the flags a point asks for.
+/// A log opened with the flags of a point.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     point: DurablePoint,
     file: Arc<File>,
     channel: Channel,
-    /// Writes that fit.
+    /// Number of writes that fit.
     writes: u64,
 }
 
@@ -84,7 +84,7 @@ impl LogFile {
             }
         };
         if let Some(descriptor) = log.descriptor() {
-            // Pages that stay cost each write its removal: seen as a wider interval.
+            // Each write must evict a page that stayed, which widens the interval.
             let _ = readings::drop_cache(descriptor);
         }
         let durability = match point.method {
@@ -99,12 +99,12 @@ impl LogFile {
         Ok(LogFile { point, file: Arc::new(file), channel, writes: logs.bytes.0 / point.request_bytes })
     }
 
-    /// Whether one more may be written after so many: an allocated log is written once.
+    /// True if one more write is possible after this number: an allocated log is written once.
     pub(crate) fn has_room(&self, writes: u64) -> bool {
         self.point.space == LogSpace::Zeroed || writes < self.writes
     }
 
-    /// Writes at the next place and returns the buffer when it is durable.
+    /// Writes at the next position and returns the buffer when it is durable.
     pub(crate) fn write(
         &mut self,
         session: &Session,
@@ -130,7 +130,7 @@ impl LogFile {
         Ok(self.channel.wait(session, Event::LogFileParallelWrite)?.buffer)
     }
 
-    /// Removes an allocated log: its blocks are written now.
+    /// Removes an allocated log, because its blocks are written now.
     pub(crate) fn close(self, scratch: &ScratchDirectory) -> Result<(), CalibrateError> {
         if self.point.space == LogSpace::Allocated {
             scratch.remove_file(self.file.path())?;
@@ -142,7 +142,7 @@ impl LogFile {
 fn allocate(scratch: &ScratchDirectory, bytes: Bytes) -> Result<File, CalibrateError> {
     let file = scratch.create_file(Logs::ALLOCATED, DirectIo::Off)?;
     if file.allocate(bytes.0)? == Space::Lengthened {
-        // What is measured is a log in blocks of its own.
+        // The point requires a log with allocated blocks.
         let why = "the file system reserves no space for a file (fallocate)";
         let source = std::io::Error::new(std::io::ErrorKind::Unsupported, why);
         return Err(IoError::operation("allocate space for", file.path(), source).into());
@@ -152,7 +152,7 @@ fn allocate(scratch: &ScratchDirectory, bytes: Bytes) -> Result<File, CalibrateE
     Ok(file)
 }
 
-/// Holds what the kernel says of an open file against what was asked.
+/// Compares the kernel's flags of an open file with the requested ones.
 fn require(file: &File, direct: DirectIo, durability: Durability) -> Result<(), CalibrateError> {
     let Some(descriptor) = file.descriptor() else { return Ok(()) };
     let path = || file.path().to_path_buf();

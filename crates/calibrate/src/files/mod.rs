@@ -1,13 +1,13 @@
-//! The files that are measured, in a directory that the calibration makes and removes.
+//! The measured files, in a directory that the calibration makes and removes.
 //!
 //! ```text
 //! PATH/plumb-calibrate-PID-N/    scratch      removed when the calibration ends, in a panic too
-//!     data                       data_file    random bytes, written once: what points read and write
-//!     log                        log_file     zeros, written once: what durable writes go to
-//!     log-allocated              log_file     allocated and never written, made anew for each repeat
+//!     data                       data_file    random bytes, written once, for points
+//!     log                        log_file     zeros, written once, for durable writes
+//!     log-allocated              log_file     allocated, never written; new for each repeat
 //! ```
 //!
-//! Why not an existing file or a device: a calibration writes, and must not destroy anything.
+//! Rejected: an existing file or a device. A calibration writes, and must not destroy anything.
 //!
 //! Limits: a process that is killed leaves its directory behind; [`leftovers`] finds it.
 

@@ -1,14 +1,13 @@
 //! The scratch directory of a calibration, and everything in it.
 //!
 //! Invariants:
-//! - H1 Nothing is opened for writing but what this process created, exclusively,
-//!   in a directory that it created, exclusively.
+//! - H1 Only files that this process created exclusively, in a directory that it created
+//!   exclusively, are opened for writing.
 //! - H2 When the directory is dropped, in a panic too, its files and then its directory are
-//!   removed. The directory is removed only when it is empty: what another process
-//!   put there stays.
+//!   removed. The directory is removed only when it is empty: files of other processes stay.
 //!
-//! Limits: a process that is killed leaves its directory behind, with a mark of its own in it;
-//! [`leftovers`] finds the directories of calibrations, and removes none.
+//! Limits: a killed process leaves its directory behind, with its mark in it. [`leftovers`] finds
+//! the directories of calibrations, and removes none.
 
 use crate::CalibrateError;
 use plumb_events::locked;
@@ -18,13 +17,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
-/// The name of every scratch directory begins with it.
+/// Prefix of the name of every scratch directory.
 const PREFIX: &str = "plumb-calibrate-";
 /// Scratch directories that one process may have under one path; more are a mistake.
 const DIRECTORIES_MAX: usize = 100;
 
-/// Directories under `path` that earlier calibrations left behind, because they
-/// were killed or still run.
+/// Returns directories of other calibrations under `path`: of killed ones, and of running ones.
 #[must_use]
 pub fn leftovers(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
@@ -40,7 +38,7 @@ pub(crate) struct ScratchDirectory {
     disk: Disk,
     directory: PathBuf,
     files: Mutex<Vec<PathBuf>>,
-    /// Tells the directory from that of a killed process (H1).
+    /// Mark that distinguishes the directory from that of a killed process (H1).
     owner: Option<Owner>,
 }
 
@@ -59,7 +57,7 @@ impl ScratchDirectory {
         Ok(scratch)
     }
 
-    /// Where a file of this name lies.
+    /// Returns the path of a file of this name.
     pub(crate) fn path_of(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
@@ -69,7 +67,7 @@ impl ScratchDirectory {
         &self.directory
     }
 
-    /// Whether its files lie in the memory of this process.
+    /// True if the files are in the memory of this process.
     pub(crate) fn in_memory(&self) -> bool {
         matches!(self.disk, Disk::Memory(_))
     }
@@ -82,7 +80,7 @@ impl ScratchDirectory {
         Ok(file)
     }
 
-    /// Opens a file of its own once more, in another way.
+    /// Opens a file of this directory again, with other flags.
     pub(crate) fn reopen(
         &self,
         file: &File,
@@ -93,7 +91,7 @@ impl ScratchDirectory {
         self.disk.open_durable(file.path(), OpenMode::Write, direct, durability)
     }
 
-    /// Removes one of its files before the end.
+    /// Removes one of the files before the end.
     pub(crate) fn remove_file(&self, path: &Path) -> Result<(), IoError> {
         let mut files = locked(&self.files);
         let Some(index) = files.iter().position(|file| file == path) else { return Ok(()) };
@@ -106,7 +104,7 @@ impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         let files = self.files.get_mut().unwrap_or_else(PoisonError::into_inner);
         for path in files.drain(..) {
-            // What cannot be removed stays as a leftover; there is nobody to tell here.
+            // A file that cannot be removed remains as a leftover; drop cannot report it.
             let _ = self.disk.remove(&path);
         }
         if !self.in_memory() {

@@ -1,8 +1,8 @@
-//! The log writer: durable writes one after the other, each timed until it is durable.
+//! The log writer: sequential durable writes, each timed until it is durable.
 //!
-//! An eighth of the time is a ramp: the first writes meet a cold code path and an idle
-//! disk. A zeroed log is written again from its start when it is full; an allocated one
-//! ends the measurement, because each of its blocks has a first write only once.
+//! An eighth of the time is a ramp, because the first writes meet cold code and an idle disk. A
+//! full zeroed log is written again from its start. A full allocated log ends the measurement,
+//! because only the first write of each block counts.
 
 use super::TaskRunner;
 use super::requests::stamp;
@@ -16,10 +16,10 @@ use plumb_host::readings;
 use plumb_io::Arena;
 use plumb_units::Nanos;
 
-/// The ramp is this part of the time that is measured.
+/// Divisor of the measured time that gives the ramp.
 const RAMP_PARTS: u64 = 8;
 
-/// Writes durably, one write after the other, and measures for `time`.
+/// Writes one durable write after the other, and measures for `time`.
 pub(crate) fn run(
     runner: &TaskRunner<'_>,
     point: DurablePoint,
@@ -50,12 +50,13 @@ pub(crate) fn run(
             load.writes += 1;
             load.latency.add(at.saturating_sub(begin));
         } else {
-            // What began in the ramp ends it: the measurement begins with a whole write.
+            // A write that started in the ramp ends it, so that the measurement starts with a whole
+            // write.
             measured_from = measured_from.max(at);
         }
     }
     let cpu = runner.cpu.read().since(cpu);
-    // While the log's ring lives: its workers end with it.
+    // Read before the log's ring is closed, because its workers end with it.
     let io_wq_workers = readings::io_wq_workers().unwrap_or(0);
     log.close(runner.scratch)?;
     let asked = Traffic { requests: writes, read_bytes: 0, write_bytes: writes * point.request_bytes };

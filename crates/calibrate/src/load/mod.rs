@@ -1,16 +1,16 @@
-//! Load: carries out tasks, each alone on the device.
+//! Load: runs tasks, each alone on the device.
 //!
 //! ```text
-//! schedule     which task is next: rounds in random order, until all have settled or time is up
+//! schedule     the next task: rounds in random order, until all have settled or time is up
 //! task         one task once: its threads, its readings
-//! start        its threads begin at the same moment, or not at all
+//! start        its threads start at the same moment, or not at all
 //! requests     one thread: its share of the requests, kept outstanding
 //! log_writer   the thread of a durable write
 //! session      tasks one at a time on files that stay, for a comparison with another tool
 //! ```
 //!
-//! Why threads of our own and not a pool: whatever serves a point ends with it, so that no
-//! worker of one point is counted in the next.
+//! Rejected: a pool of threads. Threads of a point end with it, so that no worker of one point
+//! counts for the next.
 //!
 //! Limits: one task at a time; a device under two loads is a point of two loads.
 

@@ -1,9 +1,8 @@
-//! One thread of a point: its channel, its buffers, the places of its requests.
+//! One thread of a point: its channel, its buffers, the positions of its requests.
 //!
-//! Everything that costs time is done before the measurement begins: buffers are
-//! mapped and filled, the ring set up and its
-//! buffers registered. Then each completion is followed at once by the next
-//! request of the same load, so that the number outstanding never changes:
+//! All preparation precedes the measurement: buffers are mapped and filled, the ring is set up and
+//! its buffers registered. Then each completion is followed at once by the next request of the same
+//! load, so that the number outstanding is constant:
 //!
 //! ```text
 //! ramp             measured                       drain
@@ -11,19 +10,19 @@
 //! fill the queue    completions are counted here    wait for the rest
 //! ```
 //!
-//! The clock is read once a completion: the end of one request is the beginning of
-//! the next. Completions that arrived together get times some microseconds apart,
-//! the time it takes to handle those before them, as in any tool with one thread.
+//! The clock is read once per completion: the end of one request is the start of the next.
+//! Completions that arrive together get times some microseconds apart, the time to handle those
+//! before them, as in any tool with one thread.
 //!
-//! Requests are handed to the kernel four at a time. All that came together in one
-//! system call costs the least CPU time, but then the first of them waits for the
-//! last, and the device for both: at 32 outstanding that was 5% of the reads a
-//! second. One by one costs 10% to 25% more CPU time and is no faster than four.
+//! Requests are submitted four at a time. Submitting all in one system call costs the least CPU
+//! time, but the first request waits for the last, and the device for both. At 32 outstanding that
+//! cost 5% of the reads per second. Submitting one at a time costs 10% to 25% more CPU time and is
+//! no faster than four.
 //!
-//! Each request draws its own place, some nanoseconds of the microseconds that it takes; each
-//! repeat of a point draws others. Rejected: places that are drawn beforehand and used again, because
-//! a load then works on as much of the file as there are of them, and caches hold that. Each 4 KiB of a write carries a number
-//! of its own, so that no device can store two of them as one.
+//! Each request draws its own position, which costs nanoseconds of its microseconds; each repeat of
+//! a point draws others. Rejected: positions drawn beforehand and reused. The load would cover only
+//! that many positions, which caches hold. Each 4 KiB of a write has a unique number, so that no
+//! device can deduplicate it.
 
 use super::start::Window;
 use crate::measure::{CpuMeter, CpuUse, Traffic};
@@ -37,41 +36,39 @@ use plumb_units::Nanos;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Requests that are handed to the kernel in one system call, at most.
+/// Largest number of requests submitted in one system call.
 const TOGETHER: usize = 4;
-/// What carries a number of its own.
+/// Bytes of a write with one unique number.
 const STAMPED_BYTES: usize = 4096;
-/// How often a thread looks whether it is to stop.
+/// Interval at which a thread checks if it must stop.
 const GUARD_INTERVAL: Nanos = Nanos(50_000_000);
 
-/// The share of a load that one thread keeps outstanding.
+/// Share of a load that one thread keeps outstanding.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadShare {
-    /// Which load of the point.
+    /// Index of the load in the point.
     pub load_index: usize,
-    /// What it asks for.
     pub load: Load,
-    /// How many of its requests this thread has.
+    /// Number of its requests that this thread keeps outstanding.
     pub outstanding: usize,
-    /// The stretch of the file for sequential requests of this thread, in requests.
+    /// Range of the file for this thread's sequential requests, in requests.
     pub stretch: Range<u64>,
-    /// The requests that fit in the load's part of the file.
+    /// Number of requests that fit in the load's part of the file.
     pub units: u64,
 }
 
-/// What a thread measured.
 #[derive(Debug)]
 pub(crate) struct ThreadResult {
     /// One for each load of the point.
     pub loads: Vec<LoadMeasurement>,
     /// All requests, ramp and drain included.
     pub asked: Traffic,
-    /// The process's use of processors when the last request of the thread had completed.
+    /// Processor use of the process at the thread's last completion.
     pub cpu: CpuUse,
     pub io_wq_workers: usize,
 }
 
-/// The places of a share's requests, and which of them are writes.
+/// Draws positions of a share's requests, and decides which are writes.
 #[derive(Debug)]
 struct Places {
     random: Random,
@@ -94,7 +91,7 @@ impl Places {
         }
     }
 
-    /// The next place, in requests, and what to do there.
+    /// Returns the next position, in requests, and the operation there.
     #[inline]
     fn next(&mut self) -> (u64, Operation) {
         let operation = match self.write_percent {
@@ -111,7 +108,7 @@ impl Places {
     }
 }
 
-/// An outstanding request.
+/// An outstanding request of the thread.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     share: usize,
@@ -119,7 +116,7 @@ struct Slot {
     operation: Operation,
 }
 
-/// A thread that is ready to begin.
+/// A thread that is ready to start.
 pub(crate) struct LoadThread<'a> {
     // What it works on.
     session: &'a Session,
@@ -138,7 +135,7 @@ pub(crate) struct LoadThread<'a> {
 }
 
 impl<'a> LoadThread<'a> {
-    /// Does all that can be done before the first request.
+    /// Does all preparation before the first request.
     pub(crate) fn prepare(
         session: &'a Session,
         file: &'a Arc<File>,
@@ -210,7 +207,7 @@ impl<'a> LoadThread<'a> {
             }
         }
         self.result.cpu = cpu.read();
-        // While the channel lives: its workers end with it.
+        // Read before the channel is closed, because its workers end with it.
         self.result.io_wq_workers = readings::io_wq_workers().unwrap_or(0);
         Ok(self.result)
     }
@@ -255,7 +252,7 @@ impl<'a> LoadThread<'a> {
         };
         self.channel.submit(self.session, request)?;
         self.unsent += 1;
-        // Fewer than that are all waited for together: the wait hands them over.
+        // If all fit in one system call, the wait submits them.
         if self.unsent >= TOGETHER && self.slots.len() > TOGETHER {
             self.channel.flush(self.session)?;
             self.unsent = 0;
@@ -264,7 +261,7 @@ impl<'a> LoadThread<'a> {
     }
 }
 
-/// Makes what is written unlike anything written before.
+/// Makes each written part unique.
 pub(crate) fn stamp(bytes: &mut [u8], number: &mut u64) {
     for part in bytes.chunks_mut(STAMPED_BYTES) {
         *number = number.wrapping_add(1);
@@ -311,7 +308,7 @@ mod tests {
         let mut places = Places::of(&share, &mut Random::seeded(1));
         let count = 500_000;
         let distinct = (0..count).map(|_| places.next().0).collect::<std::collections::HashSet<_>>();
-        // An even draw of n out of N places meets N (1 - e^(-n/N)) of them.
+        // A uniform draw of n out of N positions hits N (1 - e^(-n/N)) of them.
         let expected = units as f64 * (1.0 - (-f64::from(count) / units as f64).exp());
         let ratio = distinct.len() as f64 / expected;
         assert!((ratio - 1.0).abs() < 0.01, "{} of {expected:.0} places", distinct.len());

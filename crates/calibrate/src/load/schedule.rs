@@ -1,9 +1,9 @@
-//! Rounds: each task once a round, in an order drawn anew for each.
+//! Rounds: each task once per round, in a new random order.
 //!
-//! A round is a block of the design: whatever drifts over minutes reaches all tasks
-//! alike. Before each round the idle device is watched, to see whether another process
-//! uses it. After the first `REPEATS_MIN` rounds only tasks that have not settled go on,
-//! until they settle, have been repeated [`REPEATS_MAX`] times, or time is up.
+//! A round is a block of the design: a drift over minutes affects all tasks alike. Before each
+//! round the idle device is sampled for requests of other processes. After the first `REPEATS_MIN`
+//! rounds only unsettled tasks continue, until they settle, have been repeated [`REPEATS_MAX`]
+//! times, or time is up.
 
 use super::TaskRunner;
 use crate::plan::REPEATS_MIN;
@@ -12,33 +12,31 @@ use crate::{CalibrateError, Progress, ProgressObserver, Repeat, TaskPlan, TaskRe
 use plumb_events::now;
 use plumb_units::Nanos;
 
-/// Nine repeats are the fewest whose interval leaves out an outlier on either side.
+/// Fewest repeats for which the interval excludes an outlier on either side.
 pub(crate) const REPEATS_MAX: usize = 9;
-/// How long the device is watched before a round.
+/// Duration of the sample before a round.
 const LOOK: Nanos = Nanos(100_000_000);
 
-/// The time of a calibration.
+/// Time limits of a calibration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeBudget {
-    /// When the calibration began.
     pub begin: Nanos,
-    /// When the last task must have ended.
+    /// Time by which the last task must have ended.
     pub deadline: Nanos,
-    /// How long each task is measured.
+    /// Measured time of each task.
     pub task_time: Nanos,
 }
 
-/// The results of all rounds.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     pub results: Vec<TaskResult>,
-    /// The most requests a second by other processes that were seen before a round.
+    /// Highest rate of others' requests before a round, per second.
     pub other_load: Option<f64>,
-    /// Rounds before which there were such requests.
+    /// Number of rounds preceded by such requests.
     pub busy_rounds: usize,
 }
 
-/// Runs a plan.
+/// Runs the tasks of a plan in rounds.
 pub(crate) fn run(
     plan: &TaskPlan,
     runner: &TaskRunner<'_>,
@@ -64,7 +62,7 @@ pub(crate) fn run(
         let total = done + turns.len() + REPEATS_MIN.saturating_sub(round + 1) * rounds.results.len();
         for index in turns {
             let begin = now();
-            // Ramp and drain come on top: twice the time is enough for them.
+            // Ramp and drain need more time: twice the task's time is enough.
             if begin.0 + time.task_time.0 * 2 > time.deadline.0 {
                 return Ok(rounds);
             }

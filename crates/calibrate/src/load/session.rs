@@ -1,12 +1,12 @@
 //! Tasks one at a time, on a file and a log that stay.
 //!
-//! [`crate::calibrate`] makes its file, measures a plan and removes it. A comparison of plumb
-//! with another tool needs the same measurement in an order of its own, on a file that the
-//! other tool reaches too: a [`TaskSession`] is that file, by its path, and that measurement,
-//! by the [`TaskRunner`] that calibrations use.
+//! [`crate::calibrate`] makes its file, measures a plan and removes the file. A comparison with
+//! another tool needs the same measurement in a different order, on a file that the other tool can
+//! access. A [`TaskSession`] provides the path of that file, and measures with the [`TaskRunner`]
+//! of calibrations.
 //!
-//! Limits: one task at a time. The file and its directory are removed when the session is
-//! dropped, so the other tool must be done by then.
+//! Limits: one task at a time. Dropping the session removes the file and its directory, so the
+//! other tool must have finished.
 
 use super::TaskRunner;
 use crate::files::{
@@ -34,7 +34,7 @@ pub struct TaskSession<'a> {
     cpu: CpuMeter,
     stop: StopCheck<'a>,
     seed: u64,
-    /// The number of the next repeat, which tells it from all others.
+    /// Number of the next repeat, unique in the session.
     order: Cell<usize>,
 }
 
@@ -49,8 +49,8 @@ impl<'a> TaskSession<'a> {
     /// Makes a file of `length` and a log of `log_bytes` under `device.path`.
     ///
     /// # Errors
-    /// When the place will not do (no device, no space, no right to write), a write
-    /// fails, or `observer` asks to stop.
+    /// If the place is unsuitable (no device, no space, no permission to write), a
+    /// write fails, or `observer` cancels.
     pub fn create(
         device: &DeviceDescription,
         length: Bytes,
@@ -64,7 +64,7 @@ impl<'a> TaskSession<'a> {
         let scratch = ScratchDirectory::create(Disk::Kernel, &device.path)?;
         let method = Method::start(MethodKind::Threads, FILL_OUTSTANDING)?;
         let stop = StopCheck::new(observer);
-        // Without a time limit: a shorter file would not be the one that was asked for.
+        // No time limit, because a shorter file would not be the requested one.
         let filling = Filling {
             method: &method,
             content: Content::Random(seed),
@@ -77,13 +77,13 @@ impl<'a> TaskSession<'a> {
         Ok(TaskSession { scratch, file, logs, meter, cpu, stop, seed, order: Cell::new(0) })
     }
 
-    /// The file that points are measured on.
+    /// Returns the path of the points' file.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.scratch.path_of(DataFile::NAME)
     }
 
-    /// The zeroed log that durable writes go to.
+    /// Returns the path of the zeroed log for durable writes.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.scratch.path_of(Logs::ZEROED)
@@ -92,7 +92,7 @@ impl<'a> TaskSession<'a> {
     /// Measures a task once, for `time` after a ramp of an eighth of it.
     ///
     /// # Errors
-    /// When a request fails, or the observer asks to stop.
+    /// If a request fails, or the observer cancels.
     pub fn measure(&self, task: &Task, time: Nanos) -> Result<Measurement, CalibrateError> {
         self.runner().run(task, self.order.replace(self.order.get() + 1), time)
     }

@@ -1,9 +1,9 @@
-//! The start of a task: its threads begin at once, or not at all.
+//! The start of a task: its threads start together, or not at all.
 //!
-//! A point is measured by several threads, and none may begin before all are ready, or
-//! part of the measurement would be without some of them. So each arrives at the start and
-//! waits there. When one never arrives (it could not be started, failed while it got ready
-//! or panicked) the start is called off and no thread waits for it:
+//! A point has several threads. None may start before all are ready, or part of the measurement
+//! would lack some of them. So each thread arrives at the start and waits there. If one never
+//! arrives (it could not be started, failed in preparation or panicked), the start is called off
+//! and no thread waits for it:
 //!
 //! ```text
 //! waiting -- the last arrives ----------------> begun: all run in the same window
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Invariants:
-//! - T1 A thread that waits at the start is released by the last to arrive or by the first
-//!   that ends without arriving ([`Present`]).
+//! - T1 A thread that waits at the start is released by the last to arrive or by the first that
+//!   ends without arriving ([`Present`]).
 
 use crate::CalibrateError;
 use crate::measure::{CpuMeter, CpuUse};
@@ -23,23 +23,22 @@ use plumb_units::Nanos;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The ramp is this part of what is measured, and at least so long.
+/// Divisor of the measured time that gives the ramp, within these bounds.
 const RAMP_PARTS: u64 = 8;
 const RAMP_MIN: Nanos = Nanos(5_000_000);
 const RAMP_MAX: Nanos = Nanos(500_000_000);
 
-/// The time that is measured.
+/// The measured period of a task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
-    /// After the ramp.
+    /// End of the ramp before the measurement.
     pub begin: Nanos,
-    /// At the end.
     pub end: Nanos,
-    /// The process's use of processors when the ramp began.
+    /// Processor use of the process at the start of the ramp.
     pub cpu: CpuUse,
 }
 
-/// Where the threads of a task wait for each other.
+/// Barrier of a task's threads.
 #[derive(Debug)]
 pub(crate) struct Start<'a> {
     state: Mutex<State>,
@@ -50,19 +49,19 @@ pub(crate) struct Start<'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// For this many threads.
+    /// Number of threads that have not arrived.
     Waiting(usize),
     Begun(Window),
     CalledOff,
 }
 
 impl<'a> Start<'a> {
-    /// For so many `threads`, to measure for `time`.
+    /// Makes a start for this number of threads, which measure for `time`.
     pub(crate) fn new(threads: usize, time: Nanos, cpu: &'a CpuMeter) -> Start<'a> {
         Start { state: Mutex::new(State::Waiting(threads)), changed: Condvar::new(), time, cpu }
     }
 
-    /// Waits for the others; `None` when the start is called off.
+    /// Waits for the other threads; `None` if the start is called off.
     pub(crate) fn arrive(&self) -> Option<Window> {
         let mut state = self.state();
         if let State::Waiting(missing) = *state {
@@ -87,7 +86,7 @@ impl<'a> Start<'a> {
         Window { begin, end: begin + self.time, cpu }
     }
 
-    /// Releases all that wait, unless the task has begun.
+    /// Releases all waiting threads, unless the task has started.
     fn call_off(&self) {
         let mut state = self.state();
         if matches!(*state, State::Waiting(_)) {
@@ -111,10 +110,10 @@ impl Drop for Present<'_, '_> {
 }
 
 /// Runs each of `works` on a thread of its own, made by `builder`. A work arrives at the start
-/// once, and returns `None` when that was called off.
+/// once, and returns `None` if that was called off.
 ///
 /// # Errors
-/// When a thread cannot be started, or the first error of a work.
+/// If a thread cannot be started, or the first error of a work.
 pub(crate) fn together<T: Send>(
     works: Vec<impl FnOnce(&Start<'_>) -> Result<Option<T>, CalibrateError> + Send>,
     start: &Start<'_>,
@@ -158,7 +157,7 @@ mod tests {
 
     const THREADS: usize = 3;
 
-    /// Starts three threads, the second of which gets ready by `second` on a stack of so many bytes.
+    /// Starts three threads. The second one prepares by `second`, on a stack of this size.
     fn check(second: fn() -> Result<(), CalibrateError>, stack_bytes: usize) -> Result<usize, String> {
         let cpu = CpuMeter::start();
         let start = Start::new(THREADS, Nanos(1_000_000), &cpu);

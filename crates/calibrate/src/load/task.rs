@@ -1,11 +1,11 @@
-//! One task once: a point on its threads, or a durable write on a log, with all readings around it.
+//! Runs one task once, a point on its threads or a durable write on a log, with all readings.
 //!
 //! ```text
 //! read the device -> start threads -> ramp, measured, drain -> join -> read the device
 //! ```
 //!
-//! The outstanding requests of a point are dealt out to its threads as evenly as they go;
-//! sequential requests of each thread have a stretch of the file of their own.
+//! The outstanding requests of a point are divided evenly among its threads. Sequential requests of
+//! each thread have a range of the file of their own.
 
 use super::log_writer;
 use super::requests::{LoadThread, ThreadResult, ThreadShare};
@@ -21,10 +21,10 @@ use plumb_units::{Bytes, Nanos};
 use std::ops::Range;
 use std::thread;
 
-/// Buffers are not on the stack.
+/// Small stacks suffice, because buffers are not on them.
 const STACK_BYTES: usize = 256 << 10;
 
-/// What tasks run on.
+/// Environment in which tasks run.
 #[derive(Debug)]
 pub(crate) struct TaskRunner<'a> {
     pub scratch: &'a ScratchDirectory,
@@ -37,7 +37,7 @@ pub(crate) struct TaskRunner<'a> {
 }
 
 impl TaskRunner<'_> {
-    /// Runs a task once, measuring for `time`. `order` tells this repeat from all others.
+    /// Runs a task once, measuring for `time`. `order` is unique for each repeat.
     pub(crate) fn run(&self, task: &Task, order: usize, time: Nanos) -> Result<Measurement, CalibrateError> {
         self.stop.check()?;
         let random = Random::part(self.seed, order as u64);
@@ -47,8 +47,8 @@ impl TaskRunner<'_> {
         }
     }
 
-    /// On a thread of its own: the kernel's workers for the syncs of its ring end with
-    /// it, and are not taken for those of the point that follows.
+    /// Runs a durable write on a thread of its own. The kernel's workers for syncs of its ring end
+    /// with the thread, so that they do not count for the next point.
     fn run_durable(
         &self,
         point: DurablePoint,
@@ -104,7 +104,7 @@ impl TaskRunner<'_> {
     }
 }
 
-/// Spreads the outstanding requests of a point over its threads.
+/// Divides the outstanding requests of a point among its threads.
 fn shares(point: &Point, length: Bytes) -> Vec<Vec<ThreadShare>> {
     let threads = match point.method {
         // A thread in a system call has one request outstanding.
@@ -126,7 +126,8 @@ fn shares(point: &Point, length: Bytes) -> Vec<Vec<ThreadShare>> {
                 stretch: stretch(units, place, sharing),
                 units,
             };
-            // The next load begins where this one ended, so that no thread gets both while another gets none.
+            // The next load starts after this one's threads, so that no thread has both while
+            // another has none.
             shares[(first + place) % threads].push(share);
         }
         first += sharing;
@@ -134,14 +135,14 @@ fn shares(point: &Point, length: Bytes) -> Vec<Vec<ThreadShare>> {
     shares
 }
 
-/// The stretch of a file that one of several threads goes through.
+/// Returns the range of a file for one of several threads.
 fn stretch(units: u64, place: usize, sharing: usize) -> Range<u64> {
     let bound = |index: usize| units * index as u64 / sharing as u64;
     let begin = bound(place);
     begin..bound(place + 1).max(begin + 1)
 }
 
-/// Adds up what the threads of a point measured.
+/// Merges the measurements of a point's threads.
 fn together(
     point: &Point,
     threads: &[(Window, ThreadResult)],
@@ -156,7 +157,7 @@ fn together(
         }
         asked.merge(thread.asked);
         workers = workers.max(thread.io_wq_workers);
-        // Both readings are the process's: the thread that ended last has read all of it.
+        // Both readings are of the process, so the thread that ended last has the whole.
         let spent = thread.cpu.since(window.cpu);
         cpu = if spent.time > cpu.time { spent } else { cpu };
     }

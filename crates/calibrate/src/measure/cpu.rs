@@ -1,12 +1,12 @@
-//! Processor time of requests, and cycles where a counter is to be had.
+//! Processor time of requests, and cycles if a counter is available.
 //!
-//! Both are of the whole process, because other threads than the caller's carry requests:
-//! the pool's workers, the kernel thread that polls a ring for submissions, the kernel's
-//! workers for requests that would block. All of these are threads of this process.
-//! They are read when the first request is made and when the last has completed.
+//! Both are of the whole process, because other threads than the caller's serve requests. These are
+//! the pool's workers, the kernel thread that polls a ring for submissions, and the kernel's
+//! workers for blocking requests. All belong to this process. Both are read at the first request
+//! and after the last completion.
 //!
-//! Limits: the time of a device's interrupts is charged to the process they interrupt. Time that a
-//! host takes from a virtual processor counts as ours; cycles do not.
+//! Limits: interrupt time of a device is charged to the interrupted process. Time that a host takes
+//! from a virtual processor counts as the process's own; cycles exclude it.
 
 use plumb_events::clock;
 use plumb_host::readings::CycleCounter;
@@ -16,7 +16,7 @@ use plumb_units::Nanos;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CpuUse {
     pub time: Nanos,
-    /// `None` where nothing counts them.
+    /// `None` if nothing counts them.
     pub cycles: Option<u64>,
 }
 
@@ -29,12 +29,12 @@ impl CpuUse {
     }
 }
 
-/// Reads them.
+/// Reads processor time and cycles.
 #[derive(Debug)]
 pub(crate) struct CpuMeter(Result<CycleCounter, String>);
 
 impl CpuMeter {
-    /// A meter of the threads that the calling thread starts from now on.
+    /// Starts a meter for threads that the calling thread starts afterwards.
     pub(crate) fn start() -> CpuMeter {
         CpuMeter(CycleCounter::start())
     }
@@ -44,7 +44,7 @@ impl CpuMeter {
         CpuUse { time: clock::process_cpu(), cycles }
     }
 
-    /// Why cycles are not counted.
+    /// Returns the reason why cycles are not counted.
     pub(crate) fn refusal(&self) -> Option<&str> {
         self.0.as_ref().err().map(String::as_str)
     }

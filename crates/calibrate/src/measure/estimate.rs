@@ -1,62 +1,54 @@
-//! A figure from repeats: median, interval, and whether it settled.
+//! A figure from repeats: median, interval, and settled or not.
 //!
-//! Repeats of a storage measurement are skewed and have outliers, so nothing is
-//! assumed of their distribution. The median of n repeats lies between the k-th
-//! smallest and the k-th largest with probability
-//!
+//! Repeats of a storage measurement are skewed and have outliers, so no distribution is assumed.
+//! The median of n repeats is between the k-th smallest and the k-th largest with probability
 //! ```text
 //! 1 - 2 * P(Binomial(n, 1/2) < k)      n = 6: k = 1, 96.9%    n = 9: k = 2, 96.1%
 //! ```
 //!
-//! and the largest k that keeps 95% gives the interval. Below six repeats no pair
-//! reaches 95% (n = 3: 75%), and the range of the repeats is given instead, named as such.
+//! The largest k with at least 95% gives the interval. Below six repeats no pair reaches 95% (n =
+//! 3: 75%). Then the interval is the range of the repeats, marked as such.
 //!
-//! A figure is settled when its interval is no wider than a limit, as a share of
-//! the median. Repeats are added to what has not settled, so an interval that
-//! settled late is somewhat too narrow: stopping looked at it. The number of
-//! repeats is therefore always part of the figure.
+//! A figure is settled if its interval, as a share of the median, is within a limit. Unsettled
+//! figures get further repeats, so an interval that settled late is somewhat too narrow, because
+//! stopping depends on it. So the number of repeats is always part of the figure.
 //!
-//! Limits: the interval covers what varied during this calibration, not what differs
-//! from one day to the next; for that two calibrations can be compared.
+//! Limits: the interval covers variation during this calibration, not from one day to the next. Two
+//! calibrations can be compared for that.
 
 use crate::plan::REPEATS_MIN;
 use serde::{Deserialize, Serialize};
 
-/// The share of cases that an interval is to cover.
+/// Least probability that an interval covers the median.
 const CONFIDENCE: f64 = 0.95;
 
-/// What an interval means.
+/// Kind of an interval, by the number of repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interval {
     /// Smallest to largest: too few repeats for a confidence.
     Range,
-    /// Order statistics that hold the median with this probability.
+    /// Order statistics that include the median with this probability.
     Confidence(f64),
 }
 
-/// A figure from repeats.
+/// A figure from repeats, with its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The median of the repeats.
     pub median: f64,
-    /// The lower end of the interval.
     pub low: f64,
-    /// The upper end of the interval.
     pub high: f64,
-    /// What the interval means.
     pub interval: Interval,
-    /// How many repeats there were.
     pub repeats: usize,
-    /// Whether the repeats agree well enough.
+    /// True if the interval is within the limit.
     pub settled: bool,
-    /// Why it has not settled.
+    /// Reason why it has not settled.
     pub reason: Option<String>,
 }
 
 impl Estimate {
-    /// The estimate from repeats, which must agree within `limit` (a share of the
-    /// median); `None` from no repeats.
+    /// Estimates from repeats, which must agree within `limit` (a share of
+    /// the median). `None` without repeats.
     #[must_use]
     pub fn of(values: &[f64], limit: f64) -> Option<Estimate> {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -87,13 +79,13 @@ impl Estimate {
     }
 }
 
-/// The rank from either end, and the probability that the median lies between.
+/// Returns the rank from either end, and the probability that the median is between.
 fn order_statistics(repeats: usize) -> Option<(usize, f64)> {
     let mut best = None;
     let mut below = 0.0;
     let mut probability = 0.5f64.powi(i32::try_from(repeats).ok()?);
     for rank in 1..=repeats / 2 {
-        // After adding, `below` is the probability of fewer than `rank` successes.
+        // After the addition, `below` is the probability of fewer than `rank` successes.
         below += probability;
         probability *= (repeats - rank + 1) as f64 / rank as f64;
         let confidence = 1.0 - 2.0 * below;

@@ -1,7 +1,7 @@
-//! Evidence: what the system saw of a measurement, from outside the code that made it.
+//! Evidence of a measurement from outside the code that made it.
 //!
-//! Bytes at the block device against bytes asked for tell a device from a page
-//! cache, and our requests from those of other processes:
+//! Bytes at the block device compared with bytes requested distinguish a device from a page cache,
+//! and own requests from those of other processes:
 //!
 //! ```text
 //! caused reads < asked reads    the page cache answered the rest
@@ -9,13 +9,13 @@
 //! flushes = 0, syncs > 0        nothing was flushed
 //! ```
 //!
-//! Caused reads are what the kernel charges this process for, so a neighbour cannot
-//! hide a page cache; the device's bytes are those of all processes, so they show a neighbour.
+//! Caused reads are the kernel's count for this process, so another process cannot hide a page
+//! cache. The device's bytes are those of all processes, so they show another load.
 //!
-//! Limits: writes are charged when a page becomes dirty, so for them only the
-//! device's bytes tell, and only where it has no other user. Another load that
-//! runs only as long as ours is told from journal writes of our own file system
-//! by size alone: [`OTHER_SHARE_MIN`] and [`OTHER_BYTES_MIN`] leave room for those.
+//! Limits: the kernel charges writes when a page becomes dirty. So for writes only the device's
+//! bytes are evidence, and only without other users. Another load that starts and ends with the
+//! measurement resembles journal writes of its own file system. Only [`OTHER_SHARE_MIN`] and
+//! [`OTHER_BYTES_MIN`] separate the two by size.
 
 use plumb_events::now;
 use plumb_host::device::DeviceDescription;
@@ -25,77 +25,72 @@ use serde::{Deserialize, Serialize};
 use std::thread;
 use std::time::Duration;
 
-/// Another load moves more than this share of our own bytes,
+/// Share of the requested bytes above which other bytes count as another load,
 const OTHER_SHARE_MIN: f64 = 0.02;
-/// and more bytes than a journal commit or two.
+/// and bytes above those of a journal commit or two.
 const OTHER_BYTES_MIN: u64 = 512 << 10;
-/// Requests a second of an idle device: journal commits and the like.
+/// Requests per second of an idle device: journal commits and the like.
 const IDLE_REQUESTS_PER_SECOND: f64 = 50.0;
 
-/// Requests and bytes.
+/// Number of requests, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Reads and writes.
+    /// Number of reads and writes.
     pub requests: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub write_bytes: u64,
 }
 
 impl Traffic {
     pub(crate) fn merge(&mut self, other: Traffic) {
-        // A stored calibration may say anything.
+        // Saturating, because a stored calibration may contain any number.
         self.requests = self.requests.saturating_add(other.requests);
         self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
         self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
     }
 }
 
-/// What the system saw of a measurement, from its ramp to its last completion.
+/// Evidence of a measurement, from its ramp to its last completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceEvidence {
-    /// The requests that were made.
     pub asked: Traffic,
-    /// Syncs that were made, `O_DSYNC` writes included.
+    /// Number of syncs, `O_DSYNC` writes included.
     pub syncs: u64,
-    /// Bytes that this process caused to be read from a device; `None` where the
-    /// kernel does not count them.
+    /// Bytes read from a device for this process; `None` if the kernel does not count them.
     pub caused_read_bytes: Option<u64>,
-    /// The requests at the device; `None` where no statistics name it.
+    /// Requests at the device; `None` without its statistics.
     pub device: Option<Traffic>,
-    /// How long the device was watched.
+    /// Time between both readings of the device, nanoseconds.
     pub span_ns: u64,
-    /// Flushes that reached the disk.
+    /// Number of flushes that reached the disk.
     pub flushes: Option<u64>,
-    /// Kernel threads that carried out ring requests which would have blocked.
+    /// Number of kernel threads that served ring requests which would have blocked.
     pub io_wq_workers: usize,
-    /// Requests that went through a ring.
+    /// Number of requests through a ring.
     pub ring_requests: u64,
-    /// Of these, with registered buffers.
+    /// Number of these with registered buffers.
     pub ring_fixed_requests: u64,
-    /// Of these, to registered files.
+    /// Number of these to registered files.
     #[serde(default)]
     pub ring_fixed_file_requests: u64,
 }
 
 impl DeviceEvidence {
-    /// Reads that this process caused at a device as a share of those it asked for.
+    /// Reads at a device for this process, as a share of requested reads.
     #[must_use]
     pub fn read_share(&self) -> Option<f64> {
         let caused = self.caused_read_bytes?;
         (self.asked.read_bytes > 0).then(|| caused as f64 / self.asked.read_bytes as f64)
     }
 
-    /// Device writes as a share of writes asked for.
+    /// Device writes as a share of requested writes.
     #[must_use]
     pub fn write_share(&self) -> Option<f64> {
         let device = self.device?;
         (self.asked.write_bytes > 0).then(|| device.write_bytes as f64 / self.asked.write_bytes as f64)
     }
 
-    /// Bytes a second of other processes, where they are too many to be our own file
-    /// system's.
+    /// Bytes per second of other processes, if they exceed the own file system's.
     #[must_use]
     pub fn other_rate(&self) -> Option<Rate> {
         let device = self.device?;
@@ -112,15 +107,15 @@ impl DeviceEvidence {
 /// Reads the statistics of the device under a file system.
 #[derive(Debug, Clone)]
 pub(crate) struct DeviceMeter {
-    /// The device under the file system, and its disk, which counts the flushes.
+    /// Name of the device under the file system, and of its disk, which counts the flushes.
     names: Option<(String, String)>,
 }
 
-/// Statistics at one moment.
+/// Statistics of device and process at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     at: Nanos,
-    /// Of the device and of its disk.
+    /// Counters of the device and of its disk.
     disks: Option<(DiskStats, DiskStats)>,
     process: Option<ProcessIo>,
 }
@@ -131,7 +126,7 @@ impl DeviceMeter {
         DeviceMeter { names }
     }
 
-    /// A meter of nothing: files in memory have no device.
+    /// A meter without a device, for files in memory.
     #[cfg(test)]
     pub(crate) fn none() -> DeviceMeter {
         DeviceMeter { names: None }
@@ -148,7 +143,7 @@ impl DeviceMeter {
         }
     }
 
-    /// The evidence since an earlier reading; `asked` and `syncs` are the caller's to add.
+    /// Returns the evidence since an earlier reading; the caller adds `asked` and `syncs`.
     pub(crate) fn since(&self, earlier: &Reading) -> DeviceEvidence {
         let later = self.read();
         let caused = later.process.zip(earlier.process);
@@ -169,8 +164,8 @@ impl DeviceMeter {
         evidence
     }
 
-    /// Watches the device while nothing is asked of it: the requests a second of other
-    /// processes, where they are more than an idle system makes.
+    /// Samples the idle device. Returns the requests per second of other processes if they exceed
+    /// those of an idle system.
     pub(crate) fn other_load(&self, look: Nanos) -> Option<f64> {
         let earlier = self.read();
         thread::sleep(Duration::from_nanos(look.0));

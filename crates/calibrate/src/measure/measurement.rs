@@ -5,19 +5,18 @@ use plumb_events::LatencyHistogram;
 use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// The requests of one load.
+/// Completed requests of one load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadMeasurement {
-    /// Reads that completed while it was measured.
+    /// Number of reads completed in the window.
     pub reads: u64,
-    /// Writes that completed while it was measured.
+    /// Number of writes completed in the window.
     pub writes: u64,
-    /// From submission to completion.
+    /// Latency from submission to completion.
     pub latency: LatencyHistogram,
 }
 
 impl LoadMeasurement {
-    /// Requests that completed.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.reads.saturating_add(self.writes)
@@ -33,42 +32,42 @@ impl LoadMeasurement {
 /// The measurement of one repeat of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// How long was measured, without the ramp before.
+    /// Measured time without the ramp, nanoseconds.
     pub elapsed_ns: u64,
-    /// One for each load.
+    /// One for each load of the task.
     pub loads: Vec<LoadMeasurement>,
-    /// Processor time of the process, kernel threads for its rings included, from the
-    /// first request of the ramp to the last completion.
+    /// Processor time of the process in nanoseconds, kernel threads of its rings included. It
+    /// covers the first request of the ramp to the last completion.
     pub cpu_ns: u64,
-    /// Processor cycles of the same; `None` where nothing counts them.
+    /// Processor cycles of the same period; `None` if nothing counts them.
     #[serde(default)]
     pub cycles: Option<u64>,
-    /// What the kernel counted meanwhile.
+    /// Counters of the kernel for the same period.
     pub evidence: DeviceEvidence,
 }
 
 impl Measurement {
-    /// Requests a second of a load.
+    /// Requests of a load per second.
     #[must_use]
     pub fn iops(&self, load: usize) -> f64 {
         let requests = self.loads.get(load).map_or(0, LoadMeasurement::requests);
         requests as f64 / Nanos(self.elapsed_ns).seconds().max(1e-9)
     }
 
-    /// MB a second of a load whose requests have so many bytes.
+    /// MB per second of a load with requests of this size.
     #[must_use]
     pub fn mb_per_second(&self, load: usize, request_bytes: u64) -> f64 {
         self.iops(load) * request_bytes as f64 / Bytes::M as f64
     }
 
-    /// Microseconds of processor time a request; `None` of none.
+    /// Processor microseconds per request; `None` without requests.
     #[must_use]
     pub fn cpu_micros(&self) -> Option<f64> {
         let requests = self.evidence.asked.requests;
         (requests > 0).then(|| Nanos(self.cpu_ns).micros() / requests as f64)
     }
 
-    /// Processor cycles a request; `None` of none, or where nothing counts them.
+    /// Processor cycles per request; `None` without requests or counter.
     #[must_use]
     pub fn cycles_a_request(&self) -> Option<f64> {
         let (requests, cycles) = (self.evidence.asked.requests, self.cycles?);
@@ -76,15 +75,13 @@ impl Measurement {
     }
 }
 
-/// One repeat: its place in the calibration, and its measurement.
+/// One repeat: its position in the calibration, and its measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeat {
-    /// The round, from 0.
     pub round: usize,
-    /// Its place among all repeats of all tasks, from 0.
+    /// Position among all repeats of all tasks, from 0.
     pub order: usize,
-    /// When it began, since the calibration began.
+    /// Start in nanoseconds from the calibration's start.
     pub begin_ns: u64,
-    /// What was measured.
     pub measurement: Measurement,
 }

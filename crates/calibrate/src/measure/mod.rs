@@ -1,17 +1,17 @@
-//! Measurements: what one repeat of a task records, and what follows from all repeats of it.
+//! Measurements: one repeat of a task, and estimates from all its repeats.
 //!
 //! ```text
 //! cpu          processor time and cycles of the process
-//! evidence     what the kernel counted at the device meanwhile
-//! measurement  one repeat: these three
-//! results      all repeats of a task, and what answered it
+//! evidence     the kernel's counters of the device
+//! measurement  one repeat: latencies, processor time, evidence
+//! results      all repeats of a task, and the source of its answers
 //! estimate     a figure of them: median, interval, settled or not
 //! ```
 //!
-//! Why the raw repeats are kept and not their means: every figure of a record can be worked
-//! out again from its repeats, by later versions too.
+//! The raw repeats are kept instead of their means, so that later versions can compute every figure
+//! of a record again.
 //!
-//! Limits: nothing here knows what a task is for; that is `analysis`.
+//! Limits: nothing here knows the purpose of a task; that is in `analysis`.
 
 mod cpu;
 mod estimate;

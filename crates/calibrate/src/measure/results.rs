@@ -1,4 +1,4 @@
-//! All repeats of one task, and the estimates that follow from them.
+//! All repeats of one task, and estimates from them.
 
 use super::{Estimate, Measurement, Repeat, Traffic};
 use crate::plan::{DurablePoint, Point, Task};
@@ -8,41 +8,37 @@ use plumb_units::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Repeats of a settled figure agree within this share of their median.
+/// Largest interval of a settled figure, as a share of its median.
 pub(crate) const SETTLED_LIMIT: f64 = 0.10;
 
 /// All repeats of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskResult {
-    /// What was measured.
     pub task: Task,
-    /// Its repeats in the order they ran.
+    /// Repeats in the order they ran.
     pub repeats: Vec<Repeat>,
-    /// What answered: the device or a cache.
+    /// Source of the answers: the device or a cache.
     #[serde(alias = "verdict")]
     pub answer: Answer,
 }
 
-/// What answered a task: the device or a cache.
+/// Source of a task's answers: the device or a cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerSource {
-    /// The device.
     Device,
-    /// This machine's page cache.
+    /// The page cache of this machine.
     PageCache,
-    /// A cache that only its speed gives away: the host's, a controller's.
+    /// A cache of the host or a controller, suspected because of its speed.
     HostCacheSuspected,
-    /// A layer between the file system and the disk that may answer by itself: a loop device over the page cache,
-    /// a cache on another device, memory.
+    /// A layer between file system and disk that may answer without the disk. Examples: a loop
+    /// device over the page cache, a cache on another device, memory.
     CacheBelow,
-    /// Not known.
     #[default]
     Unknown,
 }
 
 impl AnswerSource {
-    /// The name as reports print it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,10 +51,9 @@ impl AnswerSource {
     }
 }
 
-/// What answered a task, and how that is known.
+/// Source of a task's answers, with the evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What answered a task: the device or a cache.
     pub source: AnswerSource,
     /// The evidence, in one line.
     pub reason: String,
@@ -75,19 +70,17 @@ impl TaskResult {
         TaskResult { task, repeats: Vec::new(), answer: Answer::default() }
     }
 
-    /// The point, if it is one.
     #[must_use]
     pub fn point(&self) -> Option<&Point> {
         if let Task::Point(point) = &self.task { Some(point) } else { None }
     }
 
-    /// The durable write, if it is one.
     #[must_use]
     pub fn durable(&self) -> Option<&DurablePoint> {
         if let Task::Durable(point) = &self.task { Some(point) } else { None }
     }
 
-    /// Whether it was to bypass the page cache.
+    /// Required if the task bypasses the page cache.
     #[must_use]
     pub fn direct_io(&self) -> DirectIo {
         match &self.task {
@@ -96,7 +89,7 @@ impl TaskResult {
         }
     }
 
-    /// The bytes of each request of a load.
+    /// Bytes of each request of a load.
     #[must_use]
     pub fn request_bytes(&self, load: usize) -> u64 {
         match &self.task {
@@ -105,13 +98,13 @@ impl TaskResult {
         }
     }
 
-    /// Requests a second of a load.
+    /// Requests of a load per second.
     #[must_use]
     pub fn iops(&self, load: usize) -> Option<Estimate> {
         self.estimate(|measurement| Some(measurement.iops(load)))
     }
 
-    /// MB a second of a load.
+    /// MB of a load per second.
     #[must_use]
     pub fn mb_per_second(&self, load: usize) -> Option<Estimate> {
         let bytes = self.request_bytes(load);
@@ -124,26 +117,26 @@ impl TaskResult {
         self.estimate_latency(load, |latency| latency.quantile(quantile))
     }
 
-    /// The mean of a load's latency, in microseconds.
+    /// Mean latency of a load, in microseconds.
     #[must_use]
     pub fn mean_micros(&self, load: usize) -> Option<Estimate> {
         self.estimate_latency(load, LatencyHistogram::mean)
     }
 
-    /// Microseconds of processor time a request.
+    /// Processor time per request, microseconds.
     #[must_use]
     pub fn cpu_micros(&self) -> Option<Estimate> {
         self.estimate(Measurement::cpu_micros)
     }
 
-    /// Processor cycles a request, where something counts them.
+    /// Processor cycles per request, if something counts them.
     #[must_use]
     pub fn cycles(&self) -> Option<Estimate> {
         self.estimate(Measurement::cycles_a_request)
     }
 
-    /// Bytes asked for and bytes that the device moved, in all repeats; no device's
-    /// where no statistics name one.
+    /// Bytes requested and bytes that the device moved, in all repeats;
+    /// `None` without the device's statistics.
     #[must_use]
     pub fn bytes(&self) -> (u64, Option<u64>) {
         let sum = |traffic: Traffic| traffic.read_bytes + traffic.write_bytes;
@@ -151,7 +144,7 @@ impl TaskResult {
         (evidence().map(|seen| sum(seen.asked)).sum(), evidence().map(|seen| seen.device.map(sum)).sum())
     }
 
-    /// All latencies of a load.
+    /// All latencies of a load, merged.
     #[must_use]
     pub fn latency(&self, load: usize) -> LatencyHistogram {
         let mut all = LatencyHistogram::default();
@@ -163,29 +156,29 @@ impl TaskResult {
         all
     }
 
-    /// Whether the rates of all its loads have settled.
+    /// True if the rates of all loads have settled.
     #[must_use]
     pub fn settled(&self) -> bool {
         let loads = self.point().map_or(1, |point| point.loads.len());
         (0..loads).all(|load| self.iops(load).is_some_and(|estimate| estimate.settled))
     }
 
-    /// The highest rate of other processes during any repeat.
+    /// Highest rate of other processes during any repeat.
     #[must_use]
     pub fn other_rate(&self) -> Option<Rate> {
         let rates = self.repeats.iter().filter_map(|repeat| repeat.measurement.evidence.other_rate());
         rates.reduce(|left, right| if right > left { right } else { left })
     }
 
-    /// Repeats during which another load used the device.
+    /// Number of repeats with another load on the device.
     fn disturbed_repeats(&self) -> usize {
-        // Requests through the page cache are read ahead and written later: they look like another load.
+        // Buffered requests are read ahead and written later, which looks like another load.
         let disturbed = |repeat: &&Repeat| repeat.measurement.evidence.other_rate().is_some();
         if self.direct_io() == DirectIo::Required { self.repeats.iter().filter(disturbed).count() } else { 0 }
     }
 
-    /// The estimate of any figure that each repeat gives. Where another load used the device
-    /// during half of them or more, the median may be of both: it has not settled, however little it scatters.
+    /// Estimates a figure of the repeats. If another load disturbed at least half of them, the
+    /// median may mix both, so it counts as unsettled.
     #[must_use]
     pub fn estimate(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<Estimate> {
         let values: Vec<f64> = self.repeats.iter().filter_map(|repeat| figure(&repeat.measurement)).collect();
@@ -214,7 +207,7 @@ impl TaskResult {
     }
 }
 
-/// Looks for a point among results.
+/// Finds a measured point among results.
 pub(crate) fn find<'a>(results: &'a [TaskResult], wanted: &Point) -> Option<&'a TaskResult> {
     results.iter().find(|result| result.point() == Some(wanted) && !result.repeats.is_empty())
 }

@@ -1,12 +1,11 @@
-//! Durable writes: what a commit costs on this device, by each way to ask for it.
+//! Durable writes: cost of a commit on this device, by each method.
 //!
-//! One writer writes a log from its start, each write the next, each made durable
-//! before the one after it. Two things decide the cost besides the device: the way
-//! durability is asked for, and whether the file's blocks were ever written. In a
-//! file that is merely allocated (`fallocate`) each first write also changes the
-//! file's map of blocks, and a sync has to make that durable too: a journal commit
-//! and often a second flush. So both files are measured, the zeroed one again and
-//! again from its start, the allocated one made anew for each repeat.
+//! One writer writes a log sequentially from its start, and makes each write durable before the
+//! next. Besides the device, two properties determine the cost: the method of durability, and
+//! whether the file's blocks were ever written. In a file that is only allocated (`fallocate`),
+//! each first write also changes the file's block map. A sync must make that durable, too: a
+//! journal commit and often a second flush. So both files are measured. The zeroed one is reused
+//! from its start, the allocated one is made for each repeat.
 //!
 //! ```text
 //! physics of one flush:   disk that rotates     4 - 12 ms (half a turn or more)
@@ -15,11 +14,10 @@
 //! under 5 us more than the same write without a sync: no device was asked
 //! ```
 //!
-//! The plain write is measured as a method of its own, because the cost of a flush
-//! is a difference.
+//! The plain write is a method of its own, because the cost of a flush is a difference.
 //!
-//! Limits: one log, one writer, one write at a time: group commit is the log writer's
-//! business.
+//! Limits: one log, one writer, one write at a time. The engine's log writer implements group
+//! commit.
 
 use plumb_host::device::RingSetup;
 use plumb_host::device::{DeviceDescription, DirectIoSupport, RingPart};
@@ -28,30 +26,30 @@ use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A way to make a write durable.
+/// A method to make a write durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DurableMethod {
-    /// Not at all: the write alone, to compare with.
+    /// The write alone, without durability, for comparison.
     None,
-    /// write, then fdatasync.
+    /// A write, then a call of fdatasync.
     Fdatasync,
-    /// write, then fsync.
+    /// A write, then a call of fsync.
     Fsync,
-    /// A file that is open with `O_DSYNC`.
+    /// A write to a file opened with `O_DSYNC`.
     ODsync,
-    /// A file that is open with `O_SYNC`.
+    /// A write to a file opened with `O_SYNC`.
     OSync,
     /// A write with `RWF_DSYNC`, by pwritev2.
     RwfDsync,
-    /// The same through a ring.
+    /// A write with `RWF_DSYNC`, through a ring.
     RingRwfDsync,
     /// A write and an fdatasync through a ring, linked: one system call for both.
     RingLinked,
 }
 
 impl DurableMethod {
-    /// Every way, the plain write first.
+    /// Every method, with the plain write first.
     pub const ALL: [DurableMethod; 8] = [
         DurableMethod::None,
         DurableMethod::Fdatasync,
@@ -63,7 +61,7 @@ impl DurableMethod {
         DurableMethod::RingLinked,
     ];
 
-    /// The name, as a reader of manual pages knows it.
+    /// Returns the name used in manual pages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,38 +76,35 @@ impl DurableMethod {
         }
     }
 
-    /// Whether it needs a ring.
     pub(crate) const fn by_ring(self) -> bool {
         matches!(self, DurableMethod::RingRwfDsync | DurableMethod::RingLinked)
     }
 }
 
-/// What a log's blocks are before they are written.
+/// State of a log's blocks before they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogSpace {
-    /// Written with zeros.
     Zeroed,
-    /// Allocated and never written.
+    /// Allocated and never written to.
     Allocated,
 }
 
 /// Durable writes of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DurablePoint {
-    /// How durability is asked for.
     pub method: DurableMethod,
-    /// Whether the page cache is bypassed.
+    /// Required if the page cache is bypassed.
     #[serde(alias = "access")]
     pub direct_io: DirectIo,
-    /// The bytes of each write.
+    /// Number of bytes of each write.
     pub request_bytes: u64,
-    /// What the log's blocks are before.
+    /// State of the log's blocks before the writes.
     pub space: LogSpace,
 }
 
 impl DurablePoint {
-    /// Why this cannot be measured on a device.
+    /// Returns the reason why a device does not support this; `None` if it does.
     #[must_use]
     pub fn refusal(&self, device: &DeviceDescription) -> Option<String> {
         let ring = device.io_uring.refusal(RingPart::Setup(RingSetup::Plain));

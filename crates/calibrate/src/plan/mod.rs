@@ -1,6 +1,6 @@
-//! The plan: which tasks a mode runs, and how long each.
+//! The plan: tasks of a mode, and their measured time.
 //!
-//! Tasks are a set: a point that serves several purposes is in it once.
+//! Tasks form a set: a point with several purposes is in it once.
 //!
 //! ```text
 //! part              quick                 the full modes           in
@@ -13,13 +13,12 @@
 //! durable writes    4K, 14 kinds          512 B to 1M, 100 kinds   quick oltp normal
 //! ```
 //!
-//! A mode has a time budget and not a time per task: what is left after the file
-//! is made is dealt out to all tasks alike, `REPEATS_MIN` times each, and a fifth
-//! is kept for further repeats of what has not settled. Quick: 48 tasks,
-//! (27 - 4) s * 0.8 / (48 * 3) = 128 ms each, 100 of them measured; normal: about 200
-//! tasks, 0.7 s each.
+//! A mode has a total time budget. The time left after making the file is divided equally among all
+//! tasks, `REPEATS_MIN` times each. A fifth is kept for further repeats of unsettled tasks. Quick
+//! has 48 tasks, (27 - 4) s * 0.8 / (48 * 3) = 128 ms each, 100 of them measured. Normal has about
+//! 200 tasks, 0.7 s each.
 //!
-//! Tasks that this device cannot do are listed beside the others, with the reason.
+//! Tasks that this device does not support are listed separately, with the reason.
 
 mod durable;
 mod options;
@@ -37,7 +36,7 @@ use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One thing to measure.
+/// One task of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -56,50 +55,49 @@ impl fmt::Display for Task {
     }
 }
 
-/// What a plan is made from, besides the options.
+/// Input of a plan besides the options.
 #[derive(Debug)]
 pub(crate) struct PlanInput<'a> {
-    /// A small random read alone, by the method and rings of all points but the ladder's.
+    /// A single small random read, with the method and rings of all points except the ladder's.
     pub usual: Point,
-    /// The steps of the ladder that work here.
+    /// The steps of the ladder that work on this device.
     pub steps: Vec<Step>,
-    /// Processors.
+    /// Number of processors of the machine.
     pub processors: usize,
-    /// The file's length.
+    /// Length of the file in bytes.
     pub length: Bytes,
-    /// What lies under it; `None` in memory, where nothing is durable.
+    /// Device under the file; `None` in memory, where nothing is durable.
     pub device: Option<&'a DeviceDescription>,
 }
 
-/// What a mode runs.
+/// Tasks of a mode on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPlan {
-    /// The tasks, each once.
+    /// The tasks, each of them once.
     pub tasks: Vec<Task>,
-    /// What the mode would run and this device cannot do.
+    /// Tasks of the mode that this device does not support.
     pub refused: Vec<RefusedTask>,
 }
 
 /// A task that cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedTask {
-    /// What was to be measured.
     pub task: Task,
-    /// Why it cannot be, and the cure where there is one.
+    /// The reason, with the cure if there is one.
     pub why: String,
 }
 
-/// Fewer repeats than this settle nothing.
+/// Fewest repeats from which a figure may settle.
 pub(crate) const REPEATS_MIN: usize = 3;
-/// What each task costs besides its measurement: threads, rings, buffers, the ramp.
+/// Time of a task besides its measurement: threads, rings, buffers, the ramp.
 const OVERHEAD: Nanos = Nanos(12_000_000);
 const TASK_TIME_MIN: Nanos = Nanos(40_000_000);
 const TASK_TIME_MAX: Nanos = Nanos(5_000_000_000);
-/// Large requests outstanding when their highest rate is looked for.
+/// Large requests outstanding when their highest rate is measured.
 pub(crate) const LARGE_OUTSTANDING: usize = 8;
 /// Small requests outstanding when methods are compared.
 pub(crate) const LADDER_OUTSTANDING: usize = 32;
-/// The mix of a transaction system: 70 reads to 30 writes.
+/// Writes per hundred requests of a transaction system: 70 reads to 30 writes.
 pub(crate) const MIXED_PERCENT: u8 = 30;
 /// A part of the file so small that any cache in front of the disk holds it.
 const HOT_ZONE: Bytes = Bytes(32 * Bytes::M);
@@ -145,10 +143,10 @@ impl TaskPlan {
         plan
     }
 
-    /// How long each task is measured when `time` is left for all of them.
+    /// Returns the measured time of each task if `time` is left for all of them.
     pub(crate) fn task_time(&self, time: Nanos) -> Nanos {
         let turns = (self.tasks.len() * REPEATS_MIN).max(1) as u64;
-        // A ramp of an eighth comes on top of what is measured.
+        // A ramp of an eighth is added to the measured time.
         let each = (time.0 / 5 * 4 / turns).saturating_sub(OVERHEAD.0) / 9 * 8;
         Nanos(each).clamp(TASK_TIME_MIN, TASK_TIME_MAX)
     }
@@ -249,7 +247,7 @@ impl TaskPlan {
     }
 }
 
-/// The durable writes that a quick run has time for.
+/// Durable writes of a quick run.
 const QUICK_DURABLE: [DurableMethod; 6] = [
     DurableMethod::None,
     DurableMethod::Fdatasync,
@@ -259,12 +257,12 @@ const QUICK_DURABLE: [DurableMethod; 6] = [
     DurableMethod::RingLinked,
 ];
 
-/// Numbers of small requests outstanding that a matrix goes through.
+/// Numbers of small requests outstanding in a matrix.
 pub(crate) const SMALL_COUNTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-/// Numbers of large requests outstanding.
+/// Numbers of large requests outstanding in a matrix.
 pub(crate) const LARGE_COUNTS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// The request sizes of the read cost curve, besides the small one.
+/// Request sizes of the read cost curve, besides the small one.
 pub(crate) const READ_COST_SIZES: [Bytes; 4] =
     [Bytes(64 * Bytes::K), Bytes(256 * Bytes::K), Bytes(512 * Bytes::K), Bytes(Bytes::M)];
 
@@ -274,26 +272,26 @@ impl PlanInput<'_> {
     }
 }
 
-/// The mix and the order of a matrix's requests.
+/// Mix and order of a matrix's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MatrixKind {
-    /// How many in a hundred are writes.
+    /// Number of writes per hundred requests.
     pub write_percent: u8,
-    /// The order of the large ones; small ones are random.
+    /// Order of the large requests; small ones are random.
     pub pattern: Pattern,
 }
 
 impl MatrixKind {
     pub(crate) const READS: MatrixKind = MatrixKind { write_percent: 0, pattern: Pattern::Random };
 
-    /// As asked for in an advanced run, random reads in the others.
+    /// Returns the requested kind in an advanced run, random reads in the others.
     pub(crate) fn of(options: &Options) -> MatrixKind {
         let Advanced { write_percent, large_pattern: pattern, .. } = options.advanced;
         if options.mode == Mode::Advanced { MatrixKind { write_percent, pattern } } else { MatrixKind::READS }
     }
 }
 
-/// The loads of a cell of the matrix: small and large, each left out where its number is 0.
+/// Returns the loads of a matrix cell, small and large; each is omitted if its number is 0.
 pub(crate) fn cell(sizes: (Bytes, Bytes), kind: MatrixKind, small: usize, large: usize) -> Vec<Load> {
     let loads = [(Pattern::Random, sizes.0, small), (kind.pattern, sizes.1, large)];
     let load = |(pattern, size, outstanding)| Load {

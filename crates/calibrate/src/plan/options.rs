@@ -7,7 +7,7 @@ use plumb_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An enum of choices: a variant, its name and its help a row.
+/// An enum of choices: each row has a variant, its name and its help.
 macro_rules! choices {
     ($(#[$doc:meta])* $choice:ident { $($variant:ident, $name:literal, $help:literal;)* }) => {
         $(#[$doc])*
@@ -16,16 +16,16 @@ macro_rules! choices {
         pub enum $choice { $(#[doc = $help] $variant),* }
 
         impl $choice {
-            /// Every choice.
+            /// Every choice, in the order of its declaration.
             pub const ALL: &'static [$choice] = &[$($choice::$variant),*];
 
-            /// The name that the command line takes.
+            /// Returns the name on the command line.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $($choice::$variant => $name),* }
             }
 
-            /// What it means, in a line.
+            /// Returns the help in one line.
             #[must_use]
             pub const fn help(self) -> &'static str {
                 match self { $($choice::$variant => $help),* }
@@ -35,7 +35,7 @@ macro_rules! choices {
 }
 
 choices! {
-    /// What is measured, and how long it may take.
+    /// Extent of a calibration, and its time.
     Mode {
         Quick, "quick", "The main figures, in 30 seconds";
         Simple, "simple", "Small requests alone and large requests alone, in 2 minutes";
@@ -47,8 +47,8 @@ choices! {
 }
 
 choices! {
-    /// Which cells of the matrix of small and large requests are measured. The words are
-    /// ORION's: a row has one number of large requests, a column one of small ones.
+    /// Cells of the matrix of small and large requests to measure, in ORION's words. A row has one
+    /// number of large requests, a column one of small ones.
     Cells {
         Basic, "basic", "Small requests alone and large requests alone";
         Detailed, "detailed", "All: 0 to 128 small by 0 to 16 large";
@@ -60,8 +60,8 @@ choices! {
 }
 
 impl Mode {
-    /// How long it may take in all: less than the documented limits (30 seconds for quick, 10
-    /// minutes for normal) by the time to start and to end.
+    /// Returns the total time. It is less than the documented limits (30 seconds for quick, 10
+    /// minutes for normal), to leave time for start and end.
     #[must_use]
     pub const fn budget(self) -> Nanos {
         Nanos(
@@ -76,7 +76,7 @@ impl Mode {
         )
     }
 
-    /// The length of the file, where there is room. Quick must also write it within its time.
+    /// Returns the length of the file, if there is room. Quick must also write it within its time.
     pub(crate) const fn file_bytes(self) -> Bytes {
         match self {
             Mode::Quick => Bytes(2 * Bytes::G),
@@ -104,20 +104,19 @@ impl Cells {
 /// The points of an advanced run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advanced {
-    /// How many in a hundred requests are writes.
+    /// Number of writes per hundred requests.
     pub write_percent: u8,
-    /// The order of the large requests; small ones are random.
+    /// Order of the large requests; small ones are random.
     pub large_pattern: Pattern,
-    /// Which cells of the matrix.
     pub cells: Cells,
-    /// Small requests outstanding: of the one column, or at most.
+    /// Small requests outstanding: of the single column, or the maximum.
     pub num_small: Option<usize>,
-    /// Large requests outstanding: of the one row, or at most.
+    /// Large requests outstanding: of the single row, or the maximum.
     pub num_large: Option<usize>,
 }
 
 impl Advanced {
-    /// The cells as numbers of small and of large requests outstanding.
+    /// Returns the cells as numbers of small and of large requests outstanding.
     pub(crate) fn cells(&self) -> Vec<(usize, usize)> {
         let (small, large) = (self.num_small.unwrap_or(0), self.num_large.unwrap_or(0));
         let product = |small: &[usize], large: &[usize]| -> Vec<(usize, usize)> {
@@ -173,7 +172,7 @@ impl Advanced {
     }
 }
 
-/// Zero and the usual numbers: all of them, or those below `most` and `most` itself.
+/// Returns zero and the usual numbers: all of them, or those below `most` and `most` itself.
 fn counts(usual: &[usize], most: Option<usize>) -> Vec<usize> {
     let below = |count: &usize| most.is_none_or(|most| *count < most);
     let mut counts: Vec<usize> = std::iter::once(0).chain(usual.iter().copied()).filter(below).collect();
@@ -181,35 +180,34 @@ fn counts(usual: &[usize], most: Option<usize>) -> Vec<usize> {
     counts
 }
 
-/// What the caller may choose.
+/// Options of a calibration, chosen by the caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// What is measured.
     pub mode: Mode,
-    /// The points of [`Mode::Advanced`].
+    /// Points to measure in [`Mode::Advanced`].
     pub advanced: Advanced,
-    /// The bytes of a small request.
+    /// Bytes of a small request.
     pub size_small: Bytes,
-    /// The bytes of a large request.
+    /// Bytes of a large request.
     pub size_large: Bytes,
-    /// The file's size; `None`: the mode's, or what fits.
+    /// Size of the file; `None`: the mode's, or what fits.
     pub file_size: Option<Bytes>,
-    /// The method; `None`: io_uring where it works, threads elsewhere.
+    /// The method; `None`: io_uring if it works, otherwise threads.
     pub method: Option<MethodKind>,
-    /// The mean latency that [`crate::FigureKind::IopsWithinLatency`] must keep.
+    /// Limit of the mean latency for [`crate::FigureKind::IopsWithinLatency`].
     pub max_latency: Nanos,
-    /// How long it may take; `None`: the mode's budget.
+    /// Total time; `None`: the mode's budget.
     pub budget: Option<Nanos>,
-    /// How long each repeat is measured; `None`: the budget is dealt out.
+    /// Measured time of each repeat; `None`: a share of the budget.
     pub duration: Option<Nanos>,
-    /// The seed of the order of tasks, the places of requests and the data.
+    /// Seed of the order of tasks, the positions of requests and the data.
     pub seed: u64,
-    /// The date to record, in the caller's words.
+    /// Date to record, in the caller's format.
     pub date: String,
 }
 
 impl Options {
-    /// The usual choices for a mode.
+    /// The default options of a mode.
     #[must_use]
     pub fn new(mode: Mode, seed: u64, date: impl Into<String>) -> Options {
         Options {
@@ -258,11 +256,11 @@ impl Options {
     }
 }
 
-/// Requests are spread over the file: it has room for this many large ones.
+/// Large requests that the file must have room for, because requests are spread over it.
 const FILE_REQUESTS_MIN: u64 = 16;
 const DURATION_MIN: Nanos = Nanos(1_000_000);
 const DURATION_MAX: Nanos = Nanos(3_600_000_000_000);
-/// Of each load; a channel takes 4,096 in all.
+/// Limit of each load; a channel accepts 4,096 in total.
 const OUTSTANDING_MAX: usize = 1024;
 
 fn refuse_unless(fits: bool, option: &'static str, value: String, range: &str) -> Result<(), CalibrateError> {

@@ -1,8 +1,8 @@
 //! A point: requests of one or two kinds, kept outstanding for a while.
 //!
-//! A point says only what the storage is asked for, as plain data that can be compared.
-//! Its purpose (a curve, a cell of the matrix, a rung of the ladder) is not part of it:
-//! a point measured once serves all of them.
+//! A point only describes the requests, as plain data that can be compared. It does not include a
+//! purpose (a curve, a cell of the matrix, a rung of the ladder), so one measurement serves all of
+//! them.
 
 use plumb_host::device::RingSetup;
 use plumb_io::{DirectIo, IoError, Method, MethodKind};
@@ -10,64 +10,61 @@ use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The order of a load's requests.
+/// Order of a load's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// Uniform over the file, at multiples of the request's size.
     Random,
-    /// One after the other, each thread through a stretch of its own.
+    /// One after the other, each thread in its own range.
     Sequential,
 }
 
-/// Whether buffers are registered with the ring.
+/// Registration of buffers with the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Buffers {
     /// Pinned once, before the measurement.
     Registered,
-    /// Pinned for each request.
+    /// Pinned again for each request.
     Ordinary,
 }
 
-/// Whether the file is registered with the ring.
+/// Registration of the file with the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Files {
     /// Looked up once, before the measurement.
     Registered,
-    /// Looked up for each request.
+    /// Looked up again for each request.
     Ordinary,
 }
 
-/// How the rings of a point are made; ignored by methods without rings.
+/// Options of a point's rings; ignored by methods without rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ring {
-    /// How they are set up.
     pub setup: RingSetup,
-    /// Whether the file is registered with them.
     pub files: Files,
 }
 
 impl Default for Ring {
-    /// The rings of an engine on a current kernel.
+    /// Returns the rings of an engine on a current kernel.
     fn default() -> Ring {
         Ring { setup: RingSetup::Deferred, files: Files::Ordinary }
     }
 }
 
-/// Requests of one kind.
+/// Requests of one kind, kept outstanding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// Their order.
     pub pattern: Pattern,
-    /// The bytes of each.
+    /// Number of bytes of each request.
     pub request_bytes: u64,
-    /// How many in a hundred are writes.
+    /// Number of writes per hundred requests.
     pub write_percent: u8,
-    /// How many are outstanding at any time, all threads together.
+    /// Number outstanding at any time, over all threads.
     pub outstanding: usize,
-    /// How much of the file is used, from its start; the whole of it if `None`.
+    /// Used bytes of the file, from its start; `None` is the whole file.
     pub zone_bytes: Option<u64>,
 }
 
@@ -98,45 +95,43 @@ impl fmt::Display for Load {
     }
 }
 
-/// What is asked of the storage at one time.
+/// Concurrent requests to the storage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     /// One load, or a small and a large one at the same time, in that order.
     pub loads: Vec<Load>,
-    /// The threads that the outstanding requests are spread over.
+    /// Number of threads that share the outstanding requests.
     pub threads: usize,
-    /// How they reach the kernel.
     #[serde(alias = "way")]
     pub method: MethodKind,
-    /// Whether they bypass the page cache, which is otherwise emptied before each repeat.
+    /// Required if requests bypass the page cache, which is otherwise emptied before each repeat.
     #[serde(alias = "access")]
     pub direct_io: DirectIo,
-    /// Whether their buffers are registered.
     pub buffers: Buffers,
-    /// How their rings are made; records from before this was chosen have deferred rings.
+    /// Options of the rings; older records lack them, and had deferred rings.
     #[serde(default)]
     pub ring: Ring,
 }
 
 impl Point {
-    /// A random read alone; buffers are registered where there is a ring to register them with.
+    /// A single random read; buffers are registered if there is a ring.
     pub(crate) fn usual(size: Bytes, method: MethodKind, direct_io: DirectIo, ring: Ring) -> Point {
         let buffers = if method == MethodKind::IoUring { Buffers::Registered } else { Buffers::Ordinary };
         Point { loads: vec![Load::random_read(size, 1)], threads: 1, method, direct_io, buffers, ring }
     }
 
-    /// Other loads, reached in the same way.
+    /// Returns a point with other loads and the same access.
     pub(crate) fn with(&self, loads: Vec<Load>, threads: usize) -> Point {
         Point { loads, threads, ..self.clone() }
     }
 
-    /// True when both reach the file in the same way: method, buffers, rings, page cache.
+    /// True if both have the same access: method, buffers, rings, page cache.
     pub(crate) fn reached_like(&self, other: &Point) -> bool {
         let how = |of: &Point| (of.method, of.direct_io, of.buffers, of.ring);
         how(self) == how(other)
     }
 
-    /// Starts the method of `plumb-io` that it asks for.
+    /// Starts the point's method of `plumb-io`.
     pub(crate) fn start(&self) -> Result<Method, IoError> {
         match self.method {
             MethodKind::IoUring => Method::start_ring(self.ring.setup, self.outstanding()),
@@ -144,13 +139,13 @@ impl Point {
         }
     }
 
-    /// Requests outstanding at any time, of all loads.
+    /// Number of requests outstanding at any time, over all loads.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.loads.iter().map(|load| load.outstanding).sum()
     }
 
-    /// The only load, if there is but one.
+    /// Returns the load of a point with a single one.
     #[must_use]
     pub fn single(&self) -> Option<&Load> {
         if let [load] = self.loads.as_slice() { Some(load) } else { None }

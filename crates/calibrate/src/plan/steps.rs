@@ -1,4 +1,4 @@
-//! The steps of the method ladder: which methods are compared, and which of them work on a device.
+//! Steps of the method ladder: methods to compare, and a check if a device supports them.
 //!
 //! ```text
 //! sync                        a thread for each request outstanding
@@ -16,7 +16,7 @@ use plumb_host::device::RingSetup;
 use plumb_host::device::{DeviceDescription, RingPart};
 use plumb_io::MethodKind;
 
-/// A step of the ladder: a method, and what it adds to the step above.
+/// A step of the ladder: a method, and its addition to the step above.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     pub name: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Step {
     pub ring: Ring,
 }
 
-/// The steps, the plainest first.
+/// All steps, with the plainest first.
 pub(crate) const STEPS: [Step; 9] = [
     step("sync", MethodKind::Sync, Buffers::Ordinary, RingSetup::Plain, Files::Ordinary),
     step("threads", MethodKind::Threads, Buffers::Ordinary, RingSetup::Plain, Files::Ordinary),
@@ -53,18 +53,18 @@ const fn step(
 }
 
 impl Step {
-    /// The steps that work on a device.
+    /// Returns the steps that work on a device.
     pub(crate) fn workable(device: &DeviceDescription) -> Vec<Step> {
         STEPS.into_iter().filter(|step| step.refusal(device).is_none()).collect()
     }
 
-    /// The point that measures it, with the requests of `like`.
+    /// Returns the point that measures the step, with the requests of `like`.
     pub(crate) fn point(&self, like: &Point) -> Point {
         let Step { method, buffers, ring, .. } = *self;
         Point { method, buffers, ring, threads: 1, ..like.clone() }
     }
 
-    /// Why it does not work here, and what cures that.
+    /// Returns the reason why a device does not support it, and the cure.
     pub(crate) fn refusal<'a>(&self, device: &'a DeviceDescription) -> Option<(&'a str, &'a str)> {
         if self.method != MethodKind::IoUring {
             return None;
@@ -76,7 +76,7 @@ impl Step {
         parts.filter_map(|part| device.io_uring.refusal(part)).next()
     }
 
-    /// A cost of it that its figures do not show.
+    /// Returns a cost that the figures do not show.
     pub(crate) fn note(&self, processors: usize) -> Option<String> {
         (self.ring.setup == RingSetup::SubmissionPolling)
             .then(|| format!("the kernel's polling thread keeps 1 of {processors} processors busy"))

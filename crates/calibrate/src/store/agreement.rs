@@ -1,38 +1,36 @@
-//! Two calibrations of one device: do they agree?
+//! Agreement of two calibrations of one device.
 
 use crate::{Calibration, FigureKind};
 use serde::{Deserialize, Serialize};
 
-/// Main figures of two calibrations of an idle device lie within this share of each other.
+/// Largest difference of main figures on an idle device, as a share.
 pub const AGREEMENT_LIMIT: f64 = 0.05;
 
 /// One figure of two calibrations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
-    /// Which figure.
     pub kind: FigureKind,
-    /// The other one's median over this one's.
+    /// Median of the other calibration over that of this one.
     pub ratio: f64,
-    /// Whether they are within [`AGREEMENT_LIMIT`].
+    /// True if they are within [`AGREEMENT_LIMIT`].
     pub agrees: bool,
-    /// Where they are not: what is known of it.
+    /// Reason of a difference beyond the limit.
     pub why: Option<Disagreement>,
 }
 
-/// Why a figure of two calibrations is not the same.
+/// Reason why a figure of two calibrations differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disagreement {
-    /// Both had settled.
+    /// Both had settled, at the same point.
     DeviceChanged,
-    /// The best was found at another depth or by another number of threads.
+    /// The best was found at another depth, or with another number of threads.
     FoundElsewhere,
     /// One of the two had not settled: its record has the reason.
     Unsettled,
 }
 
 impl Disagreement {
-    /// In words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +42,7 @@ impl Disagreement {
 }
 
 impl Calibration {
-    /// Each figure that both have.
+    /// Compares each figure that both have.
     #[must_use]
     pub fn agreement(&self, other: &Calibration) -> Vec<Agreement> {
         let pairs = self.figures.iter().filter_map(|mine| {

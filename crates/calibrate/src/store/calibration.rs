@@ -1,4 +1,4 @@
-//! The record of a calibration, calibration.json, and what can be asked of it.
+//! The record of a calibration, calibration.json, and queries of it.
 
 use super::doubt;
 use crate::analysis::matrix::Layout;
@@ -12,91 +12,89 @@ use plumb_io::DirectIo;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The version of the record; it grows when a field changes its name or meaning, or goes.
+/// Version of the record; it grows when a field changes its name or meaning, or is removed.
 ///
 /// ```text
-/// 2    `way`, `access` and `verdict` are named `method`, `direct_io` and `answer`; they are read as such
+/// 2    `way`, `access` and `verdict` were renamed to `method`, `direct_io` and `answer`;
+///      the old names are still read
 /// ```
 pub const SCHEMA_VERSION: u32 = 2;
 /// The oldest version that is read.
 const SCHEMA_VERSION_MIN: u32 = 1;
 
-/// What a storage can do, and what that holds for.
+/// Limits of a storage device, and the environment for which they are valid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     // What was asked for.
-    /// The record's version.
     pub schema_version: u32,
-    /// What it holds for.
+    /// Environment for which the figures are valid.
     pub environment: DeviceEnvironment,
-    /// What was measured.
     pub mode: Mode,
-    /// What orders, places and data follow from.
+    /// Seed of orders, positions and data.
     pub seed: u64,
-    /// The bytes of a small request.
+    /// Bytes of a small request.
     pub size_small: u64,
-    /// The bytes of a large request.
+    /// Bytes of a large request.
     pub size_large: u64,
-    /// How many in a hundred requests of the matrix are writes.
+    /// Number of writes per hundred requests of the matrix.
     pub matrix_write_percent: u8,
-    /// The order of the large requests of the matrix.
+    /// Order of the large requests of the matrix.
     #[serde(default = "random")]
     pub matrix_large_pattern: Pattern,
-    /// The mean latency that rates are limited by.
+    /// Mean latency that limits rates, nanoseconds.
     pub max_latency_ns: u64,
 
     // How it went.
-    /// The length of the file.
+    /// Length of the file in bytes.
     pub file_bytes: u64,
-    /// How long each repeat was measured.
+    /// Measured time of each repeat, nanoseconds.
     pub task_time_ns: u64,
-    /// How long it took in all.
+    /// Total time of the calibration, nanoseconds.
     pub elapsed_ns: u64,
 
     // What it found.
-    /// The main figures.
     pub figures: Vec<MainFigure>,
-    /// The methods, with small requests.
+    /// The method ladder with small requests.
     pub ladder_small: Vec<Rung>,
-    /// The methods, with large requests; empty where they were not measured.
+    /// The method ladder with large requests; empty if they were not measured.
     pub ladder_large: Vec<Rung>,
-    /// What a read costs.
+    /// Cost of a read, as a line over its size.
     pub read_cost: Option<ReadCost>,
-    /// Whether a durable write can have been durable.
+    /// Judgement of the durable writes: possible for this device or not.
     pub plausibility: Option<String>,
-    /// What limits the meaning of all this.
+    /// Limits of the figures' meaning.
     pub warnings: Vec<Warning>,
-    /// Why processor cycles are not counted, where they are not.
+    /// Reason why processor cycles are not counted, if so.
     #[serde(default)]
     pub cycles_refused: Option<String>,
-    /// What would have been measured, and why it was not.
+    /// Tasks that were not measured, with the reason.
     #[serde(default)]
     pub refused: Vec<RefusedTask>,
-    /// Every task with every repeat: the figures above follow from them.
+    /// Every task with every repeat; the figures above derive from them.
     pub tasks: Vec<TaskResult>,
 }
 
-/// A calibration with what a program has to know that reads no more.
+/// A calibration with its state and doubts, for programs that read nothing else.
 #[derive(Debug, Serialize)]
 pub struct Stated<'a> {
-    /// SETTLED or IN DOUBT.
+    /// Either SETTLED or IN DOUBT.
     state: &'static str,
-    /// What speaks against it, a sentence each.
+    /// Objections to the calibration, a sentence each.
     doubts: Vec<String>,
     #[serde(flatten)]
     calibration: &'a Calibration,
 }
 
-/// The matrices of records from before this was chosen.
+/// Order in the matrices of older records, which lack the field.
 const fn random() -> Pattern {
     Pattern::Random
 }
 
 impl Calibration {
-    /// Reads a record.
+    /// Parses a record of a calibration.
     ///
     /// # Errors
-    /// When it is none, or one of another version.
+    /// If the text is no record, or has an unsupported version.
     pub fn from_json(text: &str) -> Result<Calibration, CalibrateError> {
         let unreadable =
             |why: String| CalibrateError::Unreadable { why: plumb_units::cut(&why, 300).into_owned() };
@@ -111,25 +109,27 @@ impl Calibration {
         serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))
     }
 
-    /// True when it holds for a device; [`DeviceEnvironment::differences`] says why not.
+    /// True if it is valid for a device;
+    /// [`DeviceEnvironment::differences`] has the reasons otherwise.
     #[must_use]
     pub fn matches(&self, device: &DeviceDescription) -> bool {
         self.environment.differences(device).is_empty()
     }
 
-    /// A main figure, if it was measured.
+    /// Returns a main figure, if it was measured.
     #[must_use]
     pub fn figure(&self, kind: FigureKind) -> Option<&MainFigure> {
         self.figures.iter().find(|figure| figure.kind == kind)
     }
 
-    /// The curve of small random requests of a mix; empty if it was not measured.
+    /// Returns the curve of small random requests of a mix; empty if it was not measured.
     #[must_use]
     pub fn curve(&self, write_percent: u8) -> Curve {
         Curve::of(&self.tasks, &self.usual(), write_percent)
     }
 
-    /// A curve for each mix of small random requests that was measured, those of fewer writes first.
+    /// Returns a curve for each measured mix of small random requests, by increasing share of
+    /// writes.
     #[must_use]
     pub fn curves(&self) -> Vec<Curve> {
         let mix = |result: &TaskResult| Some(result.point()?.single()?.write_percent);
@@ -141,44 +141,45 @@ impl Calibration {
         curves
     }
 
-    /// The tasks of which a request completed while it was measured.
+    /// Returns the tasks with a request completed during the measurement.
     pub fn measured(&self) -> impl Iterator<Item = &TaskResult> {
         self.tasks.iter().filter(|result| result.latency(0).count() > 0)
     }
 
-    /// The record as it is written: with its word and its doubts first, which follow from it and are not read.
+    /// Returns the record as it is written, with derived state and doubts first;
+    /// these are ignored on reading.
     #[must_use]
     pub fn stated(&self) -> Stated<'_> {
         let doubts = self.doubts();
         Stated { state: Calibration::word(&doubts), doubts, calibration: self }
     }
 
-    /// Returns what speaks against it, a sentence each; nothing of one that is settled.
+    /// Returns objections to it, a sentence each; empty if it is settled.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         doubt::of(self)
     }
 
-    /// The word for a calibration with these doubts.
+    /// Returns the state of a calibration with these doubts.
     #[must_use]
     pub const fn word(doubts: &[String]) -> &'static str {
         if doubts.is_empty() { "SETTLED" } else { "IN DOUBT" }
     }
 
-    /// Repeats of all tasks, a count.
+    /// Returns the number of repeats of all tasks.
     #[must_use]
     pub fn repeats(&self) -> u64 {
         self.tasks.iter().map(|result| result.repeats.len() as u64).sum()
     }
 
-    /// True when another calibration asked for the same measurements.
+    /// True if another calibration requested the same measurements.
     #[must_use]
     pub fn asked_like(&self, other: &Calibration) -> bool {
         let asked = |of: &Calibration| (of.mode, of.file_bytes, of.max_latency_ns, of.environment.direct);
         asked(self) == asked(other)
     }
 
-    /// The matrix of small and large requests.
+    /// Returns the matrix of small and large requests.
     #[must_use]
     pub fn matrix(&self) -> Matrix {
         Matrix::of(&self.tasks, &self.matrix_layout())
@@ -192,16 +193,16 @@ impl Calibration {
         }
     }
 
-    /// True of a point that was measured by the usual method and rings, and not as a step of a ladder.
+    /// True for a point with the usual method and rings, which is not a step of a ladder.
     #[must_use]
     pub fn is_usual(&self, point: &Point) -> bool {
         point.reached_like(&self.usual())
     }
 
-    /// A small random read alone, by the usual method.
+    /// Returns the single small random read by the usual method.
     fn usual(&self) -> Point {
         let direct_io = if self.environment.direct { DirectIo::Required } else { DirectIo::Off };
-        // A plan begins with requests by the usual rings.
+        // A plan starts with requests by the usual rings.
         let ring = self.tasks.first().and_then(TaskResult::point).map_or(Ring::default(), |first| first.ring);
         Point::usual(Bytes(self.size_small), self.environment.method, direct_io, ring)
     }

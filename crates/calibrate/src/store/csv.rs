@@ -1,40 +1,40 @@
-//! The matrix as ORION's CSV files, and two more that ORION has not.
+//! The matrix as ORION's CSV files, and two more files.
 //!
 //! ```text
-//! _iops.csv  Large/Small, 1, 2, 4      a row for each large, a column for each small; from small = 1
+//! _iops.csv  Large/Small, 1, 2, 4      a row a large, a column a small number; from small = 1
 //! _lat.csv   the same, mean latency of small requests in milliseconds
 //! _mbps.csv  Large/Small, 0, 1, 2      from small = 0 and large = 1
-//! _ci.csv    a line a figure of every task: its interval, its repeats, whether it settled, bytes
-//!            asked for and bytes at the device in all repeats, and what answered; cells of the
-//!            matrix have their numbers of large and small requests, other tasks none
+//! _ci.csv    a line a figure of every task: its interval, its repeats, settled or not, bytes
+//!            requested and bytes at the device in all repeats, and the source of the answers;
+//!            cells of the matrix have their numbers of large and small requests, others none
 //! _hist.csv  a line a bucket: its upper end in microseconds, its count
 //! ```
 //!
-//! A cell that was not measured is empty. A spreadsheet made for ORION's files
-//! reads the first three as they are.
+//! A cell that was not measured is empty. A spreadsheet made for ORION's files can read the first
+//! three without changes.
 
 use crate::{Calibration, Estimate, Interval, Matrix, MatrixCell, Measurement, TaskResult};
 use std::fmt::Write;
 
-/// The file `_iops.csv`: small requests a second.
+/// Returns the file `_iops.csv`: small requests per second.
 #[must_use]
 pub fn iops(matrix: &Matrix) -> String {
     table(matrix, |cell| Some(format!("{:.0}", cell.iops.as_ref()?.median)))
 }
 
-/// The file `_lat.csv`: the mean latency of small requests, milliseconds.
+/// Returns the file `_lat.csv`: mean latency of small requests, milliseconds.
 #[must_use]
 pub fn latency(matrix: &Matrix) -> String {
     table(matrix, |cell| Some(format!("{:.3}", cell.latency_ms.as_ref()?.median)))
 }
 
-/// The file `_mbps.csv`: MB a second of large requests.
+/// Returns the file `_mbps.csv`: MB per second of large requests.
 #[must_use]
 pub fn mbps(matrix: &Matrix) -> String {
     table(matrix, |cell| Some(format!("{:.2}", cell.mb_per_second.as_ref()?.median)))
 }
 
-/// The file `_ci.csv`: the intervals of every task, and what answered it.
+/// Returns the file `_ci.csv`: intervals of every task, and the source of its answers.
 #[must_use]
 pub fn intervals(calibration: &Calibration) -> String {
     let mut text = "large,small,task,load,measure,median,low,high,interval,repeats,settled,reason,\
@@ -60,7 +60,7 @@ pub fn intervals(calibration: &Calibration) -> String {
     text
 }
 
-/// What is known of each load of a task.
+/// Returns the figures of each load of a task.
 fn measures(result: &TaskResult) -> Vec<(usize, &'static str, Estimate)> {
     let loads = result.point().map_or(1, |point| point.loads.len());
     let of_load = |load: usize| {
@@ -77,7 +77,7 @@ fn measures(result: &TaskResult) -> Vec<(usize, &'static str, Estimate)> {
     (0..loads).flat_map(of_load).chain(cpu).collect()
 }
 
-/// The file `_hist.csv`: the latencies of every task.
+/// Returns the file `_hist.csv`: the latencies of every task.
 #[must_use]
 pub fn histograms(calibration: &Calibration) -> String {
     let mut text = "task,load,upper_us,count\n".to_string();

@@ -1,12 +1,12 @@
-//! What speaks against a calibration, a sentence each.
+//! Objections to a calibration, a sentence each.
 //!
-//! It follows from the record. A calibration is settled when every main figure is, no other process used the device,
-//! and nothing but the device answered; anything else leaves it in doubt.
+//! They derive from the record. A calibration is settled if every main figure is, no other process
+//! used the device, and only the device answered. Anything else leaves it in doubt.
 
 use crate::{AnswerSource, Calibration, TaskResult, Warning};
 use plumb_io::DirectIo;
 
-/// What speaks against it, a sentence each.
+/// Returns the objections to a calibration, a sentence each.
 pub(super) fn of(calibration: &Calibration) -> Vec<String> {
     let mut reasons = Vec::new();
     if !calibration.environment.direct {
@@ -24,7 +24,7 @@ pub(super) fn of(calibration: &Calibration) -> Vec<String> {
         (AnswerSource::CacheBelow, "a layer below the file system answers"),
         (AnswerSource::HostCacheSuspected, "a cache beneath this machine may have answered"),
     ] {
-        // A write that was to end in the page cache is no surprise there.
+        // A write without direct I/O is expected to end in the page cache.
         let unexpected =
             |result: &&TaskResult| result.answer.source == source && result.direct_io() == DirectIo::Required;
         let found: Vec<&TaskResult> = calibration.measured().filter(unexpected).collect();

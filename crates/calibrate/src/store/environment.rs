@@ -1,50 +1,48 @@
-//! The environment that a calibration holds for: device, file system, kernel.
+//! The environment for which a calibration is valid: device, file system, kernel.
 
 use crate::Point;
 use plumb_host::device::DeviceDescription;
 use plumb_io::{DirectIo, MethodKind};
 use serde::{Deserialize, Serialize};
 
-/// What a calibration holds for: other hardware, another kernel or another way to
-/// the device make it another question.
+/// Environment for which a calibration is valid. Other hardware, another kernel or another access
+/// to the device make it invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceEnvironment {
     // What must be the same.
-    /// The device the file system is on, or what is mounted where there is none.
+    /// The device of the file system, or the mount's source if there is none.
     pub device: String,
-    /// The size of the disk, where the kernel tells it.
+    /// Size of the disk in bytes, if the kernel reports it.
     pub disk_bytes: Option<u64>,
-    /// The type of the file system.
+    /// Type of the file system.
     pub file_system: String,
-    /// The release of the kernel.
     pub kernel: String,
-    /// Where the file system is mounted; `None` in records from before it was kept.
+    /// Mount point of the file system; `None` in older records.
     #[serde(default)]
     pub mount: Option<String>,
-    /// What the file system calls itself; `None` in records from before it was kept.
+    /// Identity of the file system; `None` in older records.
     #[serde(default)]
     pub file_system_id: Option<String>,
-    /// Maker and model of the disk, where it tells them.
+    /// Vendor and model of the disk, if it reports them.
     #[serde(default)]
     pub disk_model: Option<String>,
 
     // How and where it was measured.
-    /// The path, absolute.
+    /// Absolute path of the calibrated directory.
     pub path: String,
-    /// The method of all points but the ladder's.
+    /// The method of all points except the ladder's.
     pub method: MethodKind,
-    /// Whether the page cache was bypassed.
+    /// True if the page cache was bypassed.
     pub direct: bool,
-    /// Processors of the machine.
     pub processors: usize,
-    /// Whether the disk is made by software.
+    /// True for a disk made by software.
     pub virtual_disk: bool,
-    /// The date in the caller's words.
+    /// The date in the caller's format.
     pub date: String,
 }
 
 impl DeviceEnvironment {
-    /// The environment of points like `usual`.
+    /// Describes the environment of points like `usual`.
     pub(crate) fn of(
         device: &DeviceDescription,
         usual: &Point,
@@ -68,11 +66,11 @@ impl DeviceEnvironment {
         }
     }
 
-    /// What is different on a device; nothing: the calibration holds for it.
+    /// Lists differences from a device; empty if the calibration is valid for it.
     #[must_use]
     pub fn differences(&self, device: &DeviceDescription) -> Vec<String> {
         let size = |bytes: Option<u64>| bytes.map_or("unknown".to_string(), |bytes| bytes.to_string());
-        // What an older record does not have is no difference.
+        // A value that an older record lacks is no difference.
         let known = |then: &Option<String>, now: String| then.clone().unwrap_or_else(|| now.clone());
         let mount = device.mount.mount_point.display().to_string();
         let model = disk_model(device).unwrap_or_else(|| "unknown".to_string());
@@ -99,7 +97,7 @@ fn device_name(device: &DeviceDescription) -> String {
 }
 
 fn disk_bytes(device: &DeviceDescription) -> Option<u64> {
-    // A loop device or a volume has a size of its own, whatever it lies on.
+    // A loop device or a volume has its own size, independent of the disk.
     let block = device.block.as_ref()?;
     block.upper_size.or(block.disk_size).map(|bytes| bytes.0)
 }

@@ -1,14 +1,14 @@
-//! What is kept of a calibration: the record and what is written beside it.
+//! The record of a calibration and further files derived from it.
 //!
 //! ```text
-//! calibration   calibration.json: every repeat of every task, and what followed from them
-//! environment   the device, file system and kernel it holds for
-//! agreement     the figures of two records
+//! calibration   calibration.json: every repeat of every task, and derived figures
+//! environment   the device, file system and kernel for which it is valid
+//! agreement     comparison of two records' figures
 //! csv           ORION's files of the matrix, and two more
 //! ```
 //!
-//! Why figures are kept though they follow from the repeats: readers of the record need
-//! none of the analysis, and a later version may find others.
+//! Figures are kept although they derive from the repeats. Readers of the record need no analysis,
+//! and a later version may derive others.
 //!
 //! Limits: no file is opened here; the caller stores the text.
 

@@ -1,8 +1,9 @@
 //! Whether the memory that settings ask for can be had, before the first of it is taken.
 //!
-//! The sum is what a build may come to take at most: areas and buffers are mapped as they are needed. More than the
-//! machine or the control group has cannot be had, and is refused where a part of it was asked for by name. More
-//! than is available now may be had, if others give some back: it is said and tried.
+//! The sum is what a build may come to take at most: areas and buffers are mapped as they are
+//! needed. More than the machine or the control group has cannot be had, and is refused where a
+//! part of it was asked for by name. More than is available now may be had, if others give some
+//! back: it is said and tried.
 
 use crate::EngineError;
 use crate::settings::{Setting, Settings};
@@ -25,10 +26,12 @@ const SETTINGS: [Setting; 7] = [
     Setting::DbFileMultiblockReadCount,
 ];
 
-/// Refuses memory beyond the machine's; gives what is to be said of memory beyond what is available.
+/// Refuses memory beyond the machine's; gives what is to be said of memory beyond what is
+/// available.
 ///
 /// # Errors
-/// [`EngineError::Memory`] when a setting was asked for by name and the sum is beyond what there is.
+/// [`EngineError::Memory`] when a setting was asked for by name and the sum is beyond what there
+/// is.
 pub fn require(settings: &Settings, block_size: BlockSize) -> Result<Option<String>, EngineError> {
     limits::memory().map_or(Ok(None), |bounds| judge(settings, block_size, &bounds))
 }
@@ -46,7 +49,7 @@ pub(super) fn judge(
         .iter()
         .filter_map(|setting| {
             let origin = settings.origin(*setting)?;
-            Some(format!("{}={} ({origin})", setting.row().name, settings.word(*setting)))
+            Some(format!("{} ({origin})", settings.assigned(*setting)))
         })
         .collect();
     if sum > total && !asked.is_empty() {
@@ -64,18 +67,15 @@ pub(super) fn judge(
 /// What a build may take, by purpose.
 fn parts(settings: &Settings, block_size: BlockSize) -> Vec<(String, Bytes)> {
     let degree = settings.degree() as u64;
-    let number = |setting| settings.number(setting);
-    let read = (number(Setting::DbFileMultiblockReadCount) * block_size.bytes() as u64)
-        .min(number(Setting::ExtentSize));
-    let mut parts = vec![("sort areas", number(Setting::SortAreaSize))];
+    let read = (u64::from(settings.io.db_file_multiblock_read_count) * block_size.bytes() as u64)
+        .min(settings.storage.extent_size.0);
+    let sort = &settings.sort;
+    let mut parts = vec![("sort areas", sort.sort_area_size.0)];
     // Otherwise they come out of the area.
-    if settings.word(Setting::SortDirectWrites) == "true" {
-        parts.push((
-            "sort write buffers",
-            number(Setting::SortWriteBuffers) * number(Setting::SortWriteBufferSize),
-        ));
+    if sort.sort_direct_writes == Some(true) {
+        parts.push(("sort write buffers", sort.sort_write_buffers * sort.sort_write_buffer_size.0));
     }
-    parts.push(("scan buffers", number(Setting::ScanReadAhead) * read));
+    parts.push(("scan buffers", settings.io.scan_read_ahead as u64 * read));
     let mut parts: Vec<(String, Bytes)> = parts
         .into_iter()
         .map(|(what, bytes)| {
@@ -85,7 +85,7 @@ fn parts(settings: &Settings, block_size: BlockSize) -> Vec<(String, Bytes)> {
     if degree > 1 {
         parts.push(("table queue".to_string(), Bytes(queue_bytes(degree))));
     }
-    parts.push(("buffer cache".to_string(), Bytes(number(Setting::DbCacheSize))));
+    parts.push(("buffer cache".to_string(), settings.cache.db_cache_size));
     parts
 }
 

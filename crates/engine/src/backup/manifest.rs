@@ -3,7 +3,7 @@
 use super::refused;
 use crate::EngineError;
 use crate::database_id::DatabaseId;
-use crate::redo::recovery;
+use crate::redo::log_home;
 use crate::storage::control::{Catalog, FILE_NAME as CATALOG};
 use crate::storage::tablespace::Purpose;
 use plumb_host::kind::what_is;
@@ -55,7 +55,7 @@ pub(super) fn missing(from: &Path) -> EngineError {
         None if from.is_dir() => format!("it has no {MANIFEST}, and so is no whole backup"),
         None => "there is no such directory".to_string(),
     };
-    refused(from, format!("{why}: name a directory that `plumb backup` has written"))
+    refused(from, format!("{why}: name a directory that a backup has written"))
 }
 
 pub(super) fn of(disk: &Disk, from: &Path) -> Result<Manifest, EngineError> {
@@ -97,7 +97,7 @@ pub(super) fn is_engine_name(name: &str) -> bool {
         let stem = last.strip_prefix("redo").and_then(|rest| rest.strip_suffix(".log"));
         stem.is_some_and(digits) && (is_top || above == Path::new("mirror"))
     };
-    (is_top && (last == CATALOG || Path::new(last) == recovery::control_block(Path::new(""))))
+    (is_top && (last == CATALOG || Path::new(last) == log_home::control_block(Path::new(""))))
         || data_file()
         || log_file()
 }
@@ -137,7 +137,7 @@ impl Manifest {
         let kept = catalog.tablespaces.iter().filter(|entry| entry.purpose != Purpose::Temp);
         let data =
             kept.flat_map(|entry| &entry.files).map(|file| (file.path.display().to_string(), file.bytes));
-        let log = recovery::log_files_of(disk, from, &catalog)?;
+        let log = log_home::log_files_of(disk, from, &catalog)?;
         for (name, least) in data.chain(log) {
             match bytes.get(name.as_str()) {
                 None => return wrong(format!("it does not list {name}, which {CATALOG} or redo.ctl needs")),

@@ -1,10 +1,11 @@
 //! The buffer cache: its options, and the life of its database writers.
 //!
-//! A session's way to frames is [`Latches`]; where that ends because no database writer runs (a simulated disk, whose requests one thread
-//! orders) the session writes a batch itself and asks again, here.
+//! A session's way to frames is [`Latches`]; where that ends because no database writer runs (a
+//! simulated disk, whose requests one thread orders) the session writes a batch itself and asks
+//! again, here.
 //!
-//! Memory is mapped and writers are started at first use: an instance that never
-//! uses the cache has neither.
+//! Memory is mapped and writers are started at first use: an instance that never uses the cache has
+//! neither.
 
 use super::database_writer;
 use super::frames::DeviceProgress;
@@ -12,13 +13,13 @@ use super::handles::{ChangingBlock, OwnedFrame};
 use super::latches::{Claim, Latches, Patience, WriteAhead};
 use crate::EngineError;
 use crate::access::Access;
-use crate::settings::{Setting, Settings};
+use crate::settings::{BlockChecksum, Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Recorder, Role, Session, locked};
 use plumb_host::limits::Quota;
 use plumb_io::{Arena, BufferPool, IoError, Method};
-use plumb_units::{BlockAddress, BlockSize, Lsn};
+use plumb_units::{BlockAddress, BlockSize, Bytes, Lsn};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -27,7 +28,8 @@ use std::thread::{self, JoinHandle};
 pub struct CacheOptions {
     /// How many blocks it holds.
     pub frame_count: usize,
-    /// How many database writers; 0: a session that needs a frame, or blocks on disk, writes a batch itself.
+    /// How many database writers; 0: a session that needs a frame, or blocks on disk, writes a
+    /// batch itself.
     pub writer_count: usize,
     /// The number of the first of them: each has one of its own among those of all caches.
     pub first_writer: usize,
@@ -51,32 +53,29 @@ pub enum BlockCheck {
 }
 
 impl CacheOptions {
-    /// As the settings say, of the cache whose size is that setting. Requests are of one block: see [`database_writer`].
+    /// As the settings say, of a cache of so many bytes. Requests are of one block: see
+    /// [`database_writer`].
     #[must_use]
-    pub fn of(settings: &Settings, size: Setting, block_size: BlockSize) -> CacheOptions {
-        let blocks = (settings.number(size) / block_size.bytes() as u64).max(1);
-        let asked = settings.number(Setting::DebugCacheBlocks);
+    pub fn of(settings: &Settings, size: Bytes, block_size: BlockSize) -> CacheOptions {
+        let blocks = (size.0 / block_size.bytes() as u64).max(1);
+        let asked = settings.debug.debug_cache_blocks;
         CacheOptions {
             frame_count: if asked > 0 { asked } else { blocks } as usize,
-            writer_count: settings.number(Setting::DbWriterProcesses) as usize,
+            writer_count: settings.cache.db_writer_processes,
             first_writer: 0,
-            batch_blocks: settings.number(Setting::DbBlockWriteBatch) as usize,
+            batch_blocks: settings.cache.db_block_write_batch,
             request_blocks: 1,
-            prefetch_blocks: settings.number(Setting::DbBlockPrefetchLimit) as usize,
-            check: match settings.word(Setting::DbBlockChecksum) {
-                "off" => BlockCheck::Header,
-                _ => BlockCheck::Whole,
+            prefetch_blocks: settings.cache.db_block_prefetch_limit,
+            check: match settings.cache.db_block_checksum {
+                BlockChecksum::Off => BlockCheck::Header,
+                BlockChecksum::Typical => BlockCheck::Whole,
             },
         }
     }
 }
 
-/// The setting that a cache for blocks of this size is as large as.
-pub(super) fn size_setting(tablespaces: &Tablespaces, block_size: BlockSize) -> Setting {
-    if block_size == tablespaces.block_size() { Setting::DbCacheSize } else { Setting::cache_of(block_size) }
-}
-
-/// A buffer cache of an instance, for blocks of one size. Its writers are stopped when it is dropped.
+/// A buffer cache of an instance, for blocks of one size. Its writers are stopped when it is
+/// dropped.
 #[derive(Debug)]
 pub struct BufferCache {
     shared: Arc<Shared>,
@@ -111,8 +110,12 @@ impl BufferCache {
         for number in [options.frame_count, options.batch_blocks, options.request_blocks] {
             assert!(number > 0, "a cache has frames and batches");
         }
+        let size = match block_size == tablespaces.block_size() {
+            true => Setting::DbCacheSize,
+            false => Setting::cache_of(block_size),
+        };
         let shared = Shared {
-            latches: Latches::new(options, block_size, size_setting(&tablespaces, block_size).row().name),
+            latches: Latches::new(options, block_size, size.row().name),
             method: access.method.clone(),
             writer_threads: access.servers.threads.clone(),
             tablespaces,
@@ -137,7 +140,8 @@ impl BufferCache {
         }
     }
 
-    /// From now on no block that was changed in place is written before its log. Starts the database writers.
+    /// From now on no block that was changed in place is written before its log. Starts the
+    /// database writers.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -276,7 +280,8 @@ impl Shared {
         }
     }
 
-    /// A frame for a new block of this address, which only its owner sees until it has been changed.
+    /// A frame for a new block of this address, which only its owner sees until it has been
+    /// changed.
     pub(super) fn begin_new(
         &self,
         session: &Session,

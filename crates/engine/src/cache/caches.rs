@@ -1,9 +1,10 @@
-//! The buffer caches of an instance: one for blocks of `db_block_size`, and one for each other size that a setting gives memory to.
+//! The buffer caches of an instance: one for blocks of `db_block_size`, and one for each other size
+//! that a setting gives memory to.
 //!
-//! Which cache a block is in follows from its tablespace. What is asked of all of them (that changed blocks are written, that extents
-//! are forgotten) is asked here.
+//! Which cache a block is in follows from its tablespace. What is asked of all of them (that
+//! changed blocks are written, that extents are forgotten) is asked here.
 
-use super::buffer_cache::{self, BufferCache, CacheOptions, Shared};
+use super::buffer_cache::{BufferCache, CacheOptions, Shared};
 use super::changed::ChangedBlocks;
 use super::frames::DeviceProgress;
 use super::latches::WriteAhead;
@@ -13,7 +14,7 @@ use crate::settings::{Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose};
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Recorder, Session};
-use plumb_units::BlockSize;
+use plumb_units::{BlockSize, Bytes};
 use std::sync::Arc;
 
 /// How the blocks of all caches of an instance are written.
@@ -49,7 +50,7 @@ impl BufferCaches {
         settings.require_one_cache_for(own_size)?;
         let mut number = 0;
         let mut cache = |block_size: BlockSize| {
-            let size = buffer_cache::size_setting(tablespaces, block_size);
+            let size = settings.cache_size(block_size, own_size);
             let mut options = CacheOptions::of(settings, size, block_size);
             if writers == Writers::Sessions {
                 options.writer_count = 0;
@@ -59,7 +60,7 @@ impl BufferCaches {
             BufferCache::new((options, block_size), access, Arc::clone(tablespaces), recorder.clone())
         };
         let own = cache(own_size);
-        let asked = |size: &BlockSize| settings.number(Setting::cache_of(*size)) > 0;
+        let asked = |size: &BlockSize| *size != own_size && settings.cache_size(*size, own_size) > Bytes(0);
         let sized = BlockSize::ALL.into_iter().filter(asked).map(cache).collect();
         Ok(BufferCaches { own, sized })
     }
@@ -95,14 +96,16 @@ impl BufferCaches {
         })
     }
 
-    /// Forgets the blocks of these extents: see [`BufferCache::discard`]. Where there is no cache for them there is nothing to forget.
+    /// Forgets the blocks of these extents: see [`BufferCache::discard`]. Where there is no cache
+    /// for them there is nothing to forget.
     pub fn discard(&self, session: &Session, purpose: Purpose, extents: impl IntoIterator<Item = Extent>) {
         if let Ok(cache) = self.of(purpose) {
             cache.discard(session, extents);
         }
     }
 
-    /// From now on no block that was changed in place is written before its log. Starts the database writers.
+    /// From now on no block that was changed in place is written before its log. Starts the
+    /// database writers.
     ///
     /// # Errors
     /// When a thread cannot be started.

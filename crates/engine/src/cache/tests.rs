@@ -17,7 +17,7 @@ use plumb_events::Cancel;
 use plumb_events::{Event, IoStream, Period, Role, Session, SessionKind, Snapshot, Statistic, now};
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{Arena, Disk, IoBuffer, Method, MethodKind, Operation, Request};
-use plumb_units::{BlockAddress, Bytes, Lsn, Nanos};
+use plumb_units::{BlockAddress, Bytes, Lsn, Nanos, SplitMix};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -493,7 +493,7 @@ fn hit_ratio(
     reader: &mut CacheReader<'_>,
     instance: &Instance,
     set: &[BlockAddress],
-    (random, reads): (&mut Random, u64),
+    (random, reads): (&mut SplitMix, u64),
 ) -> f64 {
     let before = instance.recorder.snapshot().statistic(Statistic::CacheHits);
     for _ in 0..reads {
@@ -513,7 +513,7 @@ fn a_scan_leaves_a_hot_set_alone_and_a_new_one_is_admitted() {
         let (_, blocks) = write_segment(&session, &instance, Purpose::Users, (0, 13 * 512)).expect("written");
         let (hot, rest) = blocks.split_at(256);
         let mut reader = CacheReader::new(&session, instance.caches());
-        let mut random = Random(7);
+        let mut random = SplitMix(7);
         hit_ratio(&mut reader, &instance, hot, (&mut random, 4096));
         assert_eq!(hit_ratio(&mut reader, &instance, hot, (&mut random, 4096)), 1.0);
         let (mut scan, mut hits, mut reads) = (&rest[..10 * 512], 0.0, 0);
@@ -743,7 +743,7 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
                 let (instance, addresses) = (&instance, &addresses);
                 scope.spawn(move || {
                     let session = session(instance);
-                    let mut random = Random(seed);
+                    let mut random = SplitMix(seed);
                     let mut reader = CacheReader::new(&session, instance.caches());
                     for _ in 0..20_000 {
                         let mark = random.below(100);
@@ -776,23 +776,6 @@ fn sessions_that_read_the_same_blocks_see_the_same_and_read_them_once_at_a_time(
     });
 }
 
-/// splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-}
-
 /// What should be where, and which segments there are.
 #[derive(Default)]
 struct Model {
@@ -803,14 +786,14 @@ struct Model {
 static NEXT_MARK: AtomicU64 = AtomicU64::new(1);
 
 fn random_operation<'a>(
-    random: &mut Random,
+    random: &mut SplitMix,
     model: &mut Model,
     session: &Session,
     instance: &Instance,
     reader: &mut CacheReader<'a>,
     pins: &mut Vec<(PinnedBlock<'a>, u64)>,
 ) {
-    let chosen = |random: &mut Random, model: &Model| {
+    let chosen = |random: &mut SplitMix, model: &Model| {
         let (purpose, _, addresses) = &model.segments[random.below(model.segments.len() as u64) as usize];
         (*purpose, addresses[random.below(addresses.len() as u64) as usize])
     };
@@ -853,7 +836,7 @@ fn random_operation<'a>(
     }
 }
 
-fn write_random(random: &mut Random, model: &mut Model, session: &Session, instance: &Instance) {
+fn write_random(random: &mut SplitMix, model: &mut Model, session: &Session, instance: &Instance) {
     let purpose = Purpose::ALL[random.below(3) as usize];
     let mut writer = writer(session, instance, purpose);
     let mut written = Vec::new();
@@ -884,7 +867,7 @@ fn random_operations_of_three_sessions_agree_with_a_model() {
                 let instance = &instance;
                 scope.spawn(move || {
                     let session = session(instance);
-                    let mut random = Random(seed.wrapping_add(number));
+                    let mut random = SplitMix(seed.wrapping_add(number));
                     let mut reader = CacheReader::new(&session, instance.caches());
                     let (mut model, mut pins) = (Model::default(), Vec::new());
                     for _ in 0..1500 {

@@ -1,6 +1,5 @@
 //! What is wrong with a segment: all of it counted, the first of it in full.
 
-use super::segment::Place;
 use crate::EngineError;
 use plumb_events::locked;
 use std::collections::BTreeMap;
@@ -28,7 +27,16 @@ impl SegmentDamage {
     }
 }
 
-/// Filled by all servers that look at a segment.
+/// The place of a block in its segment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// The number of its extent.
+    pub(super) extent: usize,
+    /// The number within the extent.
+    pub(super) index: u32,
+}
+
+/// Filled by all servers that check a segment.
 #[derive(Debug, Default)]
 pub(crate) struct Damage(Mutex<Found>);
 

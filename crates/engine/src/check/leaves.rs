@@ -1,9 +1,9 @@
 //! The pass over an index's leaves: entries in order, one for each row.
 
-use super::damage::Damage;
+use super::damage::{Damage, Place};
 use super::hash::{Sums, entry_hash};
 use super::rows::{Bitmap, RowMap};
-use super::segment::{Inspector, Place, Segment, block_numbers, check_extents};
+use super::segment::{Inspector, Segment, block_numbers, check_extents};
 use super::{entry_text, key_text};
 use crate::index::block::{Entry, LeafView};
 use crate::storage::block::{BlockKind, Content};
@@ -193,10 +193,11 @@ impl Inspector for LeafInspector<'_> {
 }
 
 impl LeafInspector<'_> {
-    /// Ticks off the rows of a leaf; fails with the number of the first that is none of the table's.
+    /// Ticks off the rows of a leaf; fails with the number of the first that is none of the
+    /// table's.
     ///
-    /// In a loop of its own: rows lie anywhere in the table, so map and bitmap miss the cache,
-    /// and here the misses of many entries overlap.
+    /// In a loop of its own: rows lie anywhere in the table, so map and bitmap miss the cache, and
+    /// here the misses of many entries overlap.
     fn tick_off(&mut self) -> Result<(), usize> {
         let Some(map) = self.map else { return Ok(()) };
         for (number, (row, hash)) in self.rows.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! Entries looked up one at a time, each compared with its row.
 
+use super::damage::Place;
 use super::rows::RowMap;
-use super::segment::{Inspector, Place};
+use super::segment::Inspector;
 use super::{Checked, Rows, entry_text, key_text, leaves};
 use crate::EngineError;
 use crate::cache::CacheReader;
@@ -13,7 +14,7 @@ use crate::storage::tablespace::Purpose;
 use crate::table::chain::{Chain, chained_length};
 use crate::table::heap;
 use plumb_events::{Session, Statistic};
-use plumb_units::{BlockAddress, RowId};
+use plumb_units::{BlockAddress, RowId, SplitMix};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -39,7 +40,7 @@ pub(super) fn try_some(
     let fetch =
         Fetch { session, blocks: &blocks, key: rows.key, table: (rows.rows.tablespace, rows.rows.expected) };
     let map = &rows.rows.map;
-    let mut random = SEED;
+    let mut random = SplitMix(SEED);
     let (mut key, mut other) = (Vec::new(), Vec::new());
     let points = POINTS.min(map.row_count());
     for _ in 0..points {
@@ -98,13 +99,8 @@ fn read_range<'a>(
     Ok(count)
 }
 
-fn random_row(map: &RowMap, random: &mut u64) -> RowId {
-    // SplitMix64.
-    *random = random.wrapping_add(SEED);
-    let mut word = *random;
-    word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    map.row_id((word ^ (word >> 31)) % map.row_count()).expect("less than the row count")
+fn random_row(map: &RowMap, random: &mut SplitMix) -> RowId {
+    map.row_id(random.below(map.row_count())).expect("less than the row count")
 }
 
 /// Fetches rows by their ids.

@@ -1,8 +1,8 @@
 //! The pass over the table: rows that can be read, and where they are.
 
-use super::damage::Damage;
+use super::damage::{Damage, Place};
 use super::hash::{Sums, entry_hash};
-use super::segment::{Inspector, Place, Segment, block_numbers, check_extents};
+use super::segment::{Inspector, Segment, block_numbers, check_extents};
 use crate::sort::key::KeyBuilder;
 use crate::storage::block::{Content, Expected};
 use crate::storage::control::{SegmentExtent, Table};

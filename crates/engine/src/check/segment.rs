@@ -1,6 +1,6 @@
 //! Blocks of a segment, read by several servers, an extent at a time.
 
-use super::damage::Damage;
+use super::damage::{Damage, Place};
 use crate::parallel::servers;
 use crate::storage::block::{Content, Expected};
 use crate::storage::control::SegmentExtent;
@@ -22,15 +22,6 @@ pub(super) struct Segment<'a> {
     pub(super) expected: Expected,
     pub(super) stream: IoStream,
     pub(super) extents: &'a [SegmentExtent],
-}
-
-/// Where in its segment a block is.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    /// The number of its extent.
-    pub(super) extent: usize,
-    /// Its number within the extent.
-    pub(super) index: u32,
 }
 
 /// Takes what is wrong with a block; what it gives back ends the pass.
@@ -81,7 +72,8 @@ impl Segment<'_> {
         Ok(inspectors.into_iter().flatten().collect())
     }
 
-    /// Reads extents, the next one `taken` at a time, until there are no more. `note` is given what is wrong.
+    /// Reads extents, the next one `taken` at a time, until there are no more. `note` is given what
+    /// is wrong.
     pub(super) fn read(
         &self,
         (instance, session): (&Instance, &Session),

@@ -1,9 +1,9 @@
 //! The walk over an index's branches: every leaf, in order, behind its separator.
 
-use super::damage::Damage;
+use super::damage::{Damage, Place};
 use super::hash::entry_hash;
 use super::leaves::LeafFacts;
-use super::segment::{Inspector, Place, Segment};
+use super::segment::{Inspector, Segment};
 use super::{Checked, entry_text};
 use crate::EngineError;
 use crate::cache::CacheReader;
@@ -17,8 +17,8 @@ use plumb_units::BlockAddress;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Looks at every branch by itself, in the order of the disk: to count those that are damaged, where the tree cannot be
-/// walked.
+/// Looks at every branch by itself, in the order of the disk: to count those that are damaged,
+/// where the tree cannot be walked.
 pub(super) fn look_at_branches(
     checked: &Checked<'_>,
     session: &Session,

@@ -105,7 +105,8 @@ pub struct FileSortOutcome {
     pub record_count: u64,
     /// Records that each merge server put in order.
     pub share_counts: Vec<u64>,
-    /// Bytes of the runs made from the input. Intermediate merges hold up to as many again for a while.
+    /// Bytes of the runs made from the input. Intermediate merges hold up to as many again for a
+    /// while.
     pub run_bytes: Bytes,
     /// What the sort servers did.
     pub sort: SortSummary,
@@ -249,7 +250,7 @@ impl<const BYTES: usize, const KEY: usize> FileSort<'_, BYTES, KEY> {
         instance.recorder.phase(Phase::RunGeneration, begin, row_count);
         let summary = SortServerSummary {
             name: session.name().to_string(),
-            area: Bytes(instance.settings.number(crate::Setting::SortAreaSize)),
+            area: instance.settings.sort.sort_area_size,
             area_mapped: Bytes(mapped as u64),
             area_mapping,
             strip: plan.load(input),

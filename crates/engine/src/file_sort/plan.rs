@@ -8,7 +8,6 @@ use crate::file_sort::BLOCK_BYTES;
 use crate::file_sort::input::{RecordFile, chunk_bytes_min};
 use crate::file_sort::load::ENTRY_BYTES;
 use crate::file_sort::runs::sample_interval;
-use crate::settings::Setting;
 use crate::sort::area::RecordSize;
 use crate::sort::merge_plan::{self, BUFFERS_MIN, MergeShape};
 use crate::sort::plan::SortPlan;
@@ -56,10 +55,7 @@ pub(super) fn chunk_bytes(instance: &Instance, record_bytes: usize) -> Result<us
         // Write buffers that come out of the area take a tenth of it at most.
         let setting = (needed * 10).div_ceil(9).next_multiple_of(Bytes::K as usize);
         return Err(EngineError::Contradiction {
-            first: format!(
-                "sort_area_size={}",
-                Bytes(instance.settings.number(Setting::SortAreaSize)).as_setting()
-            ),
+            first: format!("sort_area_size={}", instance.settings.sort.sort_area_size.as_setting()),
             second: format!("records of {record_bytes} bytes"),
             why: format!(
                 "two reads of whole records and blocks do not fit; set sort_area_size to at least {}",
@@ -158,14 +154,6 @@ impl FilePlan {
 
     /// What the sort takes, by purpose.
     pub fn memory(&self, instance: &Instance) -> Vec<(String, Bytes)> {
-        let all = |bytes: Bytes| Bytes(bytes.0 * instance.parallel_degree() as u64);
-        let mut memory = vec![("sort areas".to_string(), all(self.sort.area))];
-        if self.sort.direct_writes {
-            memory.push(("sort write buffers".to_string(), all(self.sort.write_buffer_memory())));
-        } else {
-            let cache = instance.settings.number(Setting::DbCacheSize);
-            memory.push(("buffer cache".to_string(), Bytes(cache)));
-        }
-        memory
+        self.sort.memory(instance, instance.parallel_degree() as u64)
     }
 }

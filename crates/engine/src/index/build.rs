@@ -24,7 +24,6 @@ use crate::index::block::key_bytes_max;
 use crate::index::levels::{self, BranchWriter, LastLeaf, LeafWriter, TreeTarget, WrittenTree};
 use crate::parallel::servers::{self, Operation};
 use crate::parallel::table_queue::{CloseGuard, Closed, TableQueue};
-use crate::settings::Setting;
 use crate::sort::area::RecordSize;
 use crate::sort::codec::{BytesCodec, Codec};
 use crate::sort::format::{Format, RunFormat};
@@ -174,7 +173,7 @@ impl Build<'_> {
     }
 
     fn outcome(&self, index: Index, parts: &[SubIndex], plan: &SortPlan, degree: usize) -> BuildOutcome {
-        let area = Bytes(self.instance.settings.number(Setting::SortAreaSize));
+        let area = self.instance.settings.sort.sort_area_size;
         let server = |part: &SubIndex| summary::of_sorter(part.server.clone(), area, plan, &part.outcome);
         let servers = parts.iter().map(server).collect();
         BuildOutcome {
@@ -188,14 +187,11 @@ impl Build<'_> {
         let settings = &self.instance.settings;
         let options = scan::reader_options(self.instance, self.table.tablespace);
         let block = self.instance.tablespace(self.table.tablespace).block_size.bytes();
-        let conventional_scan = degree == 1 && settings.word(Setting::SerialDirectRead) == "false";
+        let conventional_scan = !settings.scans_directly(degree);
         let all = |bytes: usize| Bytes((bytes * degree) as u64);
-        let mut memory = vec![("sort areas".to_string(), all(plan.area.0 as usize))];
-        if plan.direct_writes {
-            memory.push(("sort write buffers".to_string(), all(plan.write_buffer_memory().0 as usize)));
-        }
-        if !plan.direct_writes || conventional_scan {
-            memory.push(("buffer cache".to_string(), Bytes(settings.number(Setting::DbCacheSize))));
+        let mut memory = plan.memory(self.instance, degree as u64);
+        if plan.direct_writes && conventional_scan {
+            memory.push(("buffer cache".to_string(), settings.cache.db_cache_size));
         }
         // A conventional scan stages one request; a direct one reads ahead.
         let scan_buffers = if conventional_scan { 1 } else { options.buffer_count };
@@ -294,7 +290,7 @@ impl Build<'_> {
                     }
                     Ok(())
                 };
-                if self.instance.settings.word(Setting::SerialDirectRead) == "true" {
+                if self.instance.settings.scans_directly(1) {
                     scan::scan(self.instance, session, operation, &granules, visit)?;
                 } else {
                     scan::scan_conventional(self.instance, session, operation, &granules, visit)?;

@@ -1,9 +1,10 @@
 //! Making a database, so that a creation that ends at any moment leaves a database or nothing.
 //!
-//! How: the control file is written first, as that of a database in the making, with the names of all files to come.
-//! Then the files are made and synced, then their directories. At last the control file is replaced by that of a
-//! database that stands. Who finds the first one, and can lock the home, knows that its maker is dead: the files it
-//! names go, and it after them. A creation that fails removes what it has made itself.
+//! How: the control file is written first, as that of a database in the making, with the names of
+//! all files to come. Then the files are made and synced, then their directories. At last the
+//! control file is replaced by that of a database that stands. Who finds the first one, and can
+//! lock the home, knows that its maker is dead: the files it names go, and it after them. A
+//! creation that fails removes what it has made itself.
 //!
 //! Why the names are safe to remove: none of the files was there when the control file was written,
 //! and a file that is there already is never opened. A control file that came from elsewhere may
@@ -19,7 +20,7 @@ use super::{Instance, Opened};
 use crate::EngineError;
 use crate::access::{self, Access};
 use crate::database_id::DatabaseId;
-use crate::settings::{Setting, Settings};
+use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, FileEntry, RESERVE_NAME, TablespaceEntry};
 use crate::storage::datafile::DataFile;
 use crate::storage::header::{self, FileHeader, NO_CHECKPOINT};
@@ -99,7 +100,7 @@ impl Instance {
         sizes: InitialSizes,
         cancel: Cancel,
     ) -> Result<Instance, EngineError> {
-        settings.require_reads_within(extent_bytes(&settings) / settings.number(Setting::DbBlockSize))?;
+        settings.require_reads_within(extent_bytes(&settings) / settings.block_size().bytes() as u64)?;
         let access = access::resolve(&settings, settings.block_size(), Disk::Kernel, layout.all())?;
         if !access.disk.is_memory() {
             settings.require_archive_dest()?;
@@ -107,8 +108,8 @@ impl Instance {
         create_by(access, layout, settings, sizes, cancel)
     }
 
-    /// Makes a new database on a disk in memory that can lose power, and opens it. It has one server and starts no
-    /// thread.
+    /// Makes a new database on a disk in memory that can lose power, and opens it. It has one
+    /// server and starts no thread.
     ///
     /// # Errors
     /// When the home holds a database already, or the disk fails.
@@ -163,7 +164,7 @@ fn create_by(
             purpose,
             block_size: settings.block_size(),
             extent_bytes: extent_bytes(&settings),
-            file_count: settings.number(Setting::DataFiles),
+            file_count: settings.storage.data_files,
             bytes,
             directories: layout.directories(purpose),
         };
@@ -256,7 +257,8 @@ struct Planned<'a> {
 }
 
 impl Planned<'_> {
-    /// As the control file has it: with files none of which is there yet, numbered behind those that the catalog has.
+    /// As the control file has it: with files none of which is there yet, numbered behind those
+    /// that the catalog has.
     fn entry(&self, catalog: &Catalog, home: &Path) -> Result<TablespaceEntry, EngineError> {
         let Planned { purpose, block_size, extent_bytes, file_count, directories, .. } = *self;
         let file_bytes = self.bytes.0.div_ceil(file_count).next_multiple_of(extent_bytes).max(extent_bytes);
@@ -278,13 +280,15 @@ impl Planned<'_> {
     }
 }
 
-/// Makes a tablespace of another block size in a database that is open, with as many files as USERS has and beside them.
+/// Makes a tablespace of another block size in a database that is open, with as many files as USERS
+/// has and beside them.
 ///
-/// It is entered first: should this be killed, the next opening makes the files, in which nothing lies.
+/// It is entered first: should this be killed, the next opening makes the files, in which nothing
+/// lies.
 ///
 /// # Errors
-/// When blocks of this size cannot be reached as the others are, transactions are open, a file is there already or cannot be made;
-/// then nothing was made.
+/// When blocks of this size cannot be reached as the others are, transactions are open, a file is
+/// there already or cannot be made; then nothing was made.
 pub(super) fn add_tablespace(
     instance: &Instance,
     session: &Session,
@@ -336,7 +340,8 @@ pub(super) fn add_tablespace(
             Ok(())
         }
         Err(error) => {
-            // The error to report is the first one; an opening makes anew what the control file has.
+            // The error to report is the first one; an opening makes anew what the control file
+            // has.
             let _ = instance.replace_catalog(session, catalog, forget);
             forget(catalog);
             paths().for_each(|path| drop(access.disk.remove(&path)));
@@ -349,12 +354,12 @@ pub(super) fn add_tablespace(
 #[must_use]
 pub fn extent_bytes(settings: &Settings) -> u64 {
     let block_bytes = settings.block_size().bytes() as u64;
-    let asked = settings.number(Setting::DebugExtentBlocks);
+    let asked = settings.debug.debug_extent_blocks;
     if asked > 0 {
         return (asked * block_bytes).next_power_of_two();
     }
     let least = 8 * block_bytes;
-    settings.number(Setting::ExtentSize).max(least).next_power_of_two()
+    settings.storage.extent_size.0.max(least).next_power_of_two()
 }
 
 fn make_files(
@@ -369,7 +374,8 @@ fn make_files(
     Ok(Tablespaces::of(made).expect("the first three were planned"))
 }
 
-/// Makes the files of a tablespace, which is in the catalog; `home` as it was given, and without links.
+/// Makes the files of a tablespace, which is in the catalog; `home` as it was given, and without
+/// links.
 fn make_tablespace(
     session: &Session,
     (access, cancel): (&Access, &Cancel),

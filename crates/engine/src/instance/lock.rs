@@ -22,8 +22,8 @@ pub(super) struct HomeLock {
 }
 
 impl HomeLock {
-    /// Locks a home; `None` when it is to be read and has no lock file: then no process has it open but
-    /// one that makes it.
+    /// Locks a home; `None` when it is to be read and has no lock file: then no process has it open
+    /// but one that makes it.
     pub(super) fn take(home: &Directory, lock: Lock) -> Result<Option<HomeLock>, EngineError> {
         let path = home.path().join(LOCK_FILE);
         let fail = |source| IoError::Operation { operation: "lock", path: path.clone(), source };
@@ -73,7 +73,8 @@ impl Drop for HomeLock {
             // Who reads after us leaves no number: ours would be taken for theirs.
             let _ = self.file.set_len(0);
         }
-        // Closing is not enough: a child that is being started elsewhere in this process has the descriptor too for a moment.
+        // Closing is not enough: a child that is being started elsewhere in this process has the
+        // descriptor too for a moment.
         let _ = self.file.unlock();
     }
 }

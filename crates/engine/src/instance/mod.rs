@@ -20,8 +20,8 @@ use crate::cache::BufferCaches;
 use crate::cache::caches::Writers;
 use crate::parallel::servers::{Operation, Sharing};
 use crate::read_cost::MergeReads;
-use crate::redo::recovery;
-use crate::settings::{Setting, Settings};
+use crate::redo::log_home;
+use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, RESERVE_NAME, SegmentExtent};
 use crate::storage::log_places::LogPlaces;
 use crate::storage::tablespace::{Purpose, Tablespace};
@@ -79,7 +79,7 @@ impl Instance {
         (settings, access, recorder, cancel): (Settings, Access, Recorder, Cancel),
         opened: Opened,
     ) -> Result<Instance, EngineError> {
-        let traced = settings.number(Setting::DebugTraceRequests);
+        let traced = settings.debug.debug_trace_requests;
         if traced > 0 {
             recorder.arm_trace(traced);
         }
@@ -120,18 +120,21 @@ impl Instance {
     /// The tablespace of a purpose.
     ///
     /// # Panics
-    /// When it is one of another block size that has not been made: see [`Instance::tablespace_of`].
+    /// When it is one of another block size that has not been made: see
+    /// [`Instance::tablespace_of`].
     #[must_use]
     pub fn tablespace(&self, purpose: Purpose) -> &Tablespace {
         self.tablespaces.get(purpose)
     }
 
-    /// The tablespace for tables with blocks of this size. That of another size than `db_block_size` is made when it is first asked
-    /// for, beside the files of USERS, with files of so many bytes in all.
+    /// The tablespace for tables with blocks of this size. That of another size than
+    /// `db_block_size` is made when it is first asked for, beside the files of USERS, with files of
+    /// so many bytes in all.
     ///
     /// # Errors
-    /// When there is no cache for blocks of this size, the files cannot be made or reached as those of the database are, or
-    /// transactions are open whose log has no room for records of such blocks.
+    /// When there is no cache for blocks of this size, the files cannot be made or reached as those
+    /// of the database are, or transactions are open whose log has no room for records of such
+    /// blocks.
     pub fn tablespace_of(
         &self,
         session: &Session,
@@ -178,8 +181,8 @@ impl Instance {
         locked(&self.catalog)
     }
 
-    /// A number for an operation that is about to write blocks. No operation of this database has had it or will: a
-    /// block says by it who wrote it.
+    /// A number for an operation that is about to write blocks. No operation of this database has
+    /// had it or will: a block says by it who wrote it.
     ///
     /// # Errors
     /// When no number is left of those reserved, and the control file cannot be written.
@@ -194,12 +197,13 @@ impl Instance {
         Ok(Lsn(lsn))
     }
 
-    /// Changes the catalog and makes the change durable: the moment at which a
-    /// load or a build becomes part of the database.
+    /// Changes the catalog and makes the change durable: the moment at which a load or a build
+    /// becomes part of the database.
     ///
     /// # Errors
-    /// When the control file cannot be written; then nothing has changed. [`EngineError::ControlFileInDoubt`] when it
-    /// may have and may not have: then nothing is changed any more.
+    /// When the control file cannot be written; then nothing has changed.
+    /// [`EngineError::ControlFileInDoubt`] when it may have and may not have: then nothing is
+    /// changed any more.
     pub fn change_catalog(
         &self,
         session: &Session,
@@ -235,8 +239,9 @@ impl Instance {
             *catalog = changed;
             return Ok(());
         };
-        // The new control file may stand although its directory could not be synced, and a loss of power may leave
-        // either. What the change gave away must not be used then, nor what it took: so the old one is put back.
+        // The new control file may stand although its directory could not be synced, and a loss of
+        // power may leave either. What the change gave away must not be used then, nor what it
+        // took: so the old one is put back.
         let found = Catalog::find_on(&self.access.disk, &self.home);
         let is_as_before = found.is_ok_and(|found| found.as_ref() == Some(&*catalog));
         if is_as_before || self.write_catalog(session, catalog).is_ok() {
@@ -278,7 +283,8 @@ impl Instance {
         create::canonical(&self.home).unwrap_or_else(|_| self.home.clone())
     }
 
-    /// Frees the extents of a segment that the catalog does not have (any more). Its blocks leave the cache.
+    /// Frees the extents of a segment that the catalog does not have (any more). Its blocks leave
+    /// the cache.
     pub(crate) fn release(&self, session: &Session, purpose: Purpose, extents: &[SegmentExtent]) {
         let extents = || extents.iter().map(|piece| piece.extent);
         self.caches.discard(session, purpose, extents());
@@ -293,7 +299,8 @@ impl Instance {
         }
     }
 
-    /// Refuses what would change the database when it was opened to be read, or may not be what is on the disk.
+    /// Refuses what would change the database when it was opened to be read, or may not be what is
+    /// on the disk.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`] and [`EngineError::ControlFileInDoubt`].
@@ -324,8 +331,7 @@ impl Instance {
     #[must_use]
     pub fn operation(&self) -> Operation {
         let operation = Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel);
-        let operation =
-            operation.sharing(self.sharing(self.settings.number(Setting::SharedServers) as usize));
+        let operation = operation.sharing(self.sharing(self.settings.io.shared_servers));
         if self.is_one_thread() { operation.without_threads() } else { operation }
     }
 
@@ -362,7 +368,7 @@ impl Instance {
                 let catalog = self.catalog();
                 (catalog.database, catalog.log_places.clone())
             };
-            let log_files = recovery::files_in(&self.home, database, places.clone());
+            let log_files = log_home::files_in(&self.home, database, places.clone());
             for path in [FILE_NAME, RESERVE_NAME, LOCK_FILE]
                 .map(|name| self.home.join(name))
                 .into_iter()
@@ -377,7 +383,7 @@ impl Instance {
                 .flat_map(|t| &t.files)
                 .filter_map(|f| f.file.path().parent())
                 .collect();
-            let of_log = recovery::directories_in(&self.home, &places);
+            let of_log = log_home::directories_in(&self.home, &places);
             directories.extend(of_log.iter().map(PathBuf::as_path).chain([self.home.as_path()]));
             for directory in directories {
                 // A directory that others use too is not empty and stays.

@@ -1,12 +1,14 @@
 //! Opening a database: to change it, or to read it without leaving a trace.
 //!
-//! To change it the home and every data file are locked for this process alone, a batch of numbers of operations is
-//! reserved, and what can be mended is: the temporary tablespace holds nothing that outlives an instance, so a file of
-//! it that is missing, short or damaged is made anew; so is a data file in which no table and no index has a block.
-//! Any other file that is missing or damaged keeps its error ([`Tablespace::unusable`]) and the rest can be used.
+//! To change it the home and every data file are locked for this process alone, a batch of numbers
+//! of operations is reserved, and what can be mended is: the temporary tablespace holds nothing
+//! that outlives an instance, so a file of it that is missing, short or damaged is made anew; so is
+//! a data file in which no table and no index has a block. Any other file that is missing or
+//! damaged keeps its error ([`Tablespace::unusable`]) and the rest can be used.
 //!
-//! To read it nothing is written, not even a lock file's content: it works on a read-only mount, in a directory
-//! without write permission, and beside others who read. The temporary tablespace is not opened.
+//! To read it nothing is written, not even a lock file's content: it works on a read-only mount, in
+//! a directory without write permission, and beside others who read. The temporary tablespace is
+//! not opened.
 //!
 //! A file outside the home names the home. When that is not this one, either the database was
 //! moved, and the file is given the new name; or this is a copy, and the file belongs to the
@@ -22,7 +24,7 @@ use super::{Instance, Opened};
 use crate::EngineError;
 use crate::access::{self, Access};
 use crate::redo::checkpoint::Checkpoint;
-use crate::redo::{Claim, recovery};
+use crate::redo::{Claim, log_home};
 use crate::settings::Settings;
 use crate::storage::control::{Catalog, FILE_NAME, FileEntry, SegmentExtent, TablespaceEntry};
 use crate::storage::datafile::{DataFile, Meant};
@@ -42,15 +44,16 @@ impl Instance {
     /// Opens the database in `home`.
     ///
     /// # Errors
-    /// When there is none, another process has it open, or its control file is damaged. A data file that is missing
-    /// or damaged is an error for who needs it.
+    /// When there is none, another process has it open, or its control file is damaged. A data file
+    /// that is missing or damaged is an error for who needs it.
     pub fn open(home: &Path, settings: Settings, cancel: Cancel) -> Result<Instance, EngineError> {
         stands(home)?;
         settings.require_archive_dest()?;
         open_as(OpenMode::Write, None, home, settings, cancel)
     }
 
-    /// Opens the database in `home` on a disk in memory that can lose power. It has one server and starts no thread.
+    /// Opens the database in `home` on a disk in memory that can lose power. It has one server and
+    /// starts no thread.
     ///
     /// # Errors
     /// As [`Instance::open`].
@@ -58,8 +61,8 @@ impl Instance {
         open_as(OpenMode::Write, Some(disk), home, settings, Cancel::default())
     }
 
-    /// Opens the database in `home` to read it, beside others who read it. It cannot be changed, and nothing can be
-    /// sorted in it.
+    /// Opens the database in `home` to read it, beside others who read it. It cannot be changed,
+    /// and nothing can be sorted in it.
     ///
     /// # Errors
     /// As [`Instance::open`].
@@ -147,7 +150,7 @@ fn require_log(
     catalog: &Catalog,
 ) -> Result<Lsn, EngineError> {
     let Some(log) = Checkpoint::find(disk, home, catalog.database) else { return Ok(Lsn(0)) };
-    recovery::require_newest(home, catalog, &log)?;
+    log_home::require_newest(home, catalog, &log)?;
     if mode == OpenMode::Write {
         // A copy that cannot go on with its log does not diverge by loads that need none.
         let claim = Claim { disk, home, canonical, database: catalog.database, epochs: log.epochs };

@@ -1,11 +1,13 @@
-//! Judges a file of lines or records: whether it is in order, how many it has, and the sum of their checksums.
+//! Judges a file of lines or records: whether it is in order, how many it has, and the sum of their
+//! checksums.
 //!
-//! Servers take chunks in turn and compare neighbours within each. What joins two chunks is compared when both are there:
-//! of each stretch of the file that has been read without a gap only the first and the last key are kept, and two
-//! stretches that meet become one. So memory is that of the chunks under way, whatever the file.
+//! Servers take chunks in turn and compare neighbours within each. What joins two chunks is
+//! compared when both are there: of each stretch of the file that has been read without a gap only
+//! the first and the last key are kept, and two stretches that meet become one. So memory is that
+//! of the chunks under way, whatever the file.
 //!
-//! What is compared is what was sorted by: the keys, and where these are equal the bytes, unless equal lines were to
-//! stay as they came: their order says nothing without the input.
+//! What is compared is what was sorted by: the keys, and where these are equal the bytes, unless
+//! equal lines were to stay as they came: their order says nothing without the input.
 
 use super::key::{Keyed, Ties};
 use super::seams::Seams;

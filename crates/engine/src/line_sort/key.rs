@@ -1,7 +1,7 @@
 //! Keys of lines: byte strings that compare as the lines do, with the line in them.
 //!
-//! What it does: [`Keyed`] makes the record of a line that a sort of [`BytesKey`](crate::sort::format::BytesKey)
-//! records takes, and gives the line back from it.
+//! What it does: [`Keyed`] makes the record of a line that a sort of
+//! [`BytesKey`](crate::sort::format::BytesKey) records takes, and gives the line back from it.
 //!
 //! ```text
 //! whole lines      line
@@ -15,15 +15,16 @@
 //!                  7F | the same, every bit turned                 below zero
 //! ```
 //!
-//! How: each key ends in a byte that is below all of its own, so that a shorter one comes first and what
-//! follows never decides before its time. A number loses zeros that say nothing: those before the digits and
-//! those behind the last one after the point. So numbers of any length compare exactly, as strings.
+//! How: each key ends in a byte that is below all of its own, so that a shorter one comes first and
+//! what follows never decides before its time. A number loses zeros that say nothing: those before
+//! the digits and those behind the last one after the point. So numbers of any length compare
+//! exactly, as strings.
 //!
-//! The row id of a record has the line's offset in its upper 48 bits, so that equal lines are divided evenly among
-//! servers, and below it the length of what stands before the line.
+//! The row id of a record has the line's offset in its upper 48 bits, so that equal lines are
+//! divided evenly among servers, and below it the length of what stands before the line.
 //!
-//! What is a number is what GNU sort takes for one: blanks, `-`, digits, a point, digits; whatever follows does not count.
-//! Without a delimiter a field begins with the blanks before it.
+//! What is a number is what GNU sort takes for one: blanks, `-`, digits, a point, digits; whatever
+//! follows does not count. Without a delimiter a field begins with the blanks before it.
 
 use super::Shape;
 use crate::EngineError;

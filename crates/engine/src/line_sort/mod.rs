@@ -12,21 +12,24 @@
 //!           └── cut, make keys ──┴──────┴── sort area, runs, merge ── write ──┘
 //! ```
 //!
-//! It is the way in which an index on text is built, with lines in place of rows: scan servers read chunks,
-//! cut them into lines ([`seams`] joins those that lie in two chunks) and make a key of each ([`key`]), which has the
-//! whole line in it; a sample of the file gives the key ranges; the sort servers' areas hold keys packed, without what
-//! neighbours share. How many bytes lie in the ranges before its own a server knows when the last line
-//! has been sent, so all write their parts of the output at once.
+//! It is the way in which an index on text is built, with lines in place of rows: scan servers read
+//! chunks, cut them into lines ([`seams`] joins those that lie in two chunks) and make a key of
+//! each ([`key`]), which has the whole line in it; a sample of the file gives the key ranges; the
+//! sort servers' areas hold keys packed, without what neighbours share. How many bytes lie in the
+//! ranges before its own a server knows when the last line has been sent, so all write their parts
+//! of the output at once.
 //!
-//! Why not by runs and a divided merge, as [`file_sort`](crate::file_sort): there the number of a record says where
-//! it lies. Of lines that would have to be counted anew, and what does not spill would be written all the same:
-//! here a file that fits in the areas never touches the temporary tablespace.
+//! Why not by runs and a divided merge, as [`file_sort`](crate::file_sort): there the number of a
+//! record says where it lies. Of lines that would have to be counted anew, and what does not spill
+//! would be written all the same: here a file that fits in the areas never touches the temporary
+//! tablespace.
 //!
-//! Cost on paper, a line of 43 bytes: 60 ns to cut it, to make its key and to sum it up, 15 for the queue, 150 to sort,
-//! 60 to merge and write it: 0.3 us, or 1.5 s for 10 million on two processors.
+//! Cost on paper, a line of 43 bytes: 60 ns to cut it, to make its key and to sum it up, 15 for the
+//! queue, 150 to sort, 60 to merge and write it: 0.3 us, or 1.5 s for 10 million on two processors.
 //!
-//! Limits: a line with its key fits a block of the temporary tablespace (32K at most). Where a key is a part of the line,
-//! the line carries it a second time. The order of equal lines is not checked afterwards.
+//! Limits: a line with its key fits a block of the temporary tablespace (32K at most). Where a key
+//! is a part of the line, the line carries it a second time. The order of equal lines is not
+//! checked afterwards.
 //!
 //! Invariants:
 //! - Y1 Every byte of the input is in one line ([`seams`]).
@@ -44,7 +47,6 @@ use crate::file_sort::input::{RecordFile, RecordReader};
 use crate::file_sort::output::{Fragment, OutputFile, OutputWriter};
 use crate::parallel::servers::{self, Operation};
 use crate::parallel::table_queue::{CloseGuard, Closed, TableQueue};
-use crate::settings::Setting;
 use crate::sort::area::RecordSize;
 use crate::sort::area::bytes::BytesArea;
 use crate::sort::format::{BytesKey, RunFormat};
@@ -149,8 +151,8 @@ impl Summed {
 /// Sorts a file.
 ///
 /// # Errors
-/// When the input is no file of this shape or changes, a line is too long, the output exists, the sort area holds no
-/// line, or I/O fails; nothing of the sort then remains.
+/// When the input is no file of this shape or changes, a line is too long, the output exists, the
+/// sort area holds no line, or I/O fails; nothing of the sort then remains.
 pub fn sort_lines(instance: &Instance, spec: &LineSortSpec) -> Result<LineSortOutcome, EngineError> {
     let coordinator = instance.recorder.session(Role::Coordinator);
     let temp = instance.tablespace(Purpose::Temp);
@@ -222,7 +224,7 @@ fn run(
 /// Opens the input; records must be whole.
 fn open(instance: &Instance, session: &Session, spec: &LineSortSpec) -> Result<RecordFile, EngineError> {
     let block = instance.tablespace(Purpose::Temp).block_size.bytes() as u64;
-    let asked = instance.settings.number(Setting::DbFileMultiblockReadCount) * block;
+    let asked = u64::from(instance.settings.io.db_file_multiblock_read_count) * block;
     let chunk_bytes = asked.min(CHUNK_BYTES_MAX).max(block) as usize;
     let input = RecordFile::open(instance, session, &spec.input, (1, chunk_bytes))?;
     if let Shape::Records(bytes) = spec.shape {
@@ -271,13 +273,7 @@ fn plan(
 fn memory(instance: &Instance, plan: &SortPlan, input: &RecordFile) -> Vec<(String, Bytes)> {
     let degree = instance.parallel_degree() as u64;
     let all = |bytes: u64| Bytes(bytes * degree);
-    let mut memory = vec![("sort areas".to_string(), all(plan.area.0))];
-    if plan.direct_writes {
-        memory.push(("sort write buffers".to_string(), all(plan.write_buffer_memory().0)));
-    } else {
-        let cache = instance.settings.number(Setting::DbCacheSize);
-        memory.push(("buffer cache".to_string(), Bytes(cache)));
-    }
+    let mut memory = plan.memory(instance, degree);
     memory.push(("file read buffers".to_string(), all((CHUNKS * input.chunk_bytes) as u64)));
     memory.push(("output buffers".to_string(), all((OUTPUT_BUFFERS.0 * OUTPUT_BUFFERS.1) as u64)));
     if degree > 1 {
@@ -313,7 +309,7 @@ struct ServerPart {
 
 impl ServerPart {
     fn summary(&self, instance: &Instance, plan: &SortPlan) -> SortServerSummary {
-        let area = Bytes(instance.settings.number(Setting::SortAreaSize));
+        let area = instance.settings.sort.sort_area_size;
         summary::of_sorter(self.name.clone(), area, plan, &self.outcome)
     }
 }

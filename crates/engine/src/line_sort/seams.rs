@@ -1,8 +1,9 @@
 //! Cuts chunks of a file into lines, and joins those that lie in several.
 //!
-//! Servers take chunks in turn, so the parts of a line come from different servers and in any order. Each chunk is cut by
-//! the server that has read it; what it has before its first line end and behind its last one are fragments. A fragment waits
-//! until its neighbours have come, and the server that brings the last of a line gets the line.
+//! Servers take chunks in turn, so the parts of a line come from different servers and in any
+//! order. Each chunk is cut by the server that has read it; what it has before its first line end
+//! and behind its last one are fragments. A fragment waits until its neighbours have come, and the
+//! server that brings the last of a line gets the line.
 //!
 //! ```text
 //!      chunk 1            chunk 2            chunk 3
@@ -10,10 +11,11 @@
 //!   lines: one, two     fragment: fo       lines: three (brought whole by whom comes last), four ...
 //! ```
 //!
-//! Why not read a chunk with what follows it: every byte is asked for once, so that the receipts of what was read add up
-//! to the length of the file.
+//! Why not read a chunk with what follows it: every byte is asked for once, so that the receipts of
+//! what was read add up to the length of the file.
 //!
-//! Limits: fragments that wait are those of the chunks under way, two a chunk, each shorter than the longest line.
+//! Limits: fragments that wait are those of the chunks under way, two a chunk, each shorter than
+//! the longest line.
 
 use super::Shape;
 use crate::EngineError;
@@ -53,7 +55,8 @@ impl<'a> Seams<'a> {
         Seams { shape, file_bytes, line_bytes_max, path, waiting: Mutex::new(Vec::new()) }
     }
 
-    /// Hands out the lines of a chunk, without what ends them, each with its offset, and those that it completes.
+    /// Hands out the lines of a chunk, without what ends them, each with its offset, and those that
+    /// it completes.
     pub fn cut(
         &self,
         offset: u64,
@@ -84,7 +87,8 @@ impl<'a> Seams<'a> {
             let ends = !through || last;
             self.bring(Fragment { offset, bytes: chunk[..head].to_vec(), begins, ends }, &mut visit)?;
         }
-        // Behind the last end of a line a line begins, of which this chunk may have nothing; of a record it has something.
+        // Behind the last end of a line a line begins, of which this chunk may have nothing; of a
+        // record it has something.
         let nothing = tail == chunk.len() && (last || self.shape != Shape::Lines);
         if !through && !nothing {
             let bytes = chunk[tail..].to_vec();
@@ -104,7 +108,8 @@ impl<'a> Seams<'a> {
         }
     }
 
-    /// Where the first line begins that begins in this chunk or ends the one before, and where the last one ends.
+    /// Where the first line begins that begins in this chunk or ends the one before, and where the
+    /// last one ends.
     fn whole_lines(&self, offset: u64, chunk: &[u8]) -> (usize, usize) {
         match self.shape {
             Shape::Lines => {
@@ -183,7 +188,7 @@ impl<'a> Seams<'a> {
             found: fragment.bytes.len(),
             limit: self.line_bytes_max,
             start: String::from_utf8_lossy(&fragment.bytes[..fragment.bytes.len().min(40)]).into_owned(),
-            cure: "is it a file of lines? records of one length are sorted with --record BYTES",
+            cure: "is it a file of lines? if its records have one length, name that",
         }
     }
 
@@ -193,7 +198,8 @@ impl<'a> Seams<'a> {
     }
 }
 
-/// Where lines end: 32 bytes are looked at together, which is a few vector instructions, and none twice.
+/// Where lines end: 32 bytes are looked at together, which is a few vector instructions, and none
+/// twice.
 struct LineEnds<'b> {
     blocks: std::slice::Iter<'b, [u8; 32]>,
     /// What is left behind the last whole block, with zeros; none once it has been looked at.

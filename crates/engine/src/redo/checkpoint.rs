@@ -1,8 +1,9 @@
 //! The control block of the log: where recovery begins.
 //!
-//! Two copies of 512 bytes, 4096 apart, in `redo.ctl`; they are written in turn, each durable before the next checkpoint. So a
-//! write that the power cut short leaves the other copy, which is the one before: recovery then begins earlier, in a log that still has
-//! all it needs, because a log file is used again only after the control block that gives it up is durable (L3).
+//! Two copies of 512 bytes, 4096 apart, in `redo.ctl`; they are written in turn, each durable
+//! before the next checkpoint. So a write that the power cut short leaves the other copy, which is
+//! the one before: recovery then begins earlier, in a log that still has all it needs, because a
+//! log file is used again only after the control block that gives it up is durable (L3).
 //!
 //! ```text
 //! byte  0  crc32c u32      of bytes 4 to 128
@@ -80,7 +81,8 @@ pub struct Checkpoint {
     pub log_files: u32,
     /// How many members each of them has.
     pub members: u32,
-    /// How long each of them is at least; 0 in a control block that was written before this was noted.
+    /// How long each of them is at least; 0 in a control block that was written before this was
+    /// noted.
     pub file_bytes: u64,
     /// Whether headers of data files have it.
     pub headers: FileHeaders,
@@ -92,8 +94,9 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Up to where the log goes at least. Where a transaction was under way the record of the checkpoint, which lists it, must be there: without it what the
-    /// transaction had changed before would pass for committed.
+    /// Up to where the log goes at least. Where a transaction was under way the record of the
+    /// checkpoint, which lists it, must be there: without it what the transaction had changed
+    /// before would pass for committed.
     pub(super) fn reaches(&self) -> Lsn {
         let lists = self.low < self.redo;
         Lsn(self.redo.0 + if lists { HEADER_BYTES as u64 } else { 0 })

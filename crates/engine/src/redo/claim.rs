@@ -8,7 +8,7 @@ use super::log_file::{FILE_HEADER, FileHeader, Owner};
 use crate::EngineError;
 use crate::database_id::DatabaseId;
 use crate::storage::control::Catalog;
-use crate::storage::log_places::LogPlaces;
+use crate::storage::log_places::{LogPlaces, MemberId};
 use crate::storage::own_file::require_own_at;
 use plumb_io::{Disk, OpenMode};
 use std::path::Path;
@@ -64,14 +64,13 @@ impl Claim<'_> {
     /// # Errors
     /// As [`Claim::judge`], or when a member is a link or another database's.
     pub(crate) fn require_log(&self, places: &LogPlaces, log: &Checkpoint) -> Result<(), EngineError> {
-        for member in (1..=log.members).filter(|member| places.is_outside(*member)) {
-            for number in 1..=log.log_files {
-                let path = places.path(self.home, self.database, (number, member));
-                require_own_at(self.disk, &path, OpenMode::Write)?;
-                let Ok(head) = self.disk.read_head(&path, FILE_HEADER as usize) else { continue };
-                if FileHeader::read(&head, self.database, &path)?.is_some() {
-                    self.judge(&path, &FileHeader::owner(&head))?;
-                }
+        let all = MemberId::all(log.log_files, log.members);
+        for id in all.filter(|id| places.is_outside(id.member)) {
+            let path = places.path(self.home, self.database, id);
+            require_own_at(self.disk, &path, OpenMode::Write)?;
+            let Ok(head) = self.disk.read_head(&path, FILE_HEADER as usize) else { continue };
+            if FileHeader::read(&head, self.database, &path)?.is_some() {
+                self.judge(&path, &FileHeader::owner(&head))?;
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Changes a block and notes each step, so that nothing is changed that is not logged.
 //!
 //! The steps are done in the block at once. What becomes of them is decided at the end, in
-//! [`Edit::finish`]: they are the change, or, where the block has not been logged since the last checkpoint, the whole block is.
-//! A stamp is the place of the record's LSN, which is known only when the record has its place in the log.
+//! [`Edit::finish`]: they are the change, or, where the block has not been logged since the last
+//! checkpoint, the whole block is. A stamp is the place of the record's LSN, which is known only
+//! when the record has its place in the log.
 
 use super::record::{RecordBytes, Start, Step};
 use crate::storage::block::{self, BlockKind};
@@ -20,7 +21,8 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// Of a block as it is. It is logged whole if it was last changed before `floor`, where the last checkpoint began.
+    /// Of a block as it is. It is logged whole if it was last changed before `floor`, where the
+    /// last checkpoint began.
     #[must_use]
     pub fn new(purpose: Purpose, address: BlockAddress, block: &[u8], floor: Lsn) -> Edit {
         let start = if block::lsn_of(block) < floor.0 { Start::Image } else { Start::Present };

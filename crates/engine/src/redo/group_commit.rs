@@ -1,8 +1,9 @@
 //! Group commit: who writes the log, and how those who wait for it learn that it is written.
 //!
-//! One thread at a time has the log writer's role (G1). Who needs records durable takes the role when it is free, and writes; else it leaves the
-//! LSN that it needs and its thread, and sleeps. A write wakes those whose records it made durable, and nobody else. Where the role goes then is the
-//! first of these that holds:
+//! One thread at a time has the log writer's role (G1). Who needs records durable takes the role
+//! when it is free, and writes; else it leaves the LSN that it needs and its thread, and sleeps. A
+//! write wakes those whose records it made durable, and nobody else. Where the role goes then is
+//! the first of these that holds:
 //!
 //! ```text
 //!                                                            LGWR is put before other threads      it is not
@@ -13,27 +14,37 @@
 //! nobody waits                                               it is free
 //! ```
 //!
-//! Why LGWR only then: a session alone is done sooner by itself, for LGWR would be two wake-ups more. Of many each write would begin when the next writer
-//! has been woken and has got a processor; LGWR has one, and goes on: 81,000 commits/s of 32 sessions for 71,000, p99 0.84 ms for 0.96 (two processors, medians of
-//! six runs in turn). With its turn among the others it would do 35,000 beside two processes that want the processors, and sessions by themselves 70,000.
+//! Why LGWR only then: a session alone is done sooner by itself, for LGWR would be two wake-ups
+//! more. Of many each write would begin when the next writer has been woken and has got a
+//! processor; LGWR has one, and goes on: 81,000 commits/s of 32 sessions for 71,000, p99 0.84 ms
+//! for 0.96 (two processors, medians of six runs in turn). With its turn among the others it would
+//! do 35,000 beside two processes that want the processors, and sessions by themselves 70,000.
 //!
-//! Why not a condition variable: it wakes everybody, to queue for one mutex, and half of them to find that their records are in
-//! the next write. What else was tried with 32 threads, and was no faster than LGWR: that each whom a write has served wakes two others, or the next of
-//! those who last ran on its processor; and that the next write waits until all have run whom the last one served, which has all 32 commit by one write, no
-//! more of them a second. It is the wake-ups that cost: 12 to 18 us each from one processor to another there (`perf bench futex wake -t 32` takes 0.4 to 0.6 ms).
+//! Why not a condition variable: it wakes everybody, to queue for one mutex, and half of them to
+//! find that their records are in the next write. What else was tried with 32 threads, and was no
+//! faster than LGWR: that each whom a write has served wakes two others, or the next of those who
+//! last ran on its processor; and that the next write waits until all have run whom the last one
+//! served, which has all 32 commit by one write, no more of them a second. It is the wake-ups that
+//! cost: 12 to 18 us each from one processor to another there (`perf bench futex wake -t 32` takes
+//! 0.4 to 0.6 ms).
 //!
-//! A session that shares its thread leaves nothing and asks again and again, because its thread has other work. With the role it lets those run first that
-//! are ready: what they commit is in the same write. Else the first of those whom a write has woken would begin the next one alone with what had come
-//! before, the others would wait for two writes, and so it would go on: 32 sessions in two groups, each of which waits for the other.
+//! A session that shares its thread leaves nothing and asks again and again, because its thread has
+//! other work. With the role it lets those run first that are ready: what they commit is in the
+//! same write. Else the first of those whom a write has woken would begin the next one alone with
+//! what had come before, the others would wait for two writes, and so it would go on: 32 sessions
+//! in two groups, each of which waits for the other.
 //!
-//! Limits: a session that shares its thread and wants the role itself is in no list: it finds the role when it is free, and LGWR keeps it while others wait.
-//! Log switches and backups are made by sessions with threads of their own.
+//! Limits: a session that shares its thread and wants the role itself is in no list: it finds the
+//! role when it is free, and LGWR keeps it while others wait. Log switches and backups are made by
+//! sessions with threads of their own.
 //!
-//! The mutex, the atomics and the threads are `super::{sharing, sync, thread}`: a model checker takes this file with its own (`tests/it/model.rs`).
+//! The mutex, the atomics and the threads are `super::{sharing, sync, thread}`: a model checker
+//! takes this file with its own (`tests/it/model.rs`).
 //!
 //! Invariants:
 //! - G1 One thread at a time has the role.
-//! - G2 Who sleeps needs what is not durable, and somebody has the role, or has been woken to take it, or asks again by itself.
+//! - G2 Who sleeps needs what is not durable, and somebody has the role, or has been woken to take
+//!   it, or asks again by itself.
 //! - G3 What is durable stays so.
 
 use super::sharing;
@@ -64,7 +75,8 @@ pub(super) enum Turn {
 #[derive(Debug)]
 pub(super) struct GroupCommit {
     durable: AtomicU64,
-    /// Whether nothing is written any more; each change asks, and the mutex is for those who commit.
+    /// Whether nothing is written any more; each change asks, and the mutex is for those who
+    /// commit.
     has_failed: AtomicBool,
     role: Mutex<Role>,
 }
@@ -113,7 +125,8 @@ impl GroupCommit {
         Lsn(self.durable.load(Acquire))
     }
 
-    /// What a session does that needs records before `until` durable. The error is why it is in vain.
+    /// What a session does that needs records before `until` durable. The error is why it is in
+    /// vain.
     pub(super) fn turn(&self, until: Lsn) -> Result<Turn, String> {
         if self.durable() >= until {
             return Ok(Turn::Durable);
@@ -153,8 +166,9 @@ impl GroupCommit {
         wake(woken);
     }
 
-    /// Who has the role gives it up, and says up to where the log is durable, if that has changed. Where LGWR has it then its bell is rung before
-    /// others are woken: the next write is what the most wait for.
+    /// Who has the role gives it up, and says up to where the log is durable, if that has changed.
+    /// Where LGWR has it then its bell is rung before others are woken: the next write is what the
+    /// most wait for.
     pub(super) fn give_up(&self, durable: Option<Lsn>, ring: impl FnOnce()) {
         if let Some(durable) = durable {
             self.store(durable);
@@ -174,13 +188,14 @@ impl GroupCommit {
         wake(woken);
     }
 
-    /// Whether LGWR writes for those who wait from now on. If no more, it looks once again whether it has the role.
+    /// Whether LGWR writes for those who wait from now on. If no more, it looks once again whether
+    /// it has the role.
     pub(super) fn lgwr_serves(&self, serves: bool) {
         self.role().lgwr_serves = serves;
     }
 
-    /// Whether LGWR has the role and is to write. Where much has gathered, up to `wants`, it takes the role when that is free, and may be given it when
-    /// it is given up.
+    /// Whether LGWR has the role and is to write. Where much has gathered, up to `wants`, it takes
+    /// the role when that is free, and may be given it when it is given up.
     pub(super) fn lgwr_writes(&self, wants: Option<Lsn>) -> bool {
         let mut role = self.role();
         if role.failure.is_some() {
@@ -235,7 +250,8 @@ impl Role {
         }
     }
 
-    /// The role goes where it is wanted most; who is to be woken for it, and is in the list no more: if it finds the role taken it enters again.
+    /// The role goes where it is wanted most; who is to be woken for it, and is in the list no
+    /// more: if it finds the role taken it enters again.
     fn pass_on(&mut self, durable: Lsn) -> Option<Sleeper> {
         // Asked once: who appends rings again while much has gathered.
         let is_wanted = self.lgwr_wants.take().is_some_and(|until| until > durable);
@@ -259,7 +275,8 @@ impl Role {
         self.sleepers.push(Sleeper { until, thread: thread::current() });
     }
 
-    /// The session sleeps no more. In the list it would be given the role again when it has it no more, and nobody would be woken for it.
+    /// The session sleeps no more. In the list it would be given the role again when it has it no
+    /// more, and nobody would be woken for it.
     fn leave(&mut self) {
         if !self.sleepers.is_empty() {
             let caller = thread::current().id();

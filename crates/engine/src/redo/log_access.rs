@@ -1,12 +1,13 @@
 //! The way to the log files: past the page cache or through it, apart from the data files.
 //!
-//! `log_file_io=auto` follows `filesystemio_options`; `direct` and `buffered` are about the log alone, so that a comparison of the two
-//! changes nothing else. A log block is as long as direct I/O needs on this device, whichever way the files are opened: so a log can be opened
-//! either way later, and both ways write the same bytes.
+//! `log_file_io=auto` follows `filesystemio_options`; `direct` and `buffered` are about the log
+//! alone, so that a comparison of the two changes nothing else. A log block is as long as direct
+//! I/O needs on this device, whichever way the files are opened: so a log can be opened either way
+//! later, and both ways write the same bytes.
 
 use crate::EngineError;
 use crate::access::Access;
-use crate::settings::{Setting, Settings};
+use crate::settings::{LogFileIo, Settings};
 use plumb_host::device::{self, DirectIoSupport};
 use plumb_io::{DirectIo, IoError};
 use std::path::Path;
@@ -19,10 +20,9 @@ const LOG_BLOCK_MIN: u64 = 512;
 /// # Errors
 /// When direct I/O was asked for the log and does not work in its directory.
 pub(crate) fn of_log(settings: &Settings, access: &Access, home: &Path) -> Result<Access, EngineError> {
-    let word = settings.word(Setting::LogFileIo);
-    let direct = match (word, !access.disk.is_memory()) {
-        ("buffered", _) | (_, false) => DirectIo::Off,
-        ("direct", true) if access.direct == DirectIo::Off => match described(home) {
+    let direct = match (settings.log.log_file_io, !access.disk.is_memory()) {
+        (Some(LogFileIo::Buffered), _) | (_, false) => DirectIo::Off,
+        (Some(LogFileIo::Direct), true) if access.direct == DirectIo::Off => match described(home) {
             DirectIoSupport::Yes { .. } => DirectIo::Required,
             DirectIoSupport::No { why } => {
                 return Err(IoError::DirectUnsupported { path: home.to_path_buf(), why }.into());

@@ -1,8 +1,10 @@
 //! The log buffer: a ring of words that sessions fill without a lock.
 //!
-//! How: a session adds its length to one counter and has its place; it copies its record there, and notes last where it ends. For each
-//! [`HEADER_BYTES`] of the ring there is one such end, because no record is shorter: one that lies behind the beginning of a record says
-//! that it is complete, and one of a round before never does. So the writer takes records from the oldest on until an end is not there.
+//! How: a session adds its length to one counter and has its place; it copies its record there, and
+//! notes last where it ends. For each [`HEADER_BYTES`] of the ring there is one such end, because
+//! no record is shorter: one that lies behind the beginning of a record says that it is complete,
+//! and one of a round before never does. So the writer takes records from the oldest on until an
+//! end is not there.
 //!
 //! ```text
 //!     freed               taken            reserved     freed + size
@@ -12,12 +14,13 @@
 //! The half of the ring that was written last is kept: old versions of rows are mostly found there.
 //! A reader copies first and looks then whether its place had been given back meanwhile.
 //!
-//! Why not a first word that is zero until a record is complete: the writer would have to make zeros of all that it has written, in cache lines that
-//! sessions on other processors have.
+//! Why not a first word that is zero until a record is complete: the writer would have to make
+//! zeros of all that it has written, in cache lines that sessions on other processors have.
 //!
 //! Why words and not bytes: a shared byte array would need unsafe code.
 //!
-//! The atomics are `super::atomic`: a model checker takes this file with its own (`tests/it/model.rs`).
+//! The atomics are `super::atomic`: a model checker takes this file with its own
+//! (`tests/it/model.rs`).
 //!
 //! Invariants:
 //! - R1 A place is written by the session that reserved it alone.
@@ -31,7 +34,8 @@ use super::atomic::{
 use super::record::HEADER_BYTES;
 use plumb_units::Lsn;
 
-/// Something that sessions change all the time, in cache lines of its own: two lines, because processors fetch them in pairs.
+/// Something that sessions change all the time, in cache lines of its own: two lines, because
+/// processors fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Apart<T>(T);
@@ -109,7 +113,8 @@ impl LogBuffer {
         self.end_of(lsn.0).store(end, Release);
     }
 
-    /// Where the records that are complete end, from a record on; at most so many bytes on. Calls `each` with the length of each.
+    /// Where the records that are complete end, from a record on; at most so many bytes on. Calls
+    /// `each` with the length of each.
     pub(super) fn complete_from(&self, from: Lsn, most: usize, mut each: impl FnMut(usize)) -> Lsn {
         let mut at = from.0;
         loop {
@@ -132,7 +137,8 @@ impl LogBuffer {
         }
     }
 
-    /// Records before `written` have been written: gives back all of their places but half the ring.
+    /// Records before `written` have been written: gives back all of their places but half the
+    /// ring.
     pub(super) fn release(&self, written: Lsn) {
         let until = written.0.saturating_sub(self.bytes() as u64 / 2);
         if until > self.freed.load(Relaxed) {
@@ -155,7 +161,8 @@ impl LogBuffer {
         &self.ends[(lsn as usize / HEADER_BYTES) & (self.ends.len() - 1)]
     }
 
-    /// The words of so many bytes from a place on: up to the end of the ring, and from its start on.
+    /// The words of so many bytes from a place on: up to the end of the ring, and from its start
+    /// on.
     fn pieces(&self, from: u64, bytes: usize) -> [&[AtomicU64]; 2] {
         let (before, behind) = self.words.split_at((from as usize / 8) & (self.words.len() - 1));
         let first = behind.len().min(bytes / 8);

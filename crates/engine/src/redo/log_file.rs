@@ -22,8 +22,9 @@
 //!             24   sequence of the database's opening u64 (random)
 //!             32   records
 //! ```
-//! A file's batches end where no batch of its sequence and of the next LSN follows. LSNs may pass over a stretch between two batches: each opening of the
-//! database does. What an earlier use of the file left has a lower LSN.
+//! A file's batches end where no batch of its sequence and of the next LSN follows. LSNs may pass
+//! over a stretch between two batches: each opening of the database does. What an earlier use of
+//! the file left has a lower LSN.
 //!
 //! A member outside of the database's directory has the database's id in its name, so that several
 //! databases may share a directory, and names the database's directory in its header: a copy of the
@@ -210,7 +211,8 @@ impl BatchHeader {
         batch[0..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The length that the bytes of a header claim, of this sequence and of this LSN or a later one.
+    /// The length that the bytes of a header claim, of this sequence and of this LSN or a later
+    /// one.
     pub(super) fn claimed(bytes: &[u8], sequence: u64, least: Lsn) -> Option<usize> {
         let head = bytes.get(..BATCH_HEADER)?;
         let length = (number(head, 0) >> 32) as usize;
@@ -219,7 +221,8 @@ impl BatchHeader {
         fits.then_some(length)
     }
 
-    /// The batch at the front of `bytes`, if a whole one of this sequence and of this LSN or a later one is there.
+    /// The batch at the front of `bytes`, if a whole one of this sequence and of this LSN or a
+    /// later one is there.
     pub(super) fn read(bytes: &[u8], sequence: u64, least: Lsn) -> Option<BatchHeader> {
         let length = BatchHeader::claimed(bytes, sequence, least)?;
         let header = BatchHeader { length, lsn: Lsn(number(bytes, 8)), sequence, opening: number(bytes, 24) };

@@ -1,6 +1,7 @@
 //! Reads a log file from its start on, ahead of need.
 //!
-//! What has been read and not yet been given up is one stretch of memory, so that a batch is whole wherever pieces end.
+//! What has been read and not yet been given up is one stretch of memory, so that a batch is whole
+//! wherever pieces end.
 
 use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER};
 use crate::EngineError;
@@ -70,8 +71,8 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
-    /// Has buffers for a stretch of so many bytes: no more than it takes, because the kernel clears them all, and most logs that are only looked
-    /// at are short.
+    /// Has buffers for a stretch of so many bytes: no more than it takes, because the kernel clears
+    /// them all, and most logs that are only looked at are short.
     fn read_ahead(&mut self, bytes: u64) -> Result<(), EngineError> {
         let ahead = bytes.clamp(1, AHEAD * PIECE).next_multiple_of(4096);
         if ahead > self.ahead {
@@ -121,7 +122,8 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
-    /// The batch at an offset, if a whole one of this sequence and of this LSN or a later one is there.
+    /// The batch at an offset, if a whole one of this sequence and of this LSN or a later one is
+    /// there.
     pub(super) fn batch(
         &mut self,
         at: u64,

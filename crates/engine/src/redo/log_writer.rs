@@ -1,11 +1,14 @@
-//! The log writer: a role, carried by a session that needs its records durable, or by LGWR ([`super::group_commit`]).
+//! The log writer: a role, carried by a session that needs its records durable, or by LGWR
+//! ([`super::group_commit`]).
 //!
-//! It takes all complete records that fit a write, puts a header before them, writes them at the next log block and
-//! makes them durable: one write and one sync at a time (L2). When the next record does not fit the rest of the file it goes on
-//! in a file that nobody needs any more; there always is one, because sessions were admitted against the room that is left (L5).
+//! It takes all complete records that fit a write, puts a header before them, writes them at the
+//! next log block and makes them durable: one write and one sync at a time (L2). When the next
+//! record does not fit the rest of the file it goes on in a file that nobody needs any more; there
+//! always is one, because sessions were admitted against the room that is left (L5).
 //!
-//! Why not always a thread: a lone session would hand over and be woken again, which takes longer than the 3 us that it may lose to the bare write. Why no timer: while one
-//! session writes the others gather, and the next write takes them all.
+//! Why not always a thread: a lone session would hand over and be woken again, which takes longer
+//! than the 3 us that it may lose to the bare write. Why no timer: while one session writes the
+//! others gather, and the next write takes them all.
 
 use super::log_buffer::LogBuffer;
 use super::log_file::{BATCH_HEADER, BatchHeader, FILE_HEADER, FileHeader, Owner};
@@ -54,7 +57,8 @@ pub(super) struct BatchPlace {
     pub(super) file: usize,
     /// Of the batch's header.
     pub(super) offset: u64,
-    /// Bytes of log blocks that were written since the log was opened, up to its end; 0 of batches from before.
+    /// Bytes of log blocks that were written since the log was opened, up to its end; 0 of batches
+    /// from before.
     pub(super) written: u64,
     /// Whether it has been read back and found whole.
     pub(super) verified: bool,
@@ -79,7 +83,8 @@ pub(super) struct LogWriter {
     pub(super) block: usize,
     /// Bytes of log blocks written since the log was opened.
     pub(super) written: u64,
-    /// Log bytes at the end of each file that are not counted as room: what one record may leave over.
+    /// Log bytes at the end of each file that are not counted as room: what one record may leave
+    /// over.
     pub(super) spare: i64,
     pub(super) sync: SyncChoice,
     /// Whether filled files are copied.
@@ -130,8 +135,8 @@ impl LogWriter {
         if taken.end == self.next {
             return Ok(None);
         }
-        // What was complete stays so: when nothing of it fits, then because the first record is too long, and not
-        // because it was not complete yet.
+        // What was complete stays so: when nothing of it fits, then because the first record is too
+        // long, and not because it was not complete yet.
         let mut unused_spare = 0;
         if taken.end.0 - self.next.0 > self.fits() {
             taken = self.take(buffer, self.fits() as usize);
@@ -208,21 +213,24 @@ impl LogWriter {
         let free = self.next_file();
         if self.files[free].usage != Usage::Free {
             // L5: sessions were admitted against the room in free files. The undo of a recovery was
-            // admitted when its log was written, and a log from elsewhere may have promised nothing.
+            // admitted when its log was written, and a log from elsewhere may have promised
+            // nothing.
             return Err(EngineError::NoLogFile { groups: self.files.len() });
         }
         let sequence = self.files[self.current].header.sequence + 1;
         self.begin_file(session, free, sequence)
     }
 
-    /// The file that is used after this one: of those that are free the one that was begun longest ago, or else of all.
+    /// The file that is used after this one: of those that are free the one that was begun longest
+    /// ago, or else of all.
     pub(super) fn next_file(&self) -> usize {
         let others = self.files.iter().enumerate().filter(|(at, _)| *at != self.current);
         let order = |file: &LogFile| (file.usage != Usage::Free, file.header.sequence);
         others.min_by_key(|(_, file)| order(file)).map_or(self.current, |(at, _)| at)
     }
 
-    /// Begins a file: its header is durable before a batch is in it, which is what a switch of the log waits for.
+    /// Begins a file: its header is durable before a batch is in it, which is what a switch of the
+    /// log waits for.
     pub(super) fn begin_file(
         &mut self,
         session: &Session,
@@ -250,8 +258,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Writes to all members of the current file at once, durably. The failure of one is the log's: which of them can be believed
-    /// is found out by a recovery, not guessed while sessions go on.
+    /// Writes to all members of the current file at once, durably. The failure of one is the log's:
+    /// which of them can be believed is found out by a recovery, not guessed while sessions go on.
     fn transfer(
         &mut self,
         session: &Session,

@@ -1,16 +1,19 @@
 //! How closely checkpoints and database writers follow the log.
 //!
-//! A checkpoint is begun when the log goes on in the next file, or earlier where `log_checkpoint_interval` is less than two files. It is complete when
-//! the blocks that were changed before it are written; database writers see to that by staying a fixed stretch of log behind. With n files of which each
-//! begins with a checkpoint, that stretch is n - 1.5 files: then the checkpoint of the second oldest file is complete half a file before the oldest one
-//! is needed again.
+//! A checkpoint is begun when the log goes on in the next file, or earlier where
+//! `log_checkpoint_interval` is less than two files. It is complete when the blocks that were
+//! changed before it are written; database writers see to that by staying a fixed stretch of log
+//! behind. With n files of which each begins with a checkpoint, that stretch is n - 1.5 files: then
+//! the checkpoint of the second oldest file is complete half a file before the oldest one is needed
+//! again.
 //!
 //! ```text
 //!          redo                    write_behind             end
 //!  file 1   | file 2                |    file 3              |
 //!           |<------ spacing ------>|<------- stretch ------>|      what a recovery does again: at most both
 //! ```
-//! Why not always close behind: each checkpoint has every block that changes after it logged whole once.
+//! Why not always close behind: each checkpoint has every block that changes after it logged whole
+//! once.
 
 use super::bell::Bell;
 use super::log_file::FILE_HEADER;
@@ -22,7 +25,8 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// When checkpoints are due. All numbers of bytes are of log blocks, as [`BatchPlace::written`] counts them.
+/// When checkpoints are due. All numbers of bytes are of log blocks, as [`BatchPlace::written`]
+/// counts them.
 #[derive(Debug)]
 pub(crate) struct Pace {
     spacing: u64,

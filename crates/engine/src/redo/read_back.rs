@@ -1,17 +1,23 @@
-//! Records read back out of the log files, which the log buffer has no more: an old version of a row, or what undoes a change.
+//! Records read back out of the log files, which the log buffer has no more: an old version of a
+//! row, or what undoes a change.
 //!
-//! How: the batch of a record is read whole, up to [`WINDOW`], and held against its checksum the first time: what a write that was lost has left in its
-//! place are other records, or none. Who wants one record of a batch mostly wants others: a statement finds 64 rows changed by one transaction, whose records
-//! lie in a few batches. So some windows are kept, and the one that nobody has used for longest is read over.
+//! How: the batch of a record is read whole, up to [`WINDOW`], and held against its checksum the
+//! first time: what a write that was lost has left in its place are other records, or none. Who
+//! wants one record of a batch mostly wants others: a statement finds 64 rows changed by one
+//! transaction, whose records lie in a few batches. So some windows are kept, and the one that
+//! nobody has used for longest is read over.
 //!
-//! Why not in small pieces: under updates a batch has 400 KB. In pieces of 64K its check was seven requests of 0.3 ms, one after the other, and most of
-//! them were read again for the next record; statements took seconds, in which more rows changed beneath them.
+//! Why not in small pieces: under updates a batch has 400 KB. In pieces of 64K its check was seven
+//! requests of 0.3 ms, one after the other, and most of them were read again for the next record;
+//! statements took seconds, in which more rows changed beneath them.
 //!
-//! Why not one reader for all: sessions that update the same rows come to need old versions at once. With one, 32 of them on 4,000 rows stood in the queue for it,
-//! statements took longer, and so found more changed beneath them: a tenth of the operations a second that they do when the log buffer still has the records.
+//! Why not one reader for all: sessions that update the same rows come to need old versions at
+//! once. With one, 32 of them on 4,000 rows stood in the queue for it, statements took longer, and
+//! so found more changed beneath them: a tenth of the operations a second that they do when the log
+//! buffer still has the records.
 //!
-//! Limits: who reads back has the windows of a reader for himself; a statement that needs many old versions is as fast as the device answers one request at a
-//! time.
+//! Limits: who reads back has the windows of a reader for himself; a statement that needs many old
+//! versions is as fast as the device answers one request at a time.
 
 use super::log_file::{BATCH_HEADER, BatchCheck};
 use super::log_writer::BatchPlace;
@@ -133,7 +139,8 @@ impl ReadBack {
         Ok(())
     }
 
-    /// What is in the file from a byte of a batch on, as far as a window has it; nothing where the file has ended.
+    /// What is in the file from a byte of a batch on, as far as a window has it; nothing where the
+    /// file has ended.
     fn bytes_at(
         &mut self,
         session: &Session,

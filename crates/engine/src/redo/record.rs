@@ -16,14 +16,16 @@
 //!            3 add       offset u16, count u16, delta u16: to so many adjacent u16, modulo 2^16
 //!            4 stamp     offset u16: the LSN of the record, u64
 //! ```
-//! A change is done again by going through its steps, in a block whose LSN is lower; the block then has the record's.
+//! A change is done again by going through its steps, in a block whose LSN is lower; the block then
+//! has the record's.
 
 use crate::storage::tablespace::Purpose;
 use plumb_units::{BlockAddress, BlockNumber, FileId, Lsn};
 
 /// Bytes before undo and changes.
 pub const HEADER_BYTES: usize = 32;
-/// Bytes of a transaction in the list of a checkpoint's record: its number, its first LSN and its last.
+/// Bytes of a transaction in the list of a checkpoint's record: its number, its first LSN and its
+/// last.
 pub(crate) const UNDER_WAY_BYTES: usize = 3 * 8;
 /// Bytes of a change before its steps.
 const CHANGE_BYTES: usize = 12;

@@ -1,17 +1,21 @@
-//! The blocks under recovery: records are done again in frames of the buffer cache, which keeps them.
+//! The blocks under recovery: records are done again in frames of the buffer cache, which keeps
+//! them.
 //!
-//! A block that is new in the log, or has an image there, is not read; by the rule of images that is each block at first. At the end the blocks
-//! are left to the cache as changed and not written, since no log that they need is given up before they are: the database is open when its log has been read, and the
-//! database writers do the rest. Only blocks of tables that are read by direct path are written first, because such reads do not look into the cache.
+//! A block that is new in the log, or has an image there, is not read; by the rule of images that
+//! is each block at first. At the end the blocks are left to the cache as changed and not written,
+//! since no log that they need is given up before they are: the database is open when its log has
+//! been read, and the database writers do the rest. Only blocks of tables that are read by direct
+//! path are written first, because such reads do not look into the cache.
 //!
-//! When there are too many blocks, all are written and given up; those that are changed again are then read back, all that a stretch of log wants at once. Reads and writes are
-//! made in the order of the files, as many at a time as the channel takes, and adjacent blocks are written together.
+//! When there are too many blocks, all are written and given up; those that are changed again are
+//! then read back, all that a stretch of log wants at once. Reads and writes are made in the order
+//! of the files, as many at a time as the channel takes, and adjacent blocks are written together.
 //!
-//! Why not write all of them before the database is opened: an import is read from the log at the speed of the device, and writing as many bytes back
-//! takes as long again.
+//! Why not write all of them before the database is opened: an import is read from the log at the
+//! speed of the device, and writing as many bytes back takes as long again.
 
+use super::log_home::{LiveExtent, LogHome};
 use super::record::{BlockChange, Record, Start};
-use super::recovery::{LiveExtent, LogHome};
 use crate::EngineError;
 use crate::cache::{BufferCache, BufferCaches, CacheReader, ChangingBlock};
 use crate::storage::block;
@@ -107,7 +111,8 @@ fn take_one(room: &mut Room, block_size: BlockSize) -> bool {
 
 impl<'a> Replay<'a> {
     pub(super) fn new(home: &'a LogHome<'a>, session: &'a Session) -> Result<Replay<'a>, EngineError> {
-        // No more than all frames take: what is not there need not be cleared, which is much of a short recovery.
+        // No more than all frames take: what is not there need not be cleared, which is much of a
+        // short recovery.
         let frames = home.caches.iter().map(|cache| cache.options().frame_count);
         let bytes = home.caches.iter().map(|cache| cache.options().frame_count * cache.block_size().bytes());
         let joined = JOINED.min(bytes.sum());
@@ -142,7 +147,8 @@ impl<'a> Replay<'a> {
         is_within.then_some(found)
     }
 
-    /// Whether a block is of a segment that was there at that LSN and is still; else the space may be another's now.
+    /// Whether a block is of a segment that was there at that LSN and is still; else the space may
+    /// be another's now.
     fn is_live(&self, change: &BlockChange<'_>, lsn: Lsn) -> bool {
         self.extent_of(change.address)
             .is_some_and(|live| lsn >= live.created && live.purpose == change.purpose)
@@ -389,8 +395,9 @@ impl<'a> Replay<'a> {
         Ok(self.channel.submit(self.session, request)?)
     }
 
-    /// Leaves the blocks to the caches, as if the first record of the recovery had changed them: no checkpoint ends that they are not written for, and
-    /// each syncs the files. A block that was changed behind the end of the log says that there was more of it.
+    /// Leaves the blocks to the caches, as if the first record of the recovery had changed them: no
+    /// checkpoint ends that they are not written for, and each syncs the files. A block that was
+    /// changed behind the end of the log says that there was more of it.
     pub(super) fn finish(&mut self, Range { start: first, end }: Range<Lsn>) -> Result<(), EngineError> {
         if let Some((lsn, address, purpose)) = self.newest.filter(|(lsn, ..)| *lsn >= end.0) {
             let path = self.home.tablespaces.get(purpose).path(address);

@@ -1,18 +1,24 @@
-//! How a log write becomes durable: by a call after it, or by the write itself, to a file that was opened so.
+//! Durable log writes: by a call after it, or by the write itself, to a file that was opened so.
 //!
-//! Which is cheapest depends on the device and the file system. `auto` measures: a few writes of one log block by each method in turn,
-//! to a log file that nobody needs, at the places that the log would write next. It is done when the log is opened, before anything is timed,
-//! and takes as long as some thirty commits. fdatasync stays unless another one is clearly faster: by its lower quartile, and in all rounds but
-//! one in eight. By the quartile alone a device on which all four are a write and a flush was written by another method from one
-//! opening to the next, which runs that are compared must not be.
+//! Which is cheapest depends on the device and the file system. `auto` measures: a few writes of
+//! one log block by each method in turn, to a log file that nobody needs, at the places that the
+//! log would write next. It is done when the log is opened, before anything is timed, and takes as
+//! long as some thirty commits. fdatasync stays unless another one is clearly faster: by its lower
+//! quartile, and in all rounds but one in eight. By the quartile alone a device on which all four
+//! are a write and a flush was written by another method from one opening to the next, which runs
+//! that are compared must not be.
 //!
-//! Where sessions share threads, `auto` is the write that is durable by itself: a ring leaves a sync to a thread of the kernel, and a session that waited for it in a call
-//! would keep all others of its thread waiting. With fdatasync 32 sessions on one thread made 70,000 commits/s, with open_datasync 104,000 (both before they
-//! committed by one write, [`group_commit`](super::group_commit)).
+//! Where sessions share threads, `auto` is the write that is durable by itself: a ring leaves a
+//! sync to a thread of the kernel, and a session that waited for it in a call would keep all others
+//! of its thread waiting. With fdatasync 32 sessions on one thread made 70,000 commits/s, with
+//! open_datasync 104,000 (both before they committed by one write,
+//! [`group_commit`](super::group_commit)).
 
 use super::log_file::FILE_HEADER;
 use crate::EngineError;
 use crate::access::Access;
+pub use crate::settings::SyncMethod;
+use crate::settings::{Setting, Settings};
 use plumb_events::{Event, IoStream, Session, now};
 use plumb_io::{Arena, Durability, Method, MethodKind, OpenMode, Operation, Request};
 use plumb_units::Nanos;
@@ -27,41 +33,18 @@ const LONG: Nanos = Nanos(50_000_000);
 /// A device whose first durable writes take so long is asked for no more: an opening would take
 /// minutes.
 const TOO_LONG: Nanos = Nanos(2_000_000_000);
-/// Another method is taken when it needs less than this of what fdatasync needs, and loses one round in so many at most: one that is equal
-/// does so in 9 of 256 openings, and has to have the lower quartile too.
+/// Another method is taken when it needs less than this of what fdatasync needs, and loses one
+/// round in so many at most: one that is equal does so in 9 of 256 openings, and has to have the
+/// lower quartile too.
 const CLEARLY: f64 = 0.95;
 const LOST_ONE_IN: usize = 8;
-
-/// How a log write becomes durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SyncMethod {
-    /// By fdatasync after it.
-    Fdatasync,
-    /// By fsync after it.
-    Fsync,
-    /// By the write itself, to a file opened with `O_DSYNC`.
-    OpenDatasync,
-    /// By the write itself, to a file opened with `O_SYNC`.
-    OpenSync,
-}
 
 impl SyncMethod {
     /// Every method, in the order in which they are preferred.
     pub const ALL: [SyncMethod; 4] =
         [SyncMethod::Fdatasync, SyncMethod::OpenDatasync, SyncMethod::Fsync, SyncMethod::OpenSync];
 
-    /// The word of `log_sync_method`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            SyncMethod::Fdatasync => "fdatasync",
-            SyncMethod::Fsync => "fsync",
-            SyncMethod::OpenDatasync => "open_datasync",
-            SyncMethod::OpenSync => "open_sync",
-        }
-    }
-
-    /// How a file is opened that is written so.
+    /// Returns the way to open a file that is written so.
     #[must_use]
     pub const fn durability(self) -> Durability {
         match self {
@@ -71,7 +54,7 @@ impl SyncMethod {
         }
     }
 
-    /// What a request for a durable write is.
+    /// Returns the operation of a durable write.
     #[must_use]
     pub const fn operation(self) -> Operation {
         match self {
@@ -82,32 +65,33 @@ impl SyncMethod {
     }
 }
 
-/// The method of a log, and why.
+/// The method of a log, and the reason for it.
 #[derive(Debug, Clone)]
 pub struct SyncChoice {
-    /// What is done.
+    /// The method.
     pub method: SyncMethod,
-    /// Why, in half a sentence.
+    /// The reason, in half a sentence.
     pub reason: String,
 }
 
 impl SyncChoice {
-    /// As the setting says; `auto` measures on a log file that nobody needs, if there is one.
+    /// Decides as the setting says; `auto` measures on a log file that nobody needs, if there is
+    /// one.
     pub(super) fn of(
-        (word, shares_threads): (&str, bool),
+        settings: &Settings,
         session: &Session,
         access: &Access,
-        (unused, log_block): (Option<&Path>, u64),
+        unused: Option<&Path>,
+        log_block: u64,
     ) -> Result<SyncChoice, EngineError> {
-        let asked = SyncMethod::ALL.into_iter().find(|method| method.name() == word);
         let choice = |method, why: &str| Ok(SyncChoice { method, reason: why.to_string() });
         let plain = |why| choice(SyncMethod::Fdatasync, why);
-        match (asked, unused) {
-            (Some(method), _) => Ok(SyncChoice { method, reason: format!("log_sync_method={word}") }),
+        match (settings.log.log_sync_method, unused) {
+            (Some(method), _) => Ok(SyncChoice { method, reason: settings.assigned(Setting::LogSyncMethod) }),
             (None, _) if access.disk.is_memory() => {
                 plain("auto: files in memory have no methods to choose from")
             }
-            (None, _) if shares_threads => choice(
+            (None, _) if settings.io.shared_servers > 0 => choice(
                 SyncMethod::OpenDatasync,
                 "auto: sessions share threads, and a ring leaves a sync to a thread of the kernel",
             ),

@@ -1,4 +1,5 @@
-//! Records: what was done to a block is what is done again, and bytes that are no record are refused.
+//! Records: what was done to a block is what is done again, and bytes that are no record are
+//! refused.
 
 use super::edit::Edit;
 use super::record::{Record, RecordBytes, RecordKind, length_of};

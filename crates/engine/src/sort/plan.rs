@@ -25,7 +25,6 @@
 
 use crate::probe;
 use crate::read_cost::MergeReads;
-use crate::settings::Setting;
 use crate::sort::area::{
     RecordSize, STRIP_BYTES_MAX, STRIP_BYTES_MIN, STRIP_BYTES_TARGET, STRIPS_MAX, STRIPS_MIN,
 };
@@ -91,7 +90,7 @@ impl SortPlan {
     pub fn new(instance: &Instance, record: RecordSize, rows_expected: u64) -> Result<SortPlan, EngineError> {
         let settings = &instance.settings;
         let tablespace = instance.tablespace(Purpose::Temp);
-        let area = settings.number(Setting::SortAreaSize);
+        let area = settings.sort.sort_area_size.0;
         let block_bytes = tablespace.block_size.bytes() as u64;
         if area < AREA_BLOCKS_MIN * block_bytes {
             return Err(EngineError::Contradiction {
@@ -103,8 +102,8 @@ impl SortPlan {
                 ),
             });
         }
-        let count = settings.number(Setting::SortWriteBuffers);
-        let size = settings.number(Setting::SortWriteBufferSize);
+        let count = settings.sort.sort_write_buffers;
+        let size = settings.sort.sort_write_buffer_size.0;
         if !size.is_multiple_of(block_bytes) {
             return Err(EngineError::Contradiction {
                 first: format!("sort_write_buffer_size={}", Bytes(size).as_setting()),
@@ -115,14 +114,10 @@ impl SortPlan {
                 ),
             });
         }
-        let buffers = write_buffers(
-            settings.word(Setting::SortDirectWrites),
-            area,
-            (count, size),
-            tablespace.block_size,
-        );
-        let chunk_blocks_max = settings.number(Setting::DbFileMultiblockReadCount) as u32;
-        let read_fac = settings.optional_number(Setting::SortReadFac);
+        let buffers =
+            write_buffers(settings.sort.sort_direct_writes, area, count, size, tablespace.block_size);
+        let chunk_blocks_max = settings.io.db_file_multiblock_read_count;
+        let read_fac = settings.sort.sort_read_fac;
         let mut plan = SortPlan {
             area: Bytes(buffers.area),
             direct_writes: buffers.direct,
@@ -206,7 +201,7 @@ impl SortPlan {
             ReadFac::Given(fac) => MergeCost { read_fac: *fac as f64, extra_pass: 1.0 },
             ReadFac::Measured { fac, reads } => {
                 let merging = self.block_bytes as f64 / self.record.bytes as f64 * MERGE_ROW_SECONDS;
-                let transfer = self.block_bytes as f64 / reads.cost.bytes_per_second;
+                let transfer = self.block_bytes as f64 / reads.line.bytes_per_second;
                 MergeCost { read_fac: *fac, extra_pass: 1.0 + merging / transfer }
             }
             ReadFac::Unmeasured => unreachable!("measured above"),
@@ -220,7 +215,7 @@ impl SortPlan {
     /// # Errors
     /// When the device cannot be read.
     pub fn learn_read_cost(&self, instance: &Instance, session: &Session) -> Result<(), EngineError> {
-        if instance.settings.optional_number(Setting::SortReadFac).is_none() {
+        if instance.settings.sort.sort_read_fac.is_none() {
             let reads = probe::merge_reads(instance, session, self.merge_depth(instance))?;
             *locked(&instance.merge_reads) = Some(reads);
         }
@@ -240,8 +235,8 @@ impl SortPlan {
                 *known.insert(reads)
             }
         };
-        let block_size = instance.tablespace(Purpose::Temp).block_size;
-        Ok(ReadFac::Measured { fac: reads.cost.read_fac_of(block_size, reads.block_seconds), reads })
+        let block_bytes = instance.tablespace(Purpose::Temp).block_size.bytes() as u64;
+        Ok(ReadFac::Measured { fac: reads.line.read_fac_of(block_bytes, reads.block_seconds), reads })
     }
 
     /// As many reads as a merge of single blocks has in flight.
@@ -251,6 +246,16 @@ impl SortPlan {
             MethodKind::Sync => 1,
             _ => merge_plan::read_ahead(self.memory_blocks(self.area)).min(method.queue_depth()),
         }
+    }
+
+    /// Returns the memory of a sort by so many servers, by purpose.
+    pub(crate) fn memory(&self, instance: &Instance, degree: u64) -> Vec<(String, Bytes)> {
+        let all = |bytes: Bytes| Bytes(bytes.0 * degree);
+        let buffers = match self.direct_writes {
+            true => ("sort write buffers".to_string(), all(self.write_buffer_memory())),
+            false => ("buffer cache".to_string(), instance.settings.cache.db_cache_size),
+        };
+        vec![("sort areas".to_string(), all(self.area)), buffers]
     }
 
     /// The ratio used and where it came from, for the report; 0 when no merge
@@ -263,12 +268,12 @@ impl SortPlan {
             ReadFac::Given(fac) if used => (*fac, "given".to_string()),
             ReadFac::Given(fac) => (0, format!("{fac} was given and not needed: {why_not}")),
             ReadFac::Unmeasured => (0, format!("not needed: {why_not}")),
-            ReadFac::Measured { fac, reads: MergeReads { cost, depth, .. } } => (
+            ReadFac::Measured { fac, reads: MergeReads { line, depth, .. } } => (
                 fac.round() as u64,
                 format!(
                     "measured with {depth} reads in flight; one at a time {} to start a read, then {}",
-                    Nanos((cost.start_seconds * 1e9) as u64),
-                    Rate(cost.bytes_per_second)
+                    Nanos((line.start_seconds * 1e9) as u64),
+                    Rate(line.bytes_per_second)
                 ),
             ),
         }
@@ -287,25 +292,31 @@ struct WriteBuffers {
 /// auto takes them out of it, and shrinks them to a tenth of it (the one-tenth
 /// rule of Oracle 7.3); where even the smallest buffers are more than a tenth,
 /// runs go through the buffer cache.
-fn write_buffers(mode: &str, area: u64, (count, size): (u64, u64), block_size: BlockSize) -> WriteBuffers {
+fn write_buffers(
+    asked: Option<bool>,
+    area: u64,
+    count: u64,
+    size: u64,
+    block_size: BlockSize,
+) -> WriteBuffers {
     let block_bytes = block_size.bytes() as u64;
     let conventional =
         |reason: String| WriteBuffers { area, direct: false, reason, count: 2, size: block_bytes };
-    match mode {
-        "true" => WriteBuffers {
+    match asked {
+        Some(true) => WriteBuffers {
             area,
             direct: true,
             reason: "true: write buffers on top of the sort area".to_string(),
             count,
             size,
         },
-        "false" => conventional("false: runs go through the buffer cache".to_string()),
-        _ if AUTO_BUFFERS_MIN > area / 10 => conventional(format!(
+        Some(false) => conventional("false: runs go through the buffer cache".to_string()),
+        None if AUTO_BUFFERS_MIN > area / 10 => conventional(format!(
             "auto: the smallest write buffers, {}, are more than a tenth of the sort area, {}",
             Bytes(AUTO_BUFFERS_MIN).as_setting(),
             Bytes(area).as_setting()
         )),
-        _ => {
+        None => {
             let least = (32 * Bytes::K).max(block_bytes);
             let (mut count, mut size) = (count, size);
             while count * size > area / 10 && size > least {
@@ -332,7 +343,7 @@ mod tests {
 
     #[test]
     fn auto_follows_the_one_tenth_rule() {
-        let decide = |area| write_buffers("auto", area, (4, 256 * Bytes::K), BLOCK);
+        let decide = |area| write_buffers(None, area, 4, 256 * Bytes::K, BLOCK);
         assert!(!decide(639 * Bytes::K).direct);
         let smallest = decide(640 * Bytes::K);
         assert_eq!((smallest.direct, smallest.count, smallest.size), (true, 2, 32 * Bytes::K));
@@ -348,8 +359,8 @@ mod tests {
 
     #[test]
     fn true_adds_the_buffers_and_false_needs_none() {
-        let on = write_buffers("true", Bytes::M, (8, 64 * Bytes::K), BLOCK);
+        let on = write_buffers(Some(true), Bytes::M, 8, 64 * Bytes::K, BLOCK);
         assert_eq!((on.direct, on.area, on.count), (true, Bytes::M, 8));
-        assert!(!write_buffers("false", 1 << 30, (8, 64 * Bytes::K), BLOCK).direct);
+        assert!(!write_buffers(Some(false), 1 << 30, 8, 64 * Bytes::K, BLOCK).direct);
     }
 }

@@ -154,7 +154,7 @@ impl FileHeader {
                 first: format!("db_block_size={}", self.block_size.bytes()),
                 second: format!("a home of {} bytes", home.len()),
                 why: format!(
-                    "data files outside the home keep its path, up to {room} bytes of it; choose a shorter --path or a larger db_block_size"
+                    "data files outside the home keep its path, up to {room} bytes of it; choose a shorter path or a larger db_block_size"
                 ),
             });
         }
@@ -282,7 +282,7 @@ mod tests {
     fn a_home_that_does_not_fit_the_block_is_refused() {
         let long = FileHeader { home: Some(PathBuf::from("/x".repeat(1000))), ..header() };
         let error = long.write(&mut [0; 2048]).expect_err("too long").to_string();
-        assert!(error.contains("up to 1920 bytes of it; choose a shorter --path"), "{error}");
+        assert!(error.contains("up to 1920 bytes of it; choose a shorter path"), "{error}");
         assert_eq!(long.write(&mut [0; 4096]).map_err(|error| error.to_string()), Ok(()));
     }
 }

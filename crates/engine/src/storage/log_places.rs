@@ -34,23 +34,24 @@ impl Default for LogPlaces {
 }
 
 impl LogPlaces {
-    /// Where the log files lie that are made from now on.
+    /// Returns the places of log files that are made from now on.
     ///
     /// # Errors
     /// When both members would lie in one directory, or one that is named outside of the database's
     /// is not there.
     pub(crate) fn of(settings: &Settings) -> Result<LogPlaces, EngineError> {
-        let path = |setting| PathBuf::from(settings.word(setting));
-        for setting in [Setting::LogPath, Setting::LogMirrorPath] {
-            let path = path(setting);
-            if let Err(why) = require_place(&path) {
-                return Err(EngineError::LogPlace { setting: setting.row().name, path, why });
-            }
+        let (first, second) = (settings.log.log_path.clone(), settings.log.log_mirror_path.clone());
+        for (setting, path) in [(Setting::LogPath, &first), (Setting::LogMirrorPath, &second)] {
+            require_place(path).map_err(|why| EngineError::LogPlace {
+                setting: setting.row().name,
+                path: path.clone(),
+                why,
+            })?;
         }
-        let places = LogPlaces { first: path(Setting::LogPath), second: path(Setting::LogMirrorPath) };
+        let places = LogPlaces { first, second };
         places.require_valid().map_err(|why| EngineError::Contradiction {
-            first: format!("log_path={}", settings.word(Setting::LogPath)),
-            second: format!("log_mirror_path={}", settings.word(Setting::LogMirrorPath)),
+            first: settings.assigned(Setting::LogPath),
+            second: settings.assigned(Setting::LogMirrorPath),
             why,
         })?;
         Ok(places)
@@ -92,13 +93,28 @@ impl LogPlaces {
         self.place(member).is_absolute()
     }
 
-    /// Where a member is; members and files are counted from 1.
-    pub(crate) fn path(&self, home: &Path, database: DatabaseId, (number, member): (u32, u32)) -> PathBuf {
+    /// Returns the path of a member.
+    pub(crate) fn path(&self, home: &Path, database: DatabaseId, of: MemberId) -> PathBuf {
+        let MemberId { number, member } = of;
         let name = match self.is_outside(member) {
             true => format!("redo{number:02}_{:08x}.log", database.0 >> 96),
             false => format!("redo{number:02}.log"),
         };
         self.directory(home, member).join(name)
+    }
+}
+
+/// A member of a log file; files and members are counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MemberId {
+    pub(crate) number: u32,
+    pub(crate) member: u32,
+}
+
+impl MemberId {
+    /// Returns the members of all log files, file by file.
+    pub(crate) fn all(files: u32, members: u32) -> impl Iterator<Item = MemberId> {
+        (1..=files).flat_map(move |number| (1..=members).map(move |member| MemberId { number, member }))
     }
 }
 

@@ -5,14 +5,17 @@
 //! block i + 1  bytes of the image, the whole block                                                no slot
 //! block i + 2  bytes of the image | rows ..                                                       slots
 //! ```
-//! The head is the last row of its block and has its slot; what follows stands before the first row of the next blocks, without a slot, so that whoever numbers rows by
-//! slots counts a row in pieces once. All pieces of a row are in one extent: a scan, which takes whole extents in their order, has the row together when
-//! it has read on, and an access by row id reads the blocks behind.
+//! The head is the last row of its block and has its slot; what follows stands before the first row
+//! of the next blocks, without a slot, so that whoever numbers rows by slots counts a row in pieces
+//! once. All pieces of a row are in one extent: a scan, which takes whole extents in their order,
+//! has the row together when it has read on, and an access by row id reads the blocks behind.
 //!
-//! Why not a row id of the next piece in each: it would always be that of the next block. Why not pieces in any block with room, as where rows grow: a loaded row does
-//! not, and every piece elsewhere is another read.
+//! Why not a row id of the next piece in each: it would always be that of the next block. Why not
+//! pieces in any block with room, as where rows grow: a loaded row does not, and every piece
+//! elsewhere is another read.
 //!
-//! Limits: a row takes less than an extent. Where fewer blocks are left of an extent than a row needs, they stay empty.
+//! Limits: a row takes less than an extent. Where fewer blocks are left of an extent than a row
+//! needs, they stay empty.
 
 use crate::EngineError;
 use crate::storage::block::{Content, HEADER_BYTES};
@@ -30,7 +33,8 @@ fn room(block_size: BlockSize) -> usize {
     block_size.bytes() - HEADER_BYTES
 }
 
-/// The longest row that a chain in an extent holds, whatever stands before its head: that may be a block but for a head of one byte.
+/// The longest row that a chain in an extent holds, whatever stands before its head: that may be a
+/// block but for a head of one byte.
 #[must_use]
 pub fn row_bytes_max(block_size: BlockSize, extent: BlockCount) -> usize {
     // Block 0 of a file is none of its first extent.
@@ -80,7 +84,8 @@ pub fn chained_length(row: &[u8]) -> Option<usize> {
         .map(|length| u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize)
 }
 
-/// The bytes of a block that stand before its first row: the rest of one that begins in a block before.
+/// The bytes of a block that stand before its first row: the rest of one that begins in a block
+/// before.
 #[inline]
 #[must_use]
 pub(crate) fn before_rows(block: &[u8], content: Content) -> &[u8] {

@@ -1,8 +1,8 @@
 //! Rows by their ids, many at a time: what an index names in its order, the table has elsewhere.
 //!
-//! How: the ids of a batch are sorted by place, each block is read once, several at a time, and rows are handed out
-//! in the order in which they were asked for. A row of 8K blocks that lie anywhere costs a random read; of blocks that several
-//! rows of the batch share, a part of one.
+//! How: the ids of a batch are sorted by place, each block is read once, several at a time, and
+//! rows are handed out in the order in which they were asked for. A row of 8K blocks that lie
+//! anywhere costs a random read; of blocks that several rows of the batch share, a part of one.
 //!
 //! Rows in pieces are read on when all others are there, block after block.
 //!
@@ -119,7 +119,7 @@ impl TableBlocks<'_> {
         for (row, place) in wanted {
             let image = heap::row_at(bytes, content, row.slot()).ok_or_else(|| {
                 let why =
-                    "the index names it, and its block has no such row; `plumb check` finds what is wrong";
+                    "the index names it, and its block has no such row; a check of the table finds what is wrong";
                 EngineError::bad_row(*row, why)
             })?;
             match chained_length(image) {

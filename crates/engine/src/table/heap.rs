@@ -1,9 +1,9 @@
 //! Rows in a block.
 //!
-//! Rows fill the content from the front; a directory of 2-byte offsets grows
-//! down from the block's end, so that slot i is found without walking. A direct
-//! path load fills blocks to the last byte that fits, unless `pct_free` says otherwise. The rest of a row that begins in the
-//! block before stands in front of the first row ([`chain`](super::chain)).
+//! Rows fill the content from the front; a directory of 2-byte offsets grows down from the block's
+//! end, so that slot i is found without walking. A direct path load fills blocks to the last byte
+//! that fits, unless `pct_free` says otherwise. The rest of a row that begins in the block before
+//! stands in front of the first row ([`chain`](super::chain)).
 //!
 //! Invariants:
 //! - T1 Rows grow up, slots grow down, and they never meet.
@@ -30,8 +30,8 @@ pub struct BlockFill {
 }
 
 impl BlockFill {
-    /// Adds a row; `false` when the block has no room for it, or would have less than `spare` bytes left. An empty block takes
-    /// any row that fits.
+    /// Adds a row; `false` when the block has no room for it, or would have less than `spare` bytes
+    /// left. An empty block takes any row that fits.
     #[inline]
     pub fn push(&mut self, block: &mut [u8], row: &[u8], spare: usize) -> bool {
         let spare = if self.used == 0 { 0 } else { spare };
@@ -49,7 +49,8 @@ impl BlockFill {
         block.len().saturating_sub(taken)
     }
 
-    /// Adds the head of a row for which the block has no room, with as much of it as fits. Gives the rest.
+    /// Adds the head of a row for which the block has no room, with as much of it as fits. Gives
+    /// the rest.
     ///
     /// # Panics
     /// When there is no room for a head and a byte, or for the whole row.

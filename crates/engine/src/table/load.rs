@@ -1,16 +1,16 @@
 //! Direct path load: rows straight into formatted blocks, past the buffer cache.
 //!
-//! Every load server takes rows from a source, or from another table ([`create_as_select`]), fills blocks of its own
-//! extents and writes them with large asynchronous requests. The table enters
-//! the control file last, after its blocks are durable: a load that fails or is
-//! interrupted owns no extent and leaves no table.
+//! Every load server takes rows from a source, or from another table ([`create_as_select`]), fills
+//! blocks of its own extents and writes them with large asynchronous requests. The table enters the
+//! control file last, after its blocks are durable: a load that fails or is interrupted owns no
+//! extent and leaves no table.
 //!
-//! A load by itself has no redo (NOLOGGING): a table that exists has all its rows on disk, and a load
-//! that did not finish never existed. What that lacks is a copy: a backup that is made meanwhile has no such table. A load that is given
-//! a [`BlockLog`] has each of its blocks logged whole before it is written, and a recovery makes them again.
+//! A load by itself has no redo (NOLOGGING): a table that exists has all its rows on disk, and a
+//! load that did not finish never existed. What that lacks is a copy: a backup that is made
+//! meanwhile has no such table. A load that is given a [`BlockLog`] has each of its blocks logged
+//! whole before it is written, and a recovery makes them again.
 
 use crate::parallel::servers::{self, Operation};
-use crate::settings::Setting;
 use crate::storage::block::{BlockKind, LsnRange};
 use crate::storage::control::{ColumnStatistics, SegmentExtent, Table, require_column_names};
 use crate::storage::tablespace::{Purpose, Tablespace};
@@ -90,11 +90,12 @@ pub fn load(instance: &Instance, table: &str, source: &dyn RowSource) -> Result<
     load_into(instance, &session, LoadTarget { table, tablespace: Purpose::Users, log: None }, source)
 }
 
-/// Loads all rows of `source` into a new table; the session does it where it is serial, and else waits for the servers that do.
+/// Loads all rows of `source` into a new table; the session does it where it is serial, and else
+/// waits for the servers that do.
 ///
 /// # Errors
-/// When the table exists, the source fails, a row does not fit an extent, or a
-/// write fails; nothing of the load then remains.
+/// When the table exists, the source fails, a row does not fit an extent, or a write fails; nothing
+/// of the load then remains.
 ///
 /// # Panics
 /// When the tablespace is not for tables, or has not been made.
@@ -119,8 +120,9 @@ pub fn load_into(
     Ok(outcome)
 }
 
-/// Makes a new table of all rows of another one that was loaded by direct path. They are read as an index build reads them: through the
-/// buffer cache by one server where `serial_direct_read` is false, else past it.
+/// Makes a new table of all rows of another one that was loaded by direct path. They are read as an
+/// index build reads them: through the buffer cache by one server where `serial_direct_read` is
+/// false, else past it.
 ///
 /// # Errors
 /// As [`load_into`], and when there is no table `source` or a block of it is corrupt.
@@ -135,8 +137,7 @@ pub fn create_as_select(
 ) -> Result<LoadOutcome, EngineError> {
     let begin = now();
     let source = instance.catalog().table(source)?.clone();
-    let conventional =
-        instance.parallel_degree() == 1 && instance.settings.word(Setting::SerialDirectRead) == "false";
+    let conventional = !instance.settings.scans_directly(instance.parallel_degree());
     let granules = Granules::new(&source);
     let load = Load::new((instance, session), target, &source.schema)?;
     let outcome = load.run(session, |session, operation, loader| {
@@ -297,7 +298,7 @@ impl<'a> Loader<'a> {
             event: Event::DirectPathWrite,
             stream: IoStream::DataWrites,
         };
-        let percent = load.instance.settings.optional_number(Setting::PctFree).unwrap_or(0);
+        let percent = load.instance.settings.storage.pct_free.unwrap_or(0);
         Ok(Loader {
             session,
             tablespace,

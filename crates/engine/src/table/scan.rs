@@ -1,16 +1,15 @@
 //! Table scans, past the buffer cache or through it.
 //!
-//! The table is cut into granules (its extents). Scan servers take the next
-//! granule from a shared counter, so a server on a slow disk takes fewer and
-//! all end together. Within a granule multiblock reads go out several at a time;
-//! every block is verified before a row of it is looked at. A row in several blocks lies within an extent, and so is one server's.
+//! The table is cut into granules (its extents). Scan servers take the next granule from a shared
+//! counter, so a server on a slow disk takes fewer and all end together. Within a granule
+//! multiblock reads go out several at a time; every block is verified before a row of it is looked
+//! at. A row in several blocks lies within an extent, and so is one server's.
 //!
-//! A serial scan with `serial_direct_read=false` is conventional instead: multiblock
-//! reads into the buffer cache (`db file scattered read`), one at a time.
+//! A serial scan with `serial_direct_read=false` is conventional instead: multiblock reads into the
+//! buffer cache (`db file scattered read`), one at a time.
 
 use crate::cache::CacheReader;
 use crate::parallel::servers::Operation;
-use crate::settings::Setting;
 use crate::storage::block::{self, Expected};
 use crate::storage::control::{SegmentExtent, Table};
 use crate::storage::reader::{ReaderOptions, SegmentReader};
@@ -47,10 +46,10 @@ impl<'t> Granules<'t> {
 #[must_use]
 pub fn reader_options(instance: &Instance, tablespace: Purpose) -> ReaderOptions {
     let tablespace = instance.tablespace(tablespace);
-    let blocks = instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;
+    let blocks = instance.settings.io.db_file_multiblock_read_count;
     ReaderOptions {
         chunk_blocks: blocks.min(tablespace.extent_blocks.0),
-        buffer_count: 1 + instance.settings.number(Setting::ScanReadAhead) as usize,
+        buffer_count: 1 + instance.settings.io.scan_read_ahead,
         event: Event::DirectPathRead,
         stream: IoStream::TableReads,
     }

@@ -1,19 +1,22 @@
 //! Checkpoints: begun while sessions go on, completed when the database writers have come so far.
 //!
-//! A checkpoint begins with a record in the log, written with the gate closed for a moment. From then on each block is logged whole at its first
-//! change. It is complete when all blocks that were changed before it are written and their files synced; the control block then says that
-//! recovery begins at its record. Several may be under way: they begin and end in the order of the log.
+//! A checkpoint begins with a record in the log, written with the gate closed for a moment. From
+//! then on each block is logged whole at its first change. It is complete when all blocks that were
+//! changed before it are written and their files synced; the control block then says that recovery
+//! begins at its record. Several may be under way: they begin and end in the order of the log.
 //!
-//! Who does it: a thread (CKPT), which begins one when the log's pace says so ([`crate::redo`]) and completes it when the blocks are written,
-//! which the database writers have done by then without being asked. A session that finds no room completes what is under way itself. Where the
-//! cache has no database writers (on a simulated disk) there is no thread either: each change of a session is preceded by one small step, so that
-//! one thread has one order of requests.
+//! Who does it: a thread (CKPT), which begins one when the log's pace says so ([`crate::redo`]) and
+//! completes it when the blocks are written, which the database writers have done by then without
+//! being asked. A session that finds no room completes what is under way itself. Where the cache
+//! has no database writers (on a simulated disk) there is no thread either: each change of a
+//! session is preceded by one small step, so that one thread has one order of requests.
 
 use super::active::Active;
 use crate::EngineError;
 use crate::cache::ChangedBlocks;
 use crate::redo::record::{HEADER_BYTES, RecordBytes, RecordKind};
 use crate::redo::{Bell, Log};
+use crate::settings::HighPriority;
 use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Event, Recorder, Role, Session};
 use plumb_host::limits::Quota;
@@ -86,7 +89,7 @@ impl Checkpoints {
     pub(super) fn make_room(&self, session: &Session, bytes: i64) -> Result<(), EngineError> {
         loop {
             self.failing(self.make_room_alone(session, &mut self.lock(session), bytes))?;
-            if self.log.room() < bytes && self.log.let_go() {
+            if self.log.room() < bytes && self.log.control.let_go() {
                 // The backup fails, and not the session.
                 continue;
             }
@@ -97,8 +100,7 @@ impl Checkpoints {
                 self.log.archive_next(session)?;
             } else {
                 self.log.check()?;
-                self.log.archiver_bell().ring();
-                self.log.wait_for_archiver(session);
+                self.log.archiving.await_copy(session);
             }
         }
     }
@@ -114,8 +116,7 @@ impl Checkpoints {
             if let Some(why) = self.log.archiver_error() {
                 return Err(EngineError::Archive { why });
             }
-            self.log.archiver_bell().ring();
-            self.log.wait_for_archiver(session);
+            self.log.archiving.await_copy(session);
         }
         Ok(())
     }
@@ -154,17 +155,18 @@ impl Checkpoints {
 
     /// Begins a checkpoint that is due, and completes those whose blocks are written.
     fn advance(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<(), EngineError> {
-        if self.log.pace().is_due() {
+        if self.log.pace.is_due() {
             self.begin(session, under_way)?;
         }
-        let behind = self.log.pace().write_behind();
+        let behind = self.log.pace.write_behind();
         if self.by_steps && !self.changed.are_written(behind) {
             self.changed.write_some(session, behind)?;
         }
         self.complete(session, under_way)
     }
 
-    /// `false` when the log has no room for its record: then others that are under way must be completed, or a transaction must end.
+    /// `false` when the log has no room for its record: then others that are under way must be
+    /// completed, or a transaction must end.
     fn begin(&self, session: &Session, under_way: &mut UnderWay<'_>) -> Result<bool, EngineError> {
         self.log.check()?;
         let begun = self.log.close(|begin| {
@@ -172,7 +174,7 @@ impl Checkpoints {
             let mut record = RecordBytes::default();
             record.begin(RecordKind::Checkpoint, 0, Lsn(0), &open.list);
             let record = record.finish();
-            let has_room = self.log.take_room_for_checkpoint(record.len());
+            let has_room = self.log.room.take_for_checkpoint(record.len());
             has_room.then(|| (begin, open.next, open.list.len(), self.log.append(session, record)))
         });
         let Some((begin, next_transaction, listed, appended)) = begun else { return Ok(false) };
@@ -189,10 +191,11 @@ impl Checkpoints {
         let Some(last) = written.checked_sub(1).map(|at| under_way[at]) else { return Ok(()) };
         self.tablespaces.note_checkpoint(session, last.at)?;
         self.tablespaces.sync(session)?;
-        // What the oldest transactions did is not needed any more when their ends are durable, undone ones' too.
+        // What the oldest transactions did is not needed any more when their ends are durable,
+        // undone ones' too.
         let low = self.active.low(last.at);
         self.log.make_durable(session, self.log.end())?;
-        self.log.note_checkpoint(session, (last.at, low), last.next_transaction)?;
+        self.log.note_checkpoint(session, last.at, low, last.next_transaction)?;
         under_way.drain(..written);
         Ok(())
     }
@@ -216,14 +219,14 @@ impl Checkpoints {
                 advanced.is_err() || under_way.is_empty()
             };
             let most = if is_idle { IDLE } else { LOOK_AGAIN };
-            session.wait_long(Event::DbwrIdle, || self.log.pace().bell().sleep(most));
+            session.wait_long(Event::DbwrIdle, || self.log.pace.bell().sleep(most));
         }
     }
 
     /// The life of LGWR, which a lone session's commits never need: it writes them itself.
     fn write_log(&self, session: &Session) {
         while !self.is_over() {
-            session.wait_long(Event::DbwrIdle, || self.log.lgwr_bell().sleep(IDLE));
+            session.wait_long(Event::DbwrIdle, || self.log.lgwr.bell().sleep(IDLE));
             self.log.write_as_lgwr(session);
         }
         self.log.ends_lgwr(session);
@@ -236,7 +239,7 @@ impl Checkpoints {
             let made = self.log.archive_next(session);
             if !matches!(made, Ok(true)) {
                 let most = if made.is_err() { TRY_AGAIN } else { IDLE };
-                session.wait_long(Event::DbwrIdle, || self.log.archiver_bell().sleep(most));
+                session.wait_long(Event::DbwrIdle, || self.log.archiving.bell().sleep(most));
             }
         }
     }
@@ -254,26 +257,27 @@ pub(super) struct LogProcesses {
 }
 
 impl LogProcesses {
-    /// Starts them, unless sessions step their work. `priority` is the word of `high_priority_processes`.
+    /// Starts them, unless sessions step their work. `priority` is `high_priority_processes`.
     pub(super) fn start(
         checkpoints: &Arc<Checkpoints>,
         recorder: &Recorder,
-        (threads, priority): (&Quota, &str),
+        threads: &Quota,
+        priority: Option<HighPriority>,
     ) -> Result<LogProcesses, EngineError> {
         let mut started = LogProcesses { checkpoints: Some(Arc::clone(checkpoints)), threads: Vec::new() };
-        let is_wanted =
-            |role: Role| !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archives());
+        let is_wanted = |role: Role| {
+            !checkpoints.by_steps && (role != Role::Archiver || checkpoints.log.archiving.is_on())
+        };
         let roles = [Role::LogWriter, Role::CheckpointProcess, Role::Archiver];
         for role in roles.into_iter().filter(|role| is_wanted(*role)) {
-            let (shared, recorder, priority) =
-                (Arc::clone(checkpoints), recorder.clone(), priority.to_string());
+            let (shared, recorder) = (Arc::clone(checkpoints), recorder.clone());
             let (says, begun) = mpsc::channel();
             let thread = threads.thread().and_then(|share| {
                 let run = move || {
                     let _share = share;
                     let _ends = shared.log.ends_with(role.name());
                     let begins = match role {
-                        Role::LogWriter => shared.log.begins_lgwr(&priority),
+                        Role::LogWriter => shared.log.begins_lgwr(priority),
                         _ => Ok(()),
                     };
                     let is_refused = begins.is_err();
@@ -304,7 +308,7 @@ impl Drop for LogProcesses {
         let Some(checkpoints) = &self.checkpoints else { return };
         checkpoints.stopping.store(true, Relaxed);
         let log = &checkpoints.log;
-        [log.lgwr_bell(), log.pace().bell(), log.archiver_bell()].into_iter().for_each(Bell::ring);
+        [log.lgwr.bell(), log.pace.bell(), log.archiving.bell()].into_iter().for_each(Bell::ring);
         for thread in self.threads.drain(..) {
             // One that panicked has printed why.
             let _ = thread.join();

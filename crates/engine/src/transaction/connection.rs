@@ -738,7 +738,7 @@ impl<'a> Worker<'a> {
     /// Rolls back what a recovery found.
     pub(super) fn roll_back_found(&mut self, unended: &Unended) -> Result<(), EngineError> {
         // Its room was promised before the crash; the files still have it.
-        let promised = self.log.promise_of_the_past();
+        let promised = self.log.room.promise_of_the_past();
         self.roll_back(Thread { transaction: unended.transaction, last: unended.last, promised })
     }
 

@@ -1,7 +1,9 @@
-//! Transactions: rows that change through the buffer cache, all of a transaction or nothing, whatever happens.
+//! Transactions: rows that change through the buffer cache, all of a transaction or nothing,
+//! whatever happens.
 //!
-//! What it does: [`Transactions::open`] opens the log of an instance, which recovers what a crash left. A [`Connection`] is a session's way to
-//! it, and [`Connection::begin`] gives a [`Transaction`]: rows are inserted, updated, deleted and read, indexes follow, and it ends with
+//! What it does: [`Transactions::open`] opens the log of an instance, which recovers what a crash
+//! left. A [`Connection`] is a session's way to it, and [`Connection::begin`] gives a
+//! [`Transaction`]: rows are inserted, updated, deleted and read, indexes follow, and it ends with
 //! [`Transaction::commit`] or [`Transaction::rollback`]; dropped, it is rolled back.
 //!
 //! ```no_run
@@ -37,21 +39,27 @@
 //! }
 //! ```
 //!
-//! **Isolation** is read committed. A statement (a call of [`Transaction`]) sees what was committed when it began, and what its
-//! transaction has done; it never waits for a writer. A change waits for the transaction that has changed the row before (`enq: TX - row lock
-//! contention`), and then changes the row as it is: [`Transaction::update`] gives it to a closure, so that no update is lost between
-//! reading and writing within the call. Two statements of a transaction may see different moments: a row that was read may be another one when it is
-//! read again (fuzzy reads, read skew and write skew can occur; lost updates can where a value is carried from one statement to the next).
+//! **Isolation** is read committed. A statement (a call of [`Transaction`]) sees what was committed
+//! when it began, and what its transaction has done; it never waits for a writer. A change waits
+//! for the transaction that has changed the row before (`enq: TX - row lock contention`), and then
+//! changes the row as it is: [`Transaction::update`] gives it to a closure, so that no update is
+//! lost between reading and writing within the call. Two statements of a transaction may see
+//! different moments: a row that was read may be another one when it is read again (fuzzy reads,
+//! read skew and write skew can occur; lost updates can where a value is carried from one statement
+//! to the next).
 //!
-//! How: see [`crate::redo`] for the log, [`rows`] for rows, [`row_pieces`] for those that no block has room for, [`tree`] for indexes, [`active`] for who sees what, [`undo`] for how it is taken
+//! How: see [`crate::redo`] for the log, [`rows`] for rows, [`row_pieces`] for those that no block
+//! has room for, [`tree`] for indexes, [`active`] for who sees what, [`undo`] for how it is taken
 //! back.
 //!
-//! Order of latches: room in the log, the log's gate, the latch of a tree, blocks (a parent before its child, left before right). Nobody
-//! waits for a row while he has any of them.
+//! Order of latches: room in the log, the log's gate, the latch of a tree, blocks (a parent before
+//! its child, left before right). Nobody waits for a row while he has any of them.
 //!
-//! Tables and indexes come and go by calls of their own, which belong to no transaction ([`definition`]).
+//! Tables and indexes come and go by calls of their own, which belong to no transaction
+//! ([`definition`]).
 //!
-//! Limits: the direct path does not know these tables. In a unique index a key with a NULL may repeat.
+//! Limits: the direct path does not know these tables. In a unique index a key with a NULL may
+//! repeat.
 
 mod active;
 pub mod check;
@@ -74,12 +82,12 @@ pub use connection::{Connection, LockWait, Row, Transaction};
 pub use direct::Logging;
 
 use crate::cache::WriteAhead;
-use crate::redo::recovery::{self, LiveExtent, LogHome, Recovered};
-use crate::redo::{Log, LogOptions, log_access};
+use crate::redo::recovery::Recovered;
+use crate::redo::{LiveExtent, Log, LogHome, LogOptions, log_access, log_home};
 use crate::sort::key::KeyBuilder;
 use crate::storage::control::{LiveIndex, LiveTable, listed, stored_name};
 use crate::storage::tablespace::Purpose;
-use crate::{EngineError, Instance, Setting};
+use crate::{EngineError, Instance};
 use active::Active;
 use checkpoints::{Checkpoints, LogProcesses};
 use plumb_events::Session;
@@ -160,11 +168,12 @@ pub struct Transactions<'i> {
 }
 
 impl<'i> Transactions<'i> {
-    /// Opens the transactions of an instance: makes its log if it has none, and recovers what was committed and undoes what was
-    /// not if it was not closed. To be called once for an instance.
+    /// Opens the transactions of an instance: makes its log if it has none, and recovers what was
+    /// committed and undoes what was not if it was not closed. To be called once for an instance.
     ///
     /// # Errors
-    /// When the log is damaged, a setting of the log contradicts another one, or a file cannot be read or written.
+    /// When the log is damaged, a setting of the log contradicts another one, or a file cannot be
+    /// read or written.
     pub fn open(instance: &'i Instance, session: &Session) -> Result<Transactions<'i>, EngineError> {
         instance.require_writable()?;
         if instance.caches().log().is_some() {
@@ -183,7 +192,7 @@ impl<'i> Transactions<'i> {
             });
             (live.collect::<Vec<_>>(), catalog.database, Lsn(catalog.log_reaches), catalog.log_places.clone())
         };
-        let has_log = recovery::has_log(&instance.access.disk, instance.home(), reaches)?;
+        let has_log = log_home::has_log(&instance.access.disk, instance.home(), reaches)?;
         if !has_log {
             places = instance.name_log_places(session)?;
         }
@@ -230,9 +239,9 @@ impl<'i> Transactions<'i> {
         transactions.undo_unended(session)?;
         transactions.checkpoints.begin_one(session)?;
         let threads = &instance.access.servers.threads;
-        let priority = instance.settings.word(Setting::HighPriorityProcesses);
+        let priority = instance.settings.log.high_priority_processes;
         transactions.processes =
-            LogProcesses::start(&transactions.checkpoints, &instance.recorder, (threads, priority))?;
+            LogProcesses::start(&transactions.checkpoints, &instance.recorder, threads, priority)?;
         Ok(transactions)
     }
 
@@ -254,7 +263,8 @@ impl<'i> Transactions<'i> {
         &self.log
     }
 
-    /// Bytes of the longest row that a block of `db_block_size` takes, as an image of [`plumb_types`].
+    /// Bytes of the longest row that a block of `db_block_size` takes, as an image of
+    /// [`plumb_types`].
     #[must_use]
     pub fn row_bytes_max(&self) -> usize {
         rows::image_bytes_max(self.instance.tablespaces().block_size().bytes())
@@ -275,7 +285,8 @@ impl<'i> Transactions<'i> {
             let of_table = indexes.iter().filter(|index| index.table == table.name);
             let table = table_of(&table, of_table);
             match self.read_table(session, &table) {
-                // Other tables can be used all the same, and this one dropped; who uses what is damaged is told.
+                // Other tables can be used all the same, and this one dropped; who uses what is
+                // damaged is told.
                 Err(error) if error.is_damage() => {}
                 read => read?,
             }
@@ -345,8 +356,8 @@ impl<'i> Transactions<'i> {
         Ok(())
     }
 
-    /// Writes what has changed, and lets the log be used again up to the oldest transaction. What was committed was
-    /// durable before.
+    /// Writes what has changed, and lets the log be used again up to the oldest transaction. What
+    /// was committed was durable before.
     ///
     /// # Errors
     /// When a write or a sync fails: the log then fails too, because what is durable is not known.
@@ -363,19 +374,22 @@ impl<'i> Transactions<'i> {
         self.checkpoint(session)
     }
 
-    /// Lets the log go on at the beginning of a file, with every changed block written and every filled file copied: the state that runs that
-    /// are compared begin in. What the new file has then is the record of a checkpoint.
+    /// Lets the log go on at the beginning of a file, with every changed block written and every
+    /// filled file copied: the state that runs that are compared begin in. What the new file has
+    /// then is the record of a checkpoint.
     ///
     /// # Errors
-    /// When a transaction under way needs the file that comes next, a copy cannot be made, or a write fails.
+    /// When a transaction under way needs the file that comes next, a copy cannot be made, or a
+    /// write fails.
     pub fn switch_log_file(&self, session: &Session) -> Result<(), EngineError> {
         self.checkpoint(session)?;
         // Files that were filled before copies were made may all wait for theirs.
         self.checkpoints.await_copies(session)?;
         self.log.switch(session)?;
-        // The file before is given back by a checkpoint that begins behind it. Its record is the first in the new file, which makes another one due.
+        // The file before is given back by a checkpoint that begins behind it. Its record is the
+        // first in the new file, which makes another one due.
         self.checkpoint(session)?;
-        if self.log.pace().is_due() {
+        if self.log.pace.is_due() {
             self.checkpoint(session)?;
         }
         self.checkpoints.await_copies(session)

@@ -1,11 +1,14 @@
 //! Many rows at once: those between two keys of an index, and all of a table.
 //!
-//! A range reads its entries first and then their rows, in the order of keys. With `db_block_prefetch_limit` the blocks of so many rows are asked for
-//! together, those that are missing in flight at once (`db file parallel read`); without it each is read when it is its row's turn
-//! (`db file sequential read`), which is what a test of single reads wants. A scan reads `db_file_multiblock_read_count` adjacent blocks by one request
-//! (`db file scattered read`), and its blocks are the first to leave the cache.
+//! A range reads its entries first and then their rows, in the order of keys. With
+//! `db_block_prefetch_limit` the blocks of so many rows are asked for together, those that are
+//! missing in flight at once (`db file parallel read`); without it each is read when it is its
+//! row's turn (`db file sequential read`), which is what a test of single reads wants. A scan reads
+//! `db_file_multiblock_read_count` adjacent blocks by one request (`db file scattered read`), and
+//! its blocks are the first to leave the cache.
 //!
-//! Rows are shown as images, without a copy where nobody is changing them: taking one apart costs more than finding it.
+//! Rows are shown as images, without a copy where nobody is changing them: taking one apart costs
+//! more than finding it.
 
 use super::connection::key_of;
 use super::row_pieces::is_head;
@@ -15,7 +18,6 @@ use super::worker::{Thread, Worker};
 use super::{Snapshot, Table, Transaction};
 use crate::EngineError;
 use crate::cache::PinnedBlock;
-use crate::settings::Setting;
 use crate::storage::block::BlockKind;
 use crate::storage::tablespace::Purpose;
 use plumb_events::Statistic;
@@ -39,8 +41,9 @@ impl Entries {
 }
 
 impl Transaction<'_, '_> {
-    /// Shows the rows whose keys lie between two, the first included and the second not, in the order of keys: row id and image. Gives how
-    /// many there were. An image lies in a block that is pinned meanwhile: `visit` changes nothing.
+    /// Shows the rows whose keys lie between two, the first included and the second not, in the
+    /// order of keys: row id and image. Gives how many there were. An image lies in a block that is
+    /// pinned meanwhile: `visit` changes nothing.
     ///
     /// # Errors
     /// As [`Transaction::get`], or what `visit` gives.
@@ -55,7 +58,7 @@ impl Transaction<'_, '_> {
         let bounds = (tree.key_of_values(&table.schema, from)?, tree.key_of_values(&table.schema, to)?);
         let worker = &mut self.connection.worker;
         let entries = worker.entries_between(&tree, (&bounds.0, &bounds.1))?;
-        let ahead = worker.instance.settings.number(Setting::DbBlockPrefetchLimit) as usize;
+        let ahead = worker.instance.settings.cache.db_block_prefetch_limit;
         let (mut count, mut own) = (0, Vec::new());
         for (index, row) in entries.rows.iter().enumerate() {
             worker.prefetch_rows(&table, &entries.rows[index..], (index, ahead))?;
@@ -71,10 +74,12 @@ impl Transaction<'_, '_> {
 }
 
 impl Transaction<'_, '_> {
-    /// Changes the rows of a table whose keys lie between two, the first included and the second not: one statement, all of it or nothing. `change`
-    /// gets the place of a row among them, from 0, and its columns, as [`Transaction::update`] gives them, and leaves the key as it is. Gives how many
-    /// there were. They are those that were committed when the statement began, or its transaction's; of one that another transaction is changing its end is
-    /// waited for, and if it has gone or left the range then, the statement begins anew.
+    /// Changes the rows of a table whose keys lie between two, the first included and the second
+    /// not: one statement, all of it or nothing. `change` gets the place of a row among them, from
+    /// 0, and its columns, as [`Transaction::update`] gives them, and leaves the key as it is.
+    /// Gives how many there were. They are those that were committed when the statement began, or
+    /// its transaction's; of one that another transaction is changing its end is waited for, and if
+    /// it has gone or left the range then, the statement begins anew.
     ///
     /// # Errors
     /// As [`Transaction::update`].
@@ -110,8 +115,9 @@ struct Range<'r> {
 }
 
 impl<'a> Worker<'a> {
-    /// Changes the rows of a range as they are seen now. `None` when one of them has gone, or has left the range, while its holder was waited for:
-    /// where it went cannot be told from a snapshot taken before, so the statement begins anew.
+    /// Changes the rows of a range as they are seen now. `None` when one of them has gone, or has
+    /// left the range, while its holder was waited for: where it went cannot be told from a
+    /// snapshot taken before, so the statement begins anew.
     fn update_range(
         &mut self,
         thread: &mut Thread<'a>,
@@ -121,7 +127,7 @@ impl<'a> Worker<'a> {
         let Range { table, tree, from, to } = *range;
         let snapshot = self.active.snapshot(thread.transaction, || self.log.end());
         let entries = self.entries_between(tree, (from, to))?;
-        let ahead = self.instance.settings.number(Setting::DbBlockPrefetchLimit) as usize;
+        let ahead = self.instance.settings.cache.db_block_prefetch_limit;
         let (mut count, mut own) = (0, Vec::new());
         for (place, row) in entries.rows.iter().enumerate() {
             self.prefetch_rows(table, &entries.rows[place..], (place, ahead))?;
@@ -153,7 +159,8 @@ pub(super) type Heads = Vec<(RowId, Vec<u8>)>;
 pub(super) type Visit<'v> = &'v mut dyn FnMut(RowId, &[u8]) -> Result<(), EngineError>;
 
 impl<'a> Worker<'a> {
-    /// The entries from one key to another, marked ones too, of rows that are gone or have another key now: an older version may be seen.
+    /// The entries from one key to another, marked ones too, of rows that are gone or have another
+    /// key now: an older version may be seen.
     fn entries_between(&mut self, tree: &Tree, (from, to): (&[u8], &[u8])) -> Result<Entries, EngineError> {
         let mut entries = Entries::default();
         self.walk(tree, from, |entry| {
@@ -210,8 +217,9 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// The image of a row as a snapshot sees it: as it lies in the block, where nobody has changed it since. Without a snapshot it is as it lies there, for
-    /// who has the table for himself: all that others did to it has ended, and what the log had of that may be gone.
+    /// The image of a row as a snapshot sees it: as it lies in the block, where nobody has changed
+    /// it since. Without a snapshot it is as it lies there, for who has the table for himself: all
+    /// that others did to it has ended, and what the log had of that may be gone.
     fn seen<'r>(
         &mut self,
         snapshot: Option<&Snapshot<'_>>,
@@ -230,8 +238,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Shows all rows of a table as a snapshot sees them, in the order of blocks, of a read those in pieces last; without one as they are
-    /// ([`Worker::seen`]). `unpinned` is called behind each read, when no block of it is pinned.
+    /// Shows all rows of a table as a snapshot sees them, in the order of blocks, of a read those
+    /// in pieces last; without one as they are ([`Worker::seen`]). `unpinned` is called behind each
+    /// read, when no block of it is pinned.
     pub(super) fn scan_rows(
         &mut self,
         table: &Table,
@@ -277,7 +286,7 @@ impl<'a> Worker<'a> {
         mut show: impl FnMut(&mut Self, Vec<PinnedBlock<'a>>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let expected = table.segment.expected(BlockKind::Rows);
-        let at_once = self.instance.settings.number(Setting::DbFileMultiblockReadCount) as u32;
+        let at_once = self.instance.settings.io.db_file_multiblock_read_count;
         let mut left = self.used_blocks(&table.segment)?;
         for (index, piece) in table.segment.extents().into_iter().enumerate() {
             let end = piece.extent.blocks.min(left);

@@ -1,4 +1,5 @@
-//! What a session changes blocks with: a way to the cache, a way to the log, and the steps between them.
+//! What a session changes blocks with: a way to the cache, a way to the log, and the steps between
+//! them.
 
 use super::active::Active;
 use super::connection::LockWait;
@@ -8,13 +9,13 @@ use crate::cache::{CacheReader, ChangingBlock, DeviceProgress};
 use crate::redo::edit::Edit;
 use crate::redo::record::{HEADER_BYTES, Record, RecordBytes, RecordKind};
 use crate::redo::{Admission, Log};
-use crate::settings::Setting;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use plumb_events::{Session, Statistic};
 use plumb_units::{BlockAddress, Bytes, Lsn, Nanos, RowId};
 
-/// How long a session waits for the oldest transaction to give back its log, while the devices answer.
+/// How long a session waits for the oldest transaction to give back its log, while the devices
+/// answer.
 const ROOM_PATIENCE: Nanos = Nanos(if cfg!(test) { 500_000_000 } else { 10_000_000_000 });
 /// Bytes of a record beside rows, entries and images.
 const RECORD_BESIDE: usize = 256;
@@ -79,25 +80,27 @@ impl<'a> Worker<'a> {
         self.instance.tablespace(tablespace).block_size.bytes()
     }
 
-    /// Bytes of a block that inserts leave free. Unless a setting says otherwise, a tenth: rows grow.
+    /// Bytes of a block that inserts leave free. Unless a setting says otherwise, a tenth: rows
+    /// grow.
     pub(super) fn spare_of(&self, tablespace: Purpose) -> usize {
         let block_bytes = self.block_bytes_of(tablespace);
-        match self.instance.settings.optional_number(Setting::PctFree) {
-            Some(percent) => block_bytes * percent as usize / 100,
+        match self.instance.settings.storage.pct_free {
+            Some(percent) => block_bytes * percent / 100,
             None => block_bytes / 10,
         }
     }
 
-    /// Room in the log for a record of at most so many bytes, and for so many bytes of log blocks besides. A
-    /// checkpoint makes room where there is none, and then the end of the oldest transaction, which is waited for if it is another
-    /// one, but not for ever: it may wait for this one. A device that stands is waited for without an end.
+    /// Room in the log for a record of at most so many bytes, and for so many bytes of log blocks
+    /// besides. A checkpoint makes room where there is none, and then the end of the oldest
+    /// transaction, which is waited for if it is another one, but not for ever: it may wait for
+    /// this one. A device that stands is waited for without an end.
     pub(super) fn admit(&mut self, record: usize, besides: i64) -> Result<Admission<'a>, EngineError> {
         self.log.check()?;
         self.store.checkpoints.step(self.session)?;
         if let Some(admission) = self.log.admit(record, besides) {
             return Ok(admission);
         }
-        let needed = self.log.charge(record) + besides;
+        let needed = self.log.room.charge(record) + besides;
         let mut waited = Nanos(0);
         loop {
             self.store.make_room(self.session, needed)?;
@@ -112,7 +115,8 @@ impl<'a> Worker<'a> {
             }
             let before = self.devices();
             let paused = self.active.wait_for_oldest(self.session);
-            // The oldest may be waiting for a device that does not answer: it goes on when that does.
+            // The oldest may be waiting for a device that does not answer: it goes on when that
+            // does.
             if !before.into_iter().zip(self.devices()).any(|(before, now)| before.stood_until(now)) {
                 waited = Nanos(waited.0 + paused.0);
             }
@@ -124,9 +128,10 @@ impl<'a> Worker<'a> {
         [self.instance.caches().progress(), self.log.progress()]
     }
 
-    /// What undoing a record with so many bytes of undo may take: it can need an image of its block.
+    /// What undoing a record with so many bytes of undo may take: it can need an image of its
+    /// block.
     pub(super) fn promise(&self, tablespace: Purpose, undo: usize) -> i64 {
-        self.log.charge(undo + self.block_bytes_of(tablespace) + RECORD_BESIDE)
+        self.log.room.charge(undo + self.block_bytes_of(tablespace) + RECORD_BESIDE)
     }
 
     /// Logs a change that belongs to no transaction and is never undone.
@@ -158,7 +163,8 @@ impl<'a> Worker<'a> {
         Ok(lsn)
     }
 
-    /// Logs a change of a transaction with what undoes it; `promise` of the admission is kept for that.
+    /// Logs a change of a transaction with what undoes it; `promise` of the admission is kept for
+    /// that.
     pub(super) fn log_change(
         &mut self,
         thread: &mut Thread<'a>,
@@ -292,7 +298,8 @@ impl RowVersion {
         RowVersion { lsn: row.version, is_there: !row.deleted, image: rows::plain_image(row) }
     }
 
-    /// Becomes the version before, by what is in its record to undo it; `false` when there was none.
+    /// Becomes the version before, by what is in its record to undo it; `false` when there was
+    /// none.
     pub(super) fn step_back(&mut self, undo: &[u8]) -> bool {
         self.lsn = match Undo::parse(undo) {
             Some((_, Undo::Updated { version, image, .. })) => {

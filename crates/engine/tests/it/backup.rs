@@ -186,7 +186,7 @@ fn one_changed_byte_is_found_in_any_file_and_nothing_is_restored() {
     fs::remove_file(copy.join(MANIFEST)).expect("removed");
     assert_eq!(
         refused(directory.path(), "new"),
-        "DIR/copy: it has no backup.json, and so is no whole backup: name a directory that `plumb backup` has written"
+        "DIR/copy: it has no backup.json, and so is no whole backup: name a directory that a backup has written"
     );
 }
 

@@ -2,8 +2,8 @@
 //! names the part, and never a panic or a hang. `cargo xtask bench fuzz` draws such files by the
 //! seed; these are the kinds that it and others found.
 
-use crate::crash_cycle::{Base, HOME, LogKind};
 use crate::support::{Rows, create_in, load, open_in};
+use plumb_crash::{Base, HOME, LogKind};
 use plumb_engine::storage::control::{Catalog, NAME_BYTES_MAX};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, check};

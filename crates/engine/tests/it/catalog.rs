@@ -68,7 +68,7 @@ fn a_database_in_use_is_not_opened_again_in_this_process() {
     let error = open_in(directory.path()).expect_err("it is in use");
     assert!(matches!(error, EngineError::InUse { .. }), "{error}");
     let text = format!(
-        "database {} is in use by process {}: wait until it ends, or choose another --path",
+        "database {} is in use by process {}: wait until it ends",
         directory.path().display(),
         std::process::id()
     );
@@ -127,10 +127,7 @@ fn a_table_or_index_that_exists_is_refused_and_left_as_it_is() {
         (on_k("t"), "table T"),
     ];
     for (result, what) in refused {
-        let name = &what[6..];
-        let text = format!(
-            "{what} exists already: choose another name, or remove it first with `plumb drop {name}`"
-        );
+        let text = format!("{what} exists already: choose another name, or remove it first");
         assert_eq!(result.expect_err("it exists").to_string(), text);
     }
     assert_eq!(scan_rows(&instance, "t"), rows);

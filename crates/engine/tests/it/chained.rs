@@ -1,8 +1,8 @@
 //! Rows longer than a block: loaded in pieces, scanned, indexed, checked, fetched by row id.
 
 use crate::support::{
-    Rows, SplitMix, assert_green, assert_no_space_leaks, build_on, create_in, in_memory, load, number,
-    open_in, scan_rows, settings,
+    Rows, assert_green, assert_no_space_leaks, build_on, create_in, in_memory, load, number, open_in,
+    scan_rows, settings,
 };
 use plumb_engine::settings::Setting;
 use plumb_engine::table::fetch::RowFetcher;
@@ -10,7 +10,7 @@ use plumb_engine::table::heap::row_bytes_max;
 use plumb_engine::{Instance, check::check_table};
 use plumb_events::Role;
 use plumb_types::{Column, ColumnType, Schema, Value};
-use plumb_units::{BlockSize, RowId};
+use plumb_units::{BlockSize, RowId, SplitMix};
 use std::path::Path;
 
 /// Text columns of 4000 bytes each, of which a row may have all.

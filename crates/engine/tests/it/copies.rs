@@ -191,7 +191,7 @@ fn a_data_file_that_is_in_use_is_not_opened_by_another_name() {
         fs::hard_link(one.join(name), two.join(name)).expect("linked");
     }
     let expected = format!(
-        "data file {} is in use by another process: wait until it ends, or choose another --path",
+        "data file {} is in use by another process: wait until it ends",
         two.join("users01.dbf").display()
     );
     assert_eq!(open_in(&two).expect_err("in use").to_string(), expected);
@@ -231,8 +231,8 @@ fn a_database_of_the_first_format_is_refused_in_one_line() {
     let old = "d3569625\n{\"version\":1,\"next_lsn\":1,\"tablespaces\":[],\"tables\":[],\"indexes\":[]}";
     fs::write(&path, old).expect("written");
     let expected = format!(
-        "control file {}: the database has format 1, expected 8: load the data anew with this version, under another \
-         --path",
+        "control file {}: the database has format 1, expected 8: load the data anew with this version, in another \
+         directory",
         path.display()
     );
     assert_eq!(open_in(directory.path()).expect_err("old").to_string(), expected);

@@ -1,8 +1,8 @@
 //! The power goes: every acknowledged commit is there, nothing else is, and the indexes agree.
 
-use crate::crash_cycle::faults::{FAULTS, Fault, FaultTally, faulty};
-use crate::crash_cycle::operation::{OPERATIONS, Operation, steps};
-use crate::crash_cycle::{Base, LOG_KINDS, LogKind, Tally, chain, every_request, kill, pair};
+use plumb_crash::faults::{FAULTS, Fault, FaultTally, faulty};
+use plumb_crash::operation::{OPERATIONS, Operation, steps};
+use plumb_crash::{Base, LOG_KINDS, LogKind, Tally, chain, every_request, kill, pair};
 use std::path::Path;
 use std::process::Command;
 

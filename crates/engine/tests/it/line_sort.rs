@@ -4,7 +4,7 @@
 //! Must survive: what `faults` says, and a process that is asked to stop. Survive means here: no file of the output's name
 //! or of its unfinished one, and no extent of the temporary tablespace that is still taken.
 
-use crate::support::{SplitMix, assert_no_space_leaks, content, create_in, in_memory, memory_disk, within};
+use crate::support::{assert_no_space_leaks, content, create_in, in_memory, memory_disk, within};
 use plumb_engine::file_sort::create::create;
 use plumb_engine::line_sort::judge::judge;
 use plumb_engine::line_sort::{
@@ -13,6 +13,7 @@ use plumb_engine::line_sort::{
 use plumb_engine::{EngineError, Instance};
 use plumb_io::sim::Faults;
 use plumb_types::RecordSource;
+use plumb_units::SplitMix;
 use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Logs whose bytes were changed, or whose files are gone: refused in one line, or recovered where the rest suffices.
 
-use crate::crash_cycle::world::read;
-use crate::crash_cycle::{Base, LogKind, schema};
+use plumb_crash::world::read;
+use plumb_crash::{Base, LogKind, schema};
 use plumb_engine::Instance;
 use plumb_engine::transaction::Transactions;
 use plumb_events::{Role, Session};

@@ -1,9 +1,9 @@
 //! Log files on other disks: where they lie, whose they are, and what copies of a database may do
 //! with them.
 
-use crate::crash_cycle::operation::steps;
-use crate::crash_cycle::{Base, LogKind, Tally, chain, every_request};
 use crate::support::{Rows, assert_green, create_in, load, open_in, settings};
+use plumb_crash::operation::steps;
+use plumb_crash::{Base, LogKind, Tally, chain, every_request};
 use plumb_engine::backup::{self, Verification};
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance};

@@ -48,7 +48,6 @@ mod conventional;
 mod copies;
 mod corruption;
 mod crash;
-mod crash_cycle;
 mod creation;
 mod errors_text;
 mod faults;

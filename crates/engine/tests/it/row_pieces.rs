@@ -1,13 +1,13 @@
 //! Rows longer than a block in tables that transactions change: what sessions see of them, what becomes of them, and of their room.
 
-use crate::support::{SMALLEST, SplitMix, in_memory, number, settings, within};
+use crate::support::{SMALLEST, in_memory, number, settings, within};
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Row, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session, Statistic};
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_types::{Column, ColumnType, RowBatch, Schema, Value};
-use plumb_units::RowId;
+use plumb_units::{RowId, SplitMix};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn row(id: i64, key: i64, (bytes, seed): (usize, u64)) -> Vec<Value> {
     let mut text = |length: usize| {
         let mut text = String::with_capacity(length + 16);
         while text.len() < length {
-            text.push_str(&format!("{:016x}", words.next()));
+            text.push_str(&format!("{:016x}", words.draw()));
         }
         text.truncate(length);
         if text.is_empty() { Value::Null } else { Value::Text(text) }

@@ -4,9 +4,9 @@
 //! what they began with after whatever happens, and the counters are those of the updates that were acknowledged, or of these and the one that was
 //! under way.
 
-use crate::crash_cycle::{HOME, LogKind, Seeded, survivors};
 use crate::support::within;
 use crate::transactions::number;
+use plumb_crash::{HOME, LogKind, survivors};
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
@@ -16,7 +16,7 @@ use plumb_io::Disk;
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_types::{Column, ColumnType, Schema, Value};
-use plumb_units::Bytes;
+use plumb_units::{Bytes, SplitMix};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -135,7 +135,7 @@ struct Run {
 }
 
 /// Sessions that update and select in turn, in an order from the seed, on one thread.
-fn run(instance: &Instance, random: &mut Seeded, counters: Vec<i64>) -> Run {
+fn run(instance: &Instance, random: &mut SplitMix, counters: Vec<i64>) -> Run {
     let mut run = Run { under_way: counters.clone(), acknowledged: counters, error: None };
     if let Err(error) = steps(instance, random, &mut run) {
         run.error = Some(error);
@@ -143,7 +143,7 @@ fn run(instance: &Instance, random: &mut Seeded, counters: Vec<i64>) -> Run {
     run
 }
 
-fn steps(instance: &Instance, random: &mut Seeded, run: &mut Run) -> Result<(), EngineError> {
+fn steps(instance: &Instance, random: &mut SplitMix, run: &mut Run) -> Result<(), EngineError> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(instance, &session)?;
     let mut connections = Vec::new();
@@ -194,7 +194,7 @@ fn updates_of_ranges_are_whole_wherever_the_power_goes() {
     let base = new_disk(1);
     let (mut crashes, mut updated) = (0, 0);
     for seed in 0..60 {
-        let mut random = Seeded(seed);
+        let mut random = SplitMix(seed);
         let mut disk = base.restart(Survivors::All);
         let mut counters = vec![0; ROWS as usize];
         for cycle in 0..4 {
@@ -229,7 +229,7 @@ fn updates_of_ranges_are_whole_when_the_disk_fails() {
     let base = new_disk(1);
     let mut ended = 0;
     for seed in 0..80 {
-        let mut random = Seeded(seed);
+        let mut random = SplitMix(seed);
         let disk = base.restart(Survivors::All);
         let nth = Some(1 + random.below(80));
         let none = Faults::default;
@@ -265,7 +265,7 @@ fn child(home: &Path) -> Result<(), EngineError> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(&instance, &session)?;
     let ended = sessions(&transactions, 4, |connection, number| {
-        let mut random = Seeded(number as u64);
+        let mut random = SplitMix(number as u64);
         loop {
             let from = 1 + random.below((ROWS - CHILD_ROWS) as u64) as i64;
             let mut transaction = connection.begin();
@@ -376,7 +376,7 @@ fn sessions(
 }
 
 pub fn select_and_update(connection: &mut Connection<'_>, number_of_session: i64) -> Result<(), EngineError> {
-    let mut random = Seeded(number_of_session as u64);
+    let mut random = SplitMix(number_of_session as u64);
     for round in 0..40 {
         let from = 1 + random.below(ROWS as u64 - 5) as i64;
         let mut transaction = connection.begin();

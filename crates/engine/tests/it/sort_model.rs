@@ -4,14 +4,13 @@
 //! of a common scale, dates field by field, texts as texts.
 
 use crate::support::{
-    Rows, SMALLEST, SplitMix, assert_green, assert_no_space_leaks, build_on, images, index_rows, load,
-    scan_rows,
+    Rows, SMALLEST, assert_green, assert_no_space_leaks, build_on, images, index_rows, load, scan_rows,
 };
 use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
 use plumb_events::Cancel;
 use plumb_io::IoError;
 use plumb_types::{Column, ColumnType, DateTime, Number, Schema, Value, decode_number};
-use plumb_units::{Bytes, RowId};
+use plumb_units::{Bytes, RowId, SplitMix};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use std::cmp::Ordering;

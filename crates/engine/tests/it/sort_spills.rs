@@ -1,10 +1,11 @@
 //! How memory decides the number of passes, and how evenly servers share the work.
 
-use crate::support::{Rows, SplitMix, assert_green, assert_no_space_leaks, build, in_memory, load};
+use crate::support::{Rows, assert_green, assert_no_space_leaks, build, in_memory, load};
 use plumb_engine::drop::drop_named;
 use plumb_engine::index::build::BuildOutcome;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Period, Statistic};
+use plumb_units::SplitMix;
 
 const ROWS: u64 = 300_000;
 const SEED: u64 = 1996;

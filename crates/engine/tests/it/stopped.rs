@@ -1,18 +1,18 @@
 //! What one failure must stop: nobody waits for what cannot end, nothing is acknowledged that was done by half, and what a device has dropped is not
 //! taken for durable later.
 
-use crate::crash_cycle::operation::{Operation, run};
-use crate::crash_cycle::world::read;
-use crate::crash_cycle::{Base, LogKind, Seeded};
 use crate::support::within;
 use crate::transactions::number;
+use plumb_crash::operation::{Operation, run};
+use plumb_crash::world::read;
+use plumb_crash::{Base, LogKind};
 use plumb_engine::transaction::{Connection, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session};
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_types::Value;
-use plumb_units::RowId;
+use plumb_units::{RowId, SplitMix};
 use std::sync::Arc;
 use std::thread;
 
@@ -197,7 +197,7 @@ fn a_definition_whose_control_file_may_not_be_durable_has_changed_nothing() {
                         false => Faults { fail_sync: nth, ..Faults::default() },
                         true => Faults { fail_syncs: nth, ..Faults::default() },
                     });
-                    run(&instance, &mut Seeded(1), base.world(), vec![definition], 1)
+                    run(&instance, &mut SplitMix(1), base.world(), vec![definition], 1)
                 };
                 failed += u64::from(run.error.is_some());
                 if let Some(error @ EngineError::ControlFileInDoubt { .. }) = &run.error {

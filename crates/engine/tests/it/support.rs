@@ -14,7 +14,7 @@ use plumb_events::{Event, IoStream, Role};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{Arena, DirectIo, Disk, OpenMode, Operation, Request};
 use plumb_types::{Column, ColumnType, Number, RowBatch, RowSource, Schema, SourceError, Value, column_at};
-use plumb_units::{Bytes, RowId};
+use plumb_units::{Bytes, RowId, SplitMix};
 use std::cell::RefCell;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -23,28 +23,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-
-/// Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014).
-#[derive(Debug, Clone)]
-pub struct SplitMix(pub u64);
-
-impl SplitMix {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
-    }
-}
 
 /// Rows in memory, handed out a batch at a time to any number of servers.
 pub struct Rows {

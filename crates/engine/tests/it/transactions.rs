@@ -1,7 +1,7 @@
 //! Transactions of several sessions: what each sees, who waits for whom, and what ends with an error.
 
-use crate::crash_cycle::{Base, HOME, LogKind, Seeded};
 use crate::support::within;
+use plumb_crash::{Base, HOME, LogKind};
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::redo::LogOptions;
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Row, Transaction, Transactions};
@@ -12,7 +12,7 @@ use plumb_io::sim::Faults;
 use plumb_io::sim::power::Survivors;
 use plumb_io::{Disk, sim::MemoryDisk};
 use plumb_types::{Column, ColumnType, Number, RowBatch, Schema, Value};
-use plumb_units::{Bytes, RowId};
+use plumb_units::{Bytes, RowId, SplitMix};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -324,7 +324,7 @@ fn threads_that_change_what_they_like_leave_a_sound_table() {
 
 pub fn change_at_random(transactions: &Transactions<'_>, number_of: u64) -> BTreeMap<i64, (i64, String)> {
     let session = transactions.instance().recorder.session(Role::User);
-    let mut random = Seeded(number_of);
+    let mut random = SplitMix(number_of);
     let mut connection = transactions.connect(&session);
     let mut transaction = connection.begin();
     let mut pending: BTreeMap<i64, (RowId, i64, String)> = BTreeMap::new();
@@ -528,8 +528,7 @@ fn after_a_failed_sync_nothing_is_committed_and_nothing_is_lost() {
         1
     };
     let disk: Arc<MemoryDisk> = disk.restart(plumb_io::sim::power::Survivors::None);
-    let found =
-        crate::crash_cycle::world::read(&LogKind::Plain.open(&disk).expect("open")).expect("recovered");
+    let found = plumb_crash::world::read(&LogKind::Plain.open(&disk).expect("open")).expect("recovered");
     assert_eq!(found.rows.len(), commits);
 }
 
@@ -611,7 +610,7 @@ fn what_cannot_be_done_with_such_a_table_says_so() {
         let schema = Schema::new(vec![Column::nullable("A", ColumnType::NUMBER)]).expect("a schema");
         check(
             transactions.create_table(session, "T_K", &schema, &[]).expect_err("taken"),
-            "index T_K exists already: choose another name, or remove it first with `plumb drop T_K`",
+            "index T_K exists already: choose another name, or remove it first",
         );
         check(
             plumb_engine::check::check_table(instance, "T").expect_err("not a loaded one"),

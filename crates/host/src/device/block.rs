@@ -1,24 +1,23 @@
-//! From a mount down to the disks.
+//! The walk from a mount down to the disks.
 //!
-//! Each step is a fact of sysfs: a `partition` file, a `slaves` directory (dm
-//! and md), a `loop/backing_file`, the `devices` of a btrfs; or of the mount
-//! table: the source of a file system without a device number, the upper
-//! directory of an overlay. The walk is depth first and bounded by
-//! [`DEPTH_MAX`] and [`LAYERS_MAX`], since an overlay or a loop file can lie
-//! on itself as far as names tell.
+//! Each step is a fact of sysfs or of the mount table. In sysfs: a `partition` file, a `slaves`
+//! directory (dm and md), a `loop/backing_file`, the `devices` of a btrfs. In the mount table: the
+//! source of a file system without a device number, the upper directory of an overlay. The walk is
+//! depth first and bounded by [`DEPTH_MAX`] and [`LAYERS_MAX`], because names can show an overlay
+//! or a loop file above itself.
 //!
-//! The queue described is that of the first disk: striping over unlike disks
-//! is visible in `disks` and `stack`, not in the queue.
+//! The queue is that of the first disk: striping over unlike disks shows in `disks` and
+//! `stack`, not in the queue.
 
 use super::{BlockDevice, DeviceNumber, Mount, Queue, Virtualization, mount, queue};
 use crate::roots::{Roots, base_name, names, number, text};
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Layers one above the other: real stacks have about five (overlay, file
-/// system, crypt, volume, RAID, partition, disk).
+/// Most layers above each other: real stacks have about five (overlay, file system,
+/// crypt, volume, RAID, partition, disk).
 const DEPTH_MAX: usize = 12;
-/// Lines in the stack, for arrays of many disks.
+/// Most lines in the stack, for arrays of many disks.
 const LAYERS_MAX: usize = 64;
 /// The unit of `size` in sysfs, whatever the disk's own block size.
 const SECTOR_BYTES: u64 = 512;
@@ -52,7 +51,7 @@ const VIRTUAL_MACHINE_NAMES: [&str; 11] = [
     "Droplet",
     "Standard PC",
 ];
-/// Devices that are software, by the start of their names, and what they are.
+/// Devices that are software, by the start of their names, and their nature.
 const SOFTWARE_DEVICES: [(&str, &str); 6] = [
     ("zram", "is compressed memory"),
     ("ram", "is memory"),
@@ -62,14 +61,14 @@ const SOFTWARE_DEVICES: [(&str, &str); 6] = [
     ("drbd", "is a mirror over a network (DRBD)"),
 ];
 
-/// How LVM ends the names of what a cached volume consists of: of dm-cache and of dm-writecache.
+/// Suffixes that LVM gives the names of a cached volume's parts: of dm-cache and of dm-writecache.
 const LVM_CACHE_PARTS: [&str; 4] = ["_corig", "_cdata", "_wcorig", "_cvol"];
-/// The modules of the device mapper's targets that cache, and the targets.
+/// Modules of the device mapper's caching targets, and the targets' names.
 const CACHE_TARGETS: [(&str, &str); 2] = [("dm_cache", "dm-cache"), ("dm_writecache", "dm-writecache")];
-/// First letters of the uuids of mapped devices that are no caches, or have names of LVM.
+/// Prefixes of the uuids of mapped devices that are no caches, or have names of LVM.
 const KNOWN_FAMILIES: [&str; 3] = ["LVM-", "CRYPT-", "mpath-"];
 
-/// What was found beneath a mount.
+/// Layers and disks beneath a mount.
 pub(super) struct Beneath {
     pub stack: Vec<String>,
     pub block: Option<BlockDevice>,
@@ -91,9 +90,9 @@ pub(super) fn descend(roots: &Roots, table: &[Mount], mount: &Mount) -> Beneath 
 struct Walk<'a> {
     roots: &'a Roots,
     table: &'a [Mount],
-    /// One line a layer, from the top.
+    /// One line a layer, top down.
     stack: Vec<String>,
-    /// The sysfs directory of the first device met.
+    /// The sysfs directory of the first device of the walk.
     top: Option<PathBuf>,
     /// The sysfs directories of the disks at the bottom.
     disks: Vec<PathBuf>,
@@ -128,7 +127,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The sysfs directories of the devices a file system is on.
+    /// Returns the sysfs directories of the devices under a file system.
     fn devices_of(&self, mount: &Mount) -> Vec<PathBuf> {
         let sys = &self.roots.sys;
         if mount.device.major != 0
@@ -139,15 +138,15 @@ impl Walk<'_> {
         if !mount.source.starts_with("/dev/") {
             return Vec::new();
         }
-        // /dev/mapper/NAME is a link to /dev/dm-N, the name sysfs knows.
+        // sysfs knows /dev/mapper/NAME, a link, only as dm-N.
         let source = Path::new(&mount.source);
         let name = base_name(&source.canonicalize().unwrap_or_else(|_| source.to_owned()));
         let members = if mount.file_system == "btrfs" { btrfs_members(sys, &name) } else { vec![name] };
         members.iter().filter_map(|name| sys.join("class/block").join(name).canonicalize().ok()).collect()
     }
 
-    /// Files are written to the upper directory, whose path is that of the
-    /// mount namespace the overlay was mounted in: a container cannot see it.
+    /// Walks to the upper directory, which takes all writes. Its path is that of the mount
+    /// namespace in which the overlay was mounted, so a container cannot see it.
     fn overlay(&mut self, overlay: &Mount, depth: usize) {
         let upper = overlay.options.iter().find_map(|option| option.strip_prefix("upperdir="));
         let Some(upper) = upper else {
@@ -209,8 +208,7 @@ impl Walk<'_> {
     }
 }
 
-/// All devices of the btrfs that `name` belongs to; `name` alone when sysfs
-/// does not list them.
+/// Returns all devices of the btrfs that `name` belongs to; `name` alone when sysfs lists none.
 fn btrfs_members(sys: &Path, name: &str) -> Vec<String> {
     let file_systems = sys.join("fs/btrfs");
     names(&file_systems)
@@ -226,15 +224,15 @@ fn is_numbered(name: &str, word: &str) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The cache, memory or network that a device is, in a sentence; none of a device that passes its
-/// requests on to a disk.
+/// Returns the cache, memory or network that a device is, in a sentence; `None` for a device that
+/// passes its requests on to a disk.
 fn cache_of(roots: &Roots, device: &Path) -> Option<String> {
     let name = device_name(device);
     if number(&device.join("partition")).is_some() {
         return None;
     }
     if device.join("loop/backing_file").exists() {
-        // Without the word the kernel is older than direct I/O of loop devices.
+        // Without the file the kernel is older than direct I/O of loop devices.
         let direct = text(&device.join("loop/dio")).is_some_and(|direct| direct == "1");
         return (!direct).then(|| format!("{name} reaches its file through the page cache (loop/dio is 0)"));
     }
@@ -247,12 +245,12 @@ fn cache_of(roots: &Roots, device: &Path) -> Option<String> {
     mapped_cache(roots, device)
 }
 
-/// A mapped device that is a cache, or may be one.
+/// Names a mapped device that is a cache, or may be one.
 ///
-/// The kernel tells the kind of a mapped device to root alone. LVM gives the parts of a cache names
-/// of their own. A cache of `dmsetup create` is known by its shape: it is as large as one of its
-/// parts and holds others besides. The module of such a target has to be in use. A mirror has that
-/// shape too, so the sentence says "may". Not seen: targets that are built into the kernel.
+/// The kernel shows the kind of a mapped device to root only. LVM gives the parts of a cache names
+/// of their own. A cache made by `dmsetup create` has a shape: it is as large as one of its parts
+/// and has further parts, and the module of such a target is in use. A mirror has that shape too,
+/// so the sentence says "may". Targets that are built into the kernel are not seen.
 fn mapped_cache(roots: &Roots, device: &Path) -> Option<String> {
     let name = device_name(device);
     let parts: Vec<PathBuf> =
@@ -274,7 +272,7 @@ fn mapped_cache(roots: &Roots, device: &Path) -> Option<String> {
     Some(format!("{name} may be a cache of one device on another ({target} is in use)"))
 }
 
-/// The kernel writes `!` for the slashes in a device's name.
+/// Returns the device's name, in which sysfs writes `!` for a slash.
 fn device_name(device: &Path) -> String {
     base_name(device).replace('!', "/")
 }
@@ -342,7 +340,7 @@ fn model(disk: &Path) -> Option<String> {
     text(&disk.join("device/model"))
 }
 
-/// The drivers of the disk and of what it hangs on, nearest first.
+/// Returns the drivers of the disk and of its parent devices, nearest first.
 fn drivers(roots: &Roots, disk: &Path) -> Vec<String> {
     let root = roots.sys.canonicalize().unwrap_or_else(|_| roots.sys.clone());
     disk.ancestors()

@@ -1,14 +1,13 @@
-//! Does direct I/O work in a directory, and with which alignment?
+//! Tests direct I/O in a directory, and finds its alignment.
 //!
-//! A file is created there, opened a second time with `O_DIRECT`, and
-//! unlinked. One block is written from and read into memory that is aligned
-//! to exactly what is claimed and no better. The claim comes from `statx`
-//! (kernel 6.1 and later, and not every file system); without it, growing
-//! alignments are tried. At the end nothing of the file may be in the page
-//! cache: if something is, the file system takes the flag and reads buffered.
+//! The probe creates a file, opens it a second time with `O_DIRECT`, and unlinks it. It writes and
+//! reads one block in memory that is aligned exactly as claimed and no better. The claim is that of
+//! `statx` (kernel 6.1 and later, not every file system); without one, growing alignments are
+//! tried. At the end the page cache must hold nothing of the file: otherwise the file system
+//! accepts the flag and reads buffered.
 //!
-//! Memory file systems are refused by name: since kernel 6.6 tmpfs opens with
-//! `O_DIRECT`, and a run that measured it would have measured memory.
+//! Memory file systems are rejected by name: since kernel 6.6 tmpfs opens with `O_DIRECT`, and a
+//! run there would measure memory.
 
 use super::{AlignmentSource, DirectIoSupport};
 use crate::readings;
@@ -22,10 +21,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// File systems that keep files in memory.
 const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
-/// The alignments tried: from a sector to the largest page of the machines we know.
+/// The alignments tried, in bytes: from a sector to the largest page of known machines.
 const ALIGNMENTS: [usize; 8] = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 
-/// Whether files of this type of file system lie in memory, on no device.
+/// True if file systems of this type keep files in memory, on no device.
 #[must_use]
 pub fn is_memory_file_system(file_system: &str) -> bool {
     MEMORY_FILE_SYSTEMS.contains(&file_system)
@@ -34,22 +33,22 @@ pub fn is_memory_file_system(file_system: &str) -> bool {
 /// An unlinked file in the directory under test, opened both ways.
 #[derive(Debug)]
 pub(super) struct ProbeFile {
-    /// Opened for reading and writing through the page cache.
+    /// The file opened to read and write through the page cache.
     pub buffered: File,
-    /// The same file opened with `O_DIRECT`, or what the kernel answered.
+    /// The file opened with `O_DIRECT`, or the kernel's error.
     direct: io::Result<File>,
 }
 
 impl ProbeFile {
-    /// The file past the page cache, where the kernel has opened it so.
+    /// Returns the file opened for direct I/O; `None` where the kernel refused.
     pub(super) fn direct(&self) -> Option<&File> {
         self.direct.as_ref().ok()
     }
 }
 
 impl ProbeFile {
-    /// Creates, opens twice and unlinks. The name is this process's own, so
-    /// that no other file is ever touched.
+    /// Creates the file, opens it twice and unlinks it. The name contains this process's number, so
+    /// that no other file is touched.
     pub(super) fn create(directory: &Path) -> io::Result<ProbeFile> {
         static CREATED: AtomicU32 = AtomicU32::new(0);
         let serial = CREATED.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +56,7 @@ impl ProbeFile {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let buffered = rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
-        // Not created with O_DIRECT at once: a refusal would leave the name behind.
+        // Not created with O_DIRECT, because a refusal would leave the name behind.
         let direct = rustix::fs::open(&path, flags | OFlags::DIRECT, Mode::empty());
         rustix::fs::unlink(&path)?;
         Ok(ProbeFile {
@@ -93,7 +92,7 @@ fn try_alignments(file: &File, file_system: &str) -> Result<DirectIoSupport, Str
         Some((memory, offset)) if transfer(file, memory, offset).is_ok() => {
             return Ok(yes(memory, offset, AlignmentSource::Statx));
         }
-        // A claim that does not hold is worth no more than none.
+        // A claim that fails is treated as none.
         _ => {}
     }
     let mut last_error = io::Error::from(io::ErrorKind::Unsupported);
@@ -112,16 +111,16 @@ fn yes(memory: usize, offset: usize, source: AlignmentSource) -> DirectIoSupport
     DirectIoSupport::Yes { memory_align: Bytes(memory as u64), offset_align: Bytes(offset as u64), source }
 }
 
-/// The alignment of memory and of offsets that the file system names; zero: no
-/// direct I/O on this file; `None`: it names none.
+/// Returns the alignments of memory and of offsets that the file system claims. Zero: no direct I/O
+/// on this file. `None`: it claims none.
 fn claimed_alignment(file: &File) -> Option<(usize, usize)> {
     let answer = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let claimed = answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
     claimed.then_some((answer.stx_dio_mem_align as usize, answer.stx_dio_offset_align as usize))
 }
 
-/// Writes and reads back one block of `offset` bytes at that offset, with
-/// memory aligned to `memory` bytes and to no more.
+/// Writes and reads back one block of `offset` bytes at that offset, in memory aligned to
+/// `memory` bytes and no better.
 fn transfer(file: &File, memory: usize, offset: usize) -> io::Result<()> {
     let mut store = vec![0u8; 3 * memory + offset];
     let start = store.as_ptr().align_offset(2 * memory) + memory;
@@ -141,8 +140,7 @@ fn transfer(file: &File, memory: usize, offset: usize) -> io::Result<()> {
     }
 }
 
-/// The same answer, if the page cache holds nothing of the file or cannot be
-/// asked.
+/// Returns `found` unless the page cache holds pages of the file.
 fn uncached(file: &File, file_system: &str, found: DirectIoSupport) -> Result<DirectIoSupport, String> {
     let length = file.metadata().map(|metadata| Bytes(metadata.len()));
     match length.and_then(|length| readings::residency(file.as_fd(), length)) {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Numbers by which file systems name themselves (statfs(2)), of those that databases lie on.
+/// Magic numbers (statfs(2)) of file systems that commonly hold databases.
 const FILE_SYSTEMS: [(u64, &str); 6] = [
     (0xEF53, "ext4"),
     (0x5846_5342, "xfs"),
@@ -16,12 +16,12 @@ const FILE_SYSTEMS: [(u64, &str); 6] = [
     (0x6969, "nfs"),
 ];
 
-/// The file that holds the table.
+/// Returns the path of the mount table.
 pub(super) fn table_path(roots: &Roots) -> PathBuf {
     roots.proc.join("self/mountinfo")
 }
 
-/// All mounts, in the order they were made; lines that do not parse are left out.
+/// Reads all mounts in the order of mounting; lines that do not parse are skipped.
 pub(super) fn read_table(roots: &Roots) -> Result<Vec<Mount>, DeviceError> {
     let table = table_path(roots);
     let bytes =
@@ -29,9 +29,9 @@ pub(super) fn read_table(roots: &Roots) -> Result<Vec<Mount>, DeviceError> {
     Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse_line).collect())
 }
 
-/// The mount that holds a resolved path: the one with the path's mount id, or
-/// else the one with the longest mount point above the path, and of those at
-/// the same point the last, since it hides the others.
+/// Returns the mount that holds a resolved path: the one with the path's mount id. Without
+/// an id it is the one with the longest mount point above the path, and among equals the
+/// last, which hides the others.
 pub(super) fn find<'a>(table: &'a [Mount], path: &Path, id: Option<u64>) -> Option<&'a Mount> {
     let holders = || table.iter().filter(|mount| path.starts_with(&mount.mount_point));
     let by_id = holders().find(|mount| Some(mount.id) == id);
@@ -39,8 +39,8 @@ pub(super) fn find<'a>(table: &'a [Mount], path: &Path, id: Option<u64>) -> Opti
     by_id.or_else(|| holders().max_by_key(|mount| mount.mount_point.components().count()))
 }
 
-/// What holds a path that no line of the table covers, as in a process whose root is no mount point (`chroot`): what the file
-/// system says of itself.
+/// Describes a mount that the table does not list, as in a process whose root is no mount point
+/// (`chroot`), from what the file system itself reports.
 pub(super) fn unlisted(path: &Path) -> io::Result<Mount> {
     let status = rustix::fs::stat(path)?;
     let magic = rustix::fs::statfs(path)?.f_type as u64;
@@ -58,14 +58,14 @@ pub(super) fn unlisted(path: &Path) -> io::Result<Mount> {
     })
 }
 
-/// The mount id of a path (kernel 5.8 and later).
+/// Returns the mount id of a path (kernel 5.8 and later).
 pub(super) fn id_of(path: &Path) -> Option<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let answer = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     (answer.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(answer.stx_mnt_id)
 }
 
-/// `id parent major:minor root mount-point options [tags...] - type source options`
+/// Parses `id parent major:minor root mount-point options [tags...] - type source options`.
 pub(super) fn parse_line(line: &str) -> Option<Mount> {
     let (mount_part, file_system_part) = line.split_once(" - ")?;
     let mut fields = mount_part.split(' ');
@@ -87,7 +87,7 @@ pub(super) fn parse_line(line: &str) -> Option<Mount> {
     Some(Mount { mount_point, file_system, options, source, device, id })
 }
 
-/// Blanks, tabs, line ends and backslashes stand as three octal digits: `\040`.
+/// Decodes blanks, tabs, line ends and backslashes, written as three octal digits: `\040`.
 fn unescape(field: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

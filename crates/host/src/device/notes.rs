@@ -1,20 +1,20 @@
 //! Facts about a device that change how a report is read, one line each.
 //!
-//! A note states what is so and what follows for a measurement. It gives no
-//! advice about settings: that is for a study to prove.
+//! A note states a fact and its consequence for a measurement. It gives no advice about settings,
+//! because only a study can prove that.
 
 use super::{BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, Queue, RingPart, WriteCache};
 use plumb_units::Bytes;
 
-/// File systems whose files are somewhere else.
+/// File systems whose files are on another machine.
 const REMOTE_FILE_SYSTEMS: [&str; 9] =
     ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "fuse", "glusterfs"];
 /// Mount options under which a sync does not reach the disk.
 const UNSAFE_OPTIONS: [&str; 4] = ["nobarrier", "barrier=0", "volatile", "fsync=volatile"];
-/// Below this a buffer arena cannot be registered whole.
+/// Limit on locked memory below which an arena cannot be registered whole.
 const MEMLOCK_SMALL: Bytes = Bytes(64 * Bytes::M);
 
-/// What a reader of measurements made here has to know, most important first.
+/// Returns the facts that a reader of measurements made here needs, most important first.
 #[must_use]
 pub fn notes(description: &DeviceDescription) -> Vec<String> {
     let mut notes = file_system_notes(description);
@@ -63,12 +63,12 @@ fn file_system_notes(description: &DeviceDescription) -> Vec<String> {
     notes
 }
 
-/// `fuse` covers `fuse.sshfs` too.
+/// True for the name and its subtypes: `fuse` covers `fuse.sshfs`.
 fn is_or_extends(file_system: &str, name: &str) -> bool {
     file_system.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// A sync is as the device the file system sees promises it.
+/// Notes about syncs, from the device that the file system sees: its promise is all that holds.
 fn cache_notes(block: &BlockDevice, virtual_disk: bool) -> Vec<String> {
     let (name, queue) = seen_by_file_system(block);
     let mut notes = Vec::new();
@@ -129,7 +129,8 @@ fn queue_notes(block: &BlockDevice, description: &DeviceDescription) -> Vec<Stri
     notes
 }
 
-/// A request takes one segment for each page that does not adjoin the one before.
+/// Notes the split of large requests: each page that does not adjoin the
+/// one before takes a segment.
 fn split_note(block: &BlockDevice, page_size: Bytes) -> Option<String> {
     let (name, queue) = seen_by_file_system(block);
     let segments = queue.max_segments?;

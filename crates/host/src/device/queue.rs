@@ -5,7 +5,7 @@ use crate::roots::{bracketed, names, number, text};
 use plumb_units::Bytes;
 use std::path::Path;
 
-/// Reads the queue of the disk whose sysfs directory this is.
+/// Reads the queue of the disk with this sysfs directory.
 pub(super) fn read(disk: &Path) -> Queue {
     let queue = disk.join("queue");
     let value = |name: &str| number(&queue.join(name));
@@ -43,7 +43,7 @@ fn parse_write_cache(text: &str) -> Option<WriteCache> {
     }
 }
 
-/// Directories 0, 1, 2...; a device without its own queue (dm, md) has none.
+/// Counts the directories 0, 1, 2...; a device without a queue of its own (dm, md) has none.
 fn hardware_queues(mq: &Path) -> Option<usize> {
     let count = names(mq).iter().filter(|name| name.parse::<u32>().is_ok()).count();
     (count > 0).then_some(count)

@@ -1,4 +1,4 @@
-//! Support of io_uring, as data: the probe itself is in the crate that has rings.
+//! Support of io_uring, as data: the probe is in the crate that has rings.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -13,10 +13,10 @@ pub enum IoUringSupport {
         /// True if a file in the directory was read through the ring; false
         /// when no probe file could be made there.
         file_read: bool,
-        /// The parts of it that were tried and do not work.
+        /// The parts that were tried and failed.
         refusals: Vec<RingRefusal>,
     },
-    /// It cannot be used.
+    /// No ring can be set up.
     No {
         /// The reason, in one line.
         why: String,
@@ -26,7 +26,7 @@ pub enum IoUringSupport {
 }
 
 impl IoUringSupport {
-    /// Why a part of io_uring does not work, and what cures it; `None`: it works.
+    /// Returns why a part does not work, and the cure; `None` if it works.
     #[must_use]
     pub fn refusal(&self, part: RingPart) -> Option<(&str, &str)> {
         match self {
@@ -42,15 +42,15 @@ impl IoUringSupport {
 /// A part of io_uring that may be missing where the rest works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RingPart {
-    /// Buffers that are pinned beforehand.
+    /// Buffers that are pinned once.
     RegisteredBuffers,
-    /// Files that are looked up beforehand.
+    /// Files that are looked up once.
     RegisteredFiles,
-    /// Rings of this set-up.
+    /// Rings made with this set-up.
     Setup(RingSetup),
 }
 
-/// A part of io_uring that was tried and does not work.
+/// A part of io_uring that was tried and failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingRefusal {
     /// The part that was tried.
@@ -61,15 +61,16 @@ pub struct RingRefusal {
     pub cure: String,
 }
 
-/// Set-up of a ring: which of the ways of the kernel runs its completions.
+/// Set-up of a ring: the kernel's way to run its completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RingSetup {
-    /// No flags: every kernel that has io_uring.
+    /// No flags: works on every kernel with io_uring.
     Plain,
-    /// `COOP_TASKRUN` and `TASKRUN_FLAG`.
+    /// Flags `COOP_TASKRUN` and `TASKRUN_FLAG`: completions wait until
+    /// the thread enters the kernel.
     Cooperative,
-    /// `SINGLE_ISSUER` and `DEFER_TASKRUN`.
+    /// Flags `SINGLE_ISSUER` and `DEFER_TASKRUN`: completions run when the thread asks for them.
     Deferred,
     /// `SQPOLL`: a kernel thread submits.
     SubmissionPolling,
@@ -87,7 +88,7 @@ impl RingSetup {
         RingSetup::CompletionPolling,
     ];
 
-    /// The name, with the kernel's word for it where there is one.
+    /// Returns the name, which is the kernel's where it has one.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -99,7 +100,7 @@ impl RingSetup {
         }
     }
 
-    /// The kernel that has it first, as far as the set-up decides.
+    /// Returns the first kernel version with this set-up.
     #[must_use]
     pub const fn since(self) -> &'static str {
         match self {

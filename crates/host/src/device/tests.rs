@@ -6,12 +6,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The probe of io_uring has its tests where it is.
+/// The ring's own crate tests the probe.
 fn no_ring(_: &Probed<'_>) -> IoUringSupport {
     IoUringSupport::No { why: "not tried".to_owned(), cure: String::new() }
 }
 
-/// A directory that goes when the test ends, with `sys` and `proc` inside.
+/// A temporary directory with `sys` and `proc` inside.
 struct Machine {
     root: PathBuf,
 }
@@ -62,8 +62,8 @@ impl Machine {
         describe_under(&self.roots(), &self.root, no_ring).unwrap()
     }
 
-    /// Lays a mount table in which the last line holds the fixture itself, so
-    /// that it is the one found.
+    /// Writes a mount table whose last line is the fixture's own mount, so that
+    /// it is the one found.
     fn mounted(&self, device: &str, file_system: &str) -> &Machine {
         let root = self.root.display();
         self.file(
@@ -166,7 +166,7 @@ fn a_virtio_disk_is_described_with_its_queue() {
 #[test]
 fn the_notes_of_a_virtio_disk_say_what_matters() {
     let mut description = virtio_machine().describe();
-    // What the machine the tests run on answers is not the fixture's.
+    // These three depend on the machine that runs the tests.
     description.direct_io = DirectIoSupport::No { why: "a reason".to_owned() };
     description.io_uring = IoUringSupport::No { why: "a reason".to_owned(), cure: "a cure".to_owned() };
     description.host.memlock_soft = Some(Bytes(8 * Bytes::M));
@@ -257,7 +257,7 @@ fn a_volume_over_a_cache_is_told_by_the_names_of_its_parts() {
     assert_eq!(caches("vg-thin_tdata\n"), [""; 0]);
 }
 
-/// A mapped device of 1,000 sectors over parts of these sizes, with what a test adds.
+/// Describes a mapped device of 1,000 sectors over parts of these sizes, with a test's additions.
 fn mapped(parts: &[&str], add: impl Fn(&Machine, &str)) -> Vec<String> {
     let machine = Machine::new();
     let volume = "sys/devices/virtual/block/dm-0";
@@ -288,7 +288,7 @@ fn a_mapped_device_of_the_shape_of_a_cache_is_named_while_such_a_target_is_in_us
         mapped(&["100\n", "1000\n"], used("dm_writecache")),
         ["dm-0 may be a cache of one device on another (dm-writecache is in use)"]
     );
-    // No target in use, one part, parts that are the device together, and a kind that is known.
+    // In turn: no target in use, one part, parts that sum to the device, and a known family.
     assert_eq!(mapped(&cache, |_, _| {}), [""; 0]);
     let idle = |machine: &Machine, _: &str| {
         machine.file("sys/module/dm_cache/refcnt", "0\n");
@@ -541,7 +541,7 @@ fn an_error_names_the_path_and_the_cure() {
     assert!(unmounted.to_string().starts_with(&start), "{unmounted}");
 }
 
-/// As in a root that is no mount point.
+/// As in a process whose root is no mount point.
 #[test]
 fn a_path_that_no_listed_mount_holds_is_described_by_what_its_file_system_says() {
     let machine = Machine::new();
@@ -552,7 +552,7 @@ fn a_path_that_no_listed_mount_holds_is_described_by_what_its_file_system_says()
     assert!(described.space.total.0 > 0);
 }
 
-/// What cannot be known is asserted only to hang together.
+/// Unknown facts are only checked for consistency.
 #[test]
 fn this_machine_is_described_and_the_probe_leaves_nothing() {
     let directory = Machine::new();

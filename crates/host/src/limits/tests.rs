@@ -1,4 +1,4 @@
-//! Limits of machines laid out as directories, and quotas of our own.
+//! Limits of machines laid out as directories, and the program's own quotas.
 
 use super::*;
 use std::fs;
@@ -40,7 +40,7 @@ fn memory_is_the_machines_or_that_of_the_tightest_control_group() {
         ],
         (400, group, 300),
     );
-    // The older layout, where no limit is a number beyond all memory.
+    // In the older layout, a number beyond all memory means no limit.
     let old = ("proc/self/cgroup", "8:pids:/\n4:memory:/x\n0::/\n");
     check(
         &[old, ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")],

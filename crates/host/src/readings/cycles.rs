@@ -1,12 +1,12 @@
-//! Processor cycles of a thread and of all threads it starts afterwards.
+//! Processor cycles of a thread and of all threads that it starts afterwards.
 //!
-//! The processor counts them itself, and the kernel adds up the counts of the
-//! threads (perf_event_open with `inherit`), those of the kernel's own threads for
-//! a ring of this process among them. Time spent in the kernel is included.
+//! The processor counts them, and the kernel sums the counts of the threads
+//! (perf_event_open with `inherit`), including its own threads for a ring of this process.
+//! Time in the kernel is included.
 //!
-//! Limits: many virtual machines have no such counter, and
-//! `kernel.perf_event_paranoid` may keep it from an ordinary user: both are
-//! refusals that say so, for cycles computed from a clock are no count of cycles.
+//! Limits: many virtual machines have no such counter, and `kernel.perf_event_paranoid` may deny
+//! it to an ordinary user. Both are errors that name the reason, because cycles computed from a
+//! clock would be no count.
 
 use rustix::io::Errno;
 use std::fs;
@@ -26,11 +26,10 @@ const CLOSE_ON_EXEC: u64 = 8;
 pub struct CycleCounter(fs::File);
 
 impl CycleCounter {
-    /// Counts the calling thread and the threads that it starts from now on, with
-    /// theirs.
+    /// Counts the calling thread, the threads that it starts from now on, and their descendants.
     ///
     /// # Errors
-    /// One line with the reason and the cure, where nothing counts.
+    /// The reason and the cure in one line, where the counter is unavailable.
     pub fn start() -> Result<CycleCounter, String> {
         let size = size_of::<Attributes>() as u64;
         let attributes: Attributes =
@@ -51,13 +50,13 @@ impl CycleCounter {
         let Ok(descriptor @ 0..) = RawFd::try_from(answer) else {
             return Err(explain(&io::Error::last_os_error()));
         };
-        // SAFETY: the kernel has just opened it for us, and nobody else knows it.
+        // SAFETY: the kernel has just opened it for this call, and no other code has it.
         #[allow(unsafe_code)]
         let owned = unsafe { OwnedFd::from_raw_fd(descriptor) };
         Ok(CycleCounter(owned.into()))
     }
 
-    /// Cycles so far; `None` where the kernel does not tell.
+    /// Returns the cycles so far; `None` where the kernel refuses.
     #[must_use]
     pub fn read(&self) -> Option<u64> {
         let mut count = [0; size_of::<u64>()];

@@ -1,6 +1,5 @@
-//! The receipts against the kernel the tests run on. Where a container lacks
-//! something (procfs, a disk's statistics, room on a real file system), what
-//! remains is asserted.
+//! The receipts against the kernel that runs the tests. Where a container lacks something (procfs,
+//! a disk's statistics, room on a real file system), the rest is asserted.
 
 use super::*;
 use std::fs::{File, OpenOptions};
@@ -77,7 +76,7 @@ fn process_io_counts_what_was_read() {
     let mut content = Vec::new();
     file.open(0).unwrap().read_to_end(&mut content).unwrap();
     let io = ProcessIo::read().unwrap().since(&before);
-    // Other tests run in the same process: at least, not exactly.
+    // Other tests run in the same process, so these are lower bounds.
     assert!(io.rchar >= LENGTH);
     assert!(io.wchar >= LENGTH);
     assert!(io.syscr >= 1);
@@ -182,7 +181,7 @@ fn both_ways_of_counting_residency_agree() {
     if let Ok(counts) = cachestat(opened.as_fd(), LENGTH) {
         assert_eq!(counts.cached, mapped);
     }
-    // Past the end there is nothing, and nothing is mapped.
+    // Past the end no page exists, and none is mapped.
     assert_eq!(mincore(opened.as_fd(), 4 * LENGTH.0).unwrap(), mapped);
     assert_eq!(residency(opened.as_fd(), Bytes(0)).unwrap().total_pages, 0);
 }
@@ -214,12 +213,12 @@ fn resident_memory_and_its_peak_follow_what_is_touched() {
     assert!(during.peak.0 >= TOUCHED as u64);
     drop(memory);
     if reset_peak() {
-        // Other tests hold memory too, but none as much as this one.
+        // Other tests hold memory too, but less than this one.
         assert!(resident_memory().unwrap().peak < during.peak);
     }
 }
 
-/// Two times that follow each other make the whole of both, merged requests too.
+/// Adding the differences of two periods gives that of both, for merged requests too.
 #[test]
 fn what_a_disk_did_in_two_times_adds_up_to_both() {
     let at = |scale: u64| {

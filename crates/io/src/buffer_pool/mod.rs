@@ -1,17 +1,20 @@
-//! The buffers of a cache: each is taken by one, who may change it, or looked at by many.
+//! The buffers of a cache: each has one owner that may change it, or any number of readers.
 //!
-//! What it does: [`BufferPool::take`] gives a buffer to an owner, who gives it back when its content is whole; a [`BufferPin`] shows a buffer that
-//! nobody has taken, and keeps it from being taken as long as it lives. Nobody waits here: what can not be had is refused, and the cache,
-//! whose waits have names, asks again.
+//! [`BufferPool::take`] gives a buffer to an owner, which gives it back when its content
+//! is complete. A [`BufferPin`] reads a buffer that has no owner, and blocks owners
+//! while it lives. No call waits: a request that cannot be met is refused, and the
+//! cache, whose waits have names, retries.
 //!
-//! How: buffers lie in one arena in the order of their numbers, and a word for each says how many pins it has ([`pins`]). To pin and to unpin is
-//! an atomic addition each, and takes no lock.
+//! Mechanism: buffers lie in one arena in the order of their numbers. A word for each counts its
+//! pins ([`pins`]). Pinning and unpinning are one atomic addition each, without a lock.
 //!
-//! Why not an `Arc` for each buffer: each would be an allocation, made anew whenever a block is read, and in a large cache one more wait for
-//! memory at every hit. These words are 4 bytes a buffer: 4 MB for a cache of 8 GB in blocks of 8K, which mostly stay in the processor's cache.
+//! Why not an `Arc` for each buffer: every block read would allocate one, and in a large cache
+//! every hit would wait for one more memory access. These words are 4 bytes a buffer: 4 MB for a
+//! cache of 8 GB in blocks of 8K, which mostly stay in the processor's cache.
 //!
-//! Limits: a buffer that its owner does not give back is lost to the pool. Sixteen words share a cache line, so those who pin blocks of adjacent frames
-//! at once take it from each other, as they do the cache's mutex.
+//! Limits: a buffer that its owner does not give back is lost to the pool. Sixteen words
+//! share a cache line, so threads that pin blocks of adjacent frames contend for it, as they
+//! do for the cache's mutex.
 
 mod pins;
 
@@ -25,16 +28,16 @@ use std::sync::atomic;
 #[derive(Debug)]
 pub struct BufferPool {
     arena: Arena,
-    /// Of each buffer.
+    /// Length of each buffer in bytes.
     bytes: usize,
     pins: Pins,
 }
 
 impl BufferPool {
-    /// Maps `count` buffers of `bytes` each, zeroed, which nobody uses: see [`Arena::buffers`].
+    /// Maps `count` buffers of `bytes` each, zeroed and idle: see [`Arena::buffers`].
     ///
     /// # Errors
-    /// When the kernel has no memory, or an address space has no room for so much.
+    /// When the kernel has no memory, or the address space has no room for it.
     ///
     /// # Panics
     /// When `bytes` is not a positive multiple of 512 or `count` is zero.
@@ -42,23 +45,25 @@ impl BufferPool {
         Ok(BufferPool { arena: Arena::new(bytes, count)?, bytes, pins: Pins::new(count) })
     }
 
-    /// How many buffers there are.
+    /// Returns the number of buffers, fixed at the start.
     #[must_use]
     pub fn count(&self) -> usize {
         self.pins.count()
     }
 
-    /// Their memory.
+    /// Returns the memory of all buffers, to register it with a ring.
     #[must_use]
     pub fn arena(&self) -> &Arena {
         &self.arena
     }
 
-    /// Gives the buffer to an owner, who alone sees it until it is given back; `None` while it is pinned or taken.
+    /// Gives the buffer to an owner, which has exclusive access until it gives it back; `None`
+    /// while it is pinned or taken.
     #[must_use]
     pub fn take(&self, index: u32) -> Option<IoBuffer> {
         self.pins.take(index).then(|| {
-            // SAFETY: who has turned the word makes the only one, and it goes before the word is turned back; nobody pins it meanwhile.
+            // SAFETY: `take` won the word, so this IoBuffer is the only one. It is dropped before
+            // the word is reset, and no pin succeeds meanwhile.
             #[allow(unsafe_code)]
             unsafe {
                 self.arena.cut(index as usize, self.bytes)
@@ -66,20 +71,20 @@ impl BufferPool {
         })
     }
 
-    /// The owner is done with the buffer.
+    /// Returns the buffer from its owner to the pool.
     ///
     /// # Panics
-    /// When it is not the buffer of this number.
+    /// When the buffer has another number or belongs to another pool.
     pub fn give_back(&self, index: u32, buffer: IoBuffer) {
         assert!(self.arena.is_cut(index as usize, self.bytes, &buffer), "buffer {index} is another one");
         drop(buffer);
         self.pins.give_back(index);
     }
 
-    /// Lets one more look at the buffer.
+    /// Pins the buffer for one more reader.
     ///
     /// # Panics
-    /// When it is taken, or has 2^31 - 1 pins.
+    /// When it is taken, or has 2^31 - 1 pins already.
     #[inline]
     #[must_use]
     pub fn pin(&self, index: u32) -> BufferPin<'_> {
@@ -87,27 +92,27 @@ impl BufferPool {
         BufferPin { pool: self, index }
     }
 
-    /// Whether nobody uses the buffer: until somebody pins it, it can be taken.
+    /// True if the buffer has neither pins nor an owner; a pin may follow at once.
     #[inline]
     #[must_use]
     pub fn is_idle(&self, index: u32) -> bool {
         self.pins.is_idle(index)
     }
 
-    /// Whether an owner has the buffer.
+    /// True while an owner has the buffer.
     #[must_use]
     pub fn is_taken(&self, index: u32) -> bool {
         self.pins.is_taken(index)
     }
 
-    /// Asks for the first bytes of the buffer, so that they are there when it is looked at a little later.
+    /// Prefetches the first bytes of the buffer, ahead of their use.
     #[inline]
     pub fn prefetch(&self, index: u32) {
         self.arena.prefetch(index as usize * self.bytes);
     }
 }
 
-/// A look at a buffer, which stays as it is while this lives.
+/// A reader's hold of a buffer, which stays unchanged while this lives.
 #[derive(Debug)]
 pub struct BufferPin<'a> {
     pool: &'a BufferPool,
@@ -119,7 +124,7 @@ impl Deref for BufferPin<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: nobody can take the buffer to change it while its word counts this pin.
+        // SAFETY: no owner can take the buffer while its word counts this pin.
         #[allow(unsafe_code)]
         unsafe {
             self.pool.arena.bytes(self.index as usize, self.pool.bytes)

@@ -1,4 +1,4 @@
-//! What has a name in a directory, and second names of it.
+//! Attributes of a directory entry, and second links to it.
 
 use super::{Directory, EntryKind};
 use crate::IoError;
@@ -6,16 +6,16 @@ use rustix::fs::{AtFlags, FileType, linkat, statat};
 use rustix::io::Errno;
 use std::path::Path;
 
-/// What has a name, without following it.
+/// Attributes of a directory entry; links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// File, directory or neither.
+    /// Kind of the entry itself.
     pub kind: EntryKind,
-    /// The number of the user whom it belongs to.
+    /// Numeric id of the owning user.
     pub owner: u32,
-    /// The file system that it is on, and its number there: equal for two names of one file.
+    /// Device and inode number: equal for two links of one file.
     pub identity: (u64, u64),
-    /// Bytes that it takes of the file system.
+    /// Bytes allocated in the file system.
     pub allocated: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct Found {
 const STAT_BLOCK: u64 = 512;
 
 impl Directory {
-    /// Returns what has a name; `None` when nothing has it or it cannot be reached.
+    /// Returns the attributes of an entry; `None` when it does not exist or cannot be reached.
     #[must_use]
     pub fn found(&self, name: impl AsRef<Path>) -> Option<Found> {
         let (directory, last) = self.parent(name.as_ref()).ok()?;
@@ -36,11 +36,11 @@ impl Directory {
         })
     }
 
-    /// Gives a file a second name within the directory; false where the file system has one name
-    /// for each file, or this process may not give it another.
+    /// Adds a second hard link within the directory. Returns false where the file system allows one
+    /// link a file, or this process may not add another.
     ///
     /// # Errors
-    /// When it is not there, or something has the new name.
+    /// When it does not exist, or the new name is taken.
     pub fn link(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<bool, IoError> {
         let (from, to) = (from.as_ref(), to.as_ref());
         let link = || {

@@ -1,9 +1,9 @@
-//! Directories from elsewhere, moved ones and links: what a held directory reaches, and what it does not.
+//! Tests of held directories: foreign ones, moved ones and links.
 
 use super::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-/// The directory as openat2 reaches it, and as the walk does.
+/// Lookup by openat2, and by the walk.
 type Open = fn(&Directory, &Path, OFlags, Mode) -> Result<OwnedFd, Errno>;
 const WAYS: [Open; 2] = [Directory::resolve, |directory, name, flags, mode| {
     directory.walk(name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode)

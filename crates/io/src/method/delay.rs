@@ -1,31 +1,30 @@
-//! A delay put before every request, so that the laboratory can be held to an effect of known size.
+//! A delay before every request: an effect of known size, with which the laboratory is tested.
 //!
-//! The session sleeps, and the wait of the request's event has the time: it adds up as any other.
-//! A kernel sleeps longer than it is asked to, by some 50 us where timers are slack. So the delay is
-//! kept as a debt: each request adds its share, each sleep takes off what it really took, and a
-//! request that finds nothing owed does not sleep. The mean is exact but for the excess of the
-//! channel's last sleep. Why not spin: the processor would be busy, and the time would be CPU
-//! instead of a wait.
+//! The session sleeps, and the wait of the request's event includes the sleep, so times still add
+//! up. A kernel sleeps longer than asked, by some 50 us where timers are slack. So the delay is
+//! kept as a debt: each request adds its share, each sleep subtracts its true length, and a request
+//! without debt does not sleep. The mean is exact but for the excess of the channel's last sleep.
+//! Why not spin: the time would be CPU instead of a wait.
 
 use plumb_events::{now, sharing};
 use plumb_units::Nanos;
 use std::time::Duration;
 
-/// What a channel owes to its requests.
+/// The delay still owed to a channel's requests.
 #[derive(Debug)]
 pub(super) struct Delay {
     each: Nanos,
-    /// Nanoseconds still to be slept; below 0, slept in advance.
+    /// Nanoseconds of delay still owed; negative after an oversleep.
     owed: i128,
 }
 
 impl Delay {
-    /// A delay of so much for each request; none for 0.
+    /// Returns a delay of `each` a request; `None` for zero.
     pub(super) fn of(each: Nanos) -> Option<Delay> {
         (each > Nanos(0)).then_some(Delay { each, owed: 0 })
     }
 
-    /// Lets one request's share pass, on average. Gives how long it slept.
+    /// Sleeps as long as the requests so far are owed. Returns the time slept.
     pub(super) fn pass(&mut self) -> Nanos {
         self.owed += i128::from(self.each.0);
         let Ok(owed) = u64::try_from(self.owed) else { return Nanos(0) };

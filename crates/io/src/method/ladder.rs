@@ -1,4 +1,4 @@
-//! The way down where nobody asked for a method by name: a channel gets the best that can be had.
+//! Fallback for a method that was not asked for by name: a channel gets the best that is available.
 //!
 //! ```text
 //! ring              as many entries as requests may be in flight
@@ -7,9 +7,10 @@
 //! calls             the session makes them itself: cannot be refused
 //! ```
 //!
-//! Each channel begins at the top, for what one may have (locked memory, open files) depends on who else has some,
-//! and the refusal of a ring costs microseconds. What each got is counted, and [`Ladder::said`] says it with the
-//! first reason: reports print that, and receipts are held against it.
+//! Each channel starts at the top, because the limits (locked memory, open files) depend on
+//! other processes, and a refused ring costs microseconds. The ladder counts the rung of
+//! each channel. [`Ladder::said`] reports the counts with the first reason; reports print
+//! it and receipts check it.
 
 use super::threads::{Pool, PoolChannel};
 use super::uring::{self, RingChannel, Size};
@@ -20,7 +21,7 @@ use plumb_host::limits::Quotas;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// What a channel can get, the best first.
+/// Kinds of channels, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Rung {
     Ring,
@@ -46,21 +47,20 @@ pub(super) struct Ladder {
     // What is asked for.
     queue_depth: usize,
     quotas: Quotas,
-    /// The best that could be had at the start.
+    /// The best that was available at the start.
     top: Rung,
     setup: RingSetup,
-    // What was had.
     pool: Mutex<Option<Arc<Pool>>>,
-    /// Channels by rung.
+    /// Number of channels by rung.
     opened: [AtomicU64; Rung::ALL.len()],
-    /// Channels whose ring did not register the buffers it was to.
+    /// Channels whose ring failed to register its buffers.
     unregistered: AtomicU64,
-    /// The first refusal.
+    /// The first refusal's reason and cure.
     why: Mutex<Option<String>>,
 }
 
 impl Ladder {
-    /// A ladder whose top is `kind`, or what of it can be had now.
+    /// Creates a ladder whose top is `kind`, or the best below it that works now.
     pub(super) fn new(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Ladder {
         let entries = uring::entries(queue_depth);
         let setup = crate::ring_setup::best(entries).unwrap_or(RingSetup::Plain);
@@ -83,7 +83,7 @@ impl Ladder {
         }
     }
 
-    /// One of the same top whose rings are not bound to the thread that makes them.
+    /// Returns a ladder of the same top whose rings are not bound to the thread that makes them.
     pub(super) fn for_any_thread(&self) -> Ladder {
         Ladder::of(self.top, RingSetup::Plain, self.queue_depth, &self.quotas)
     }
@@ -96,7 +96,7 @@ impl Ladder {
         (self.kind() == MethodKind::IoUring).then_some(self.setup)
     }
 
-    /// Whether a channel went this way.
+    /// True if a channel uses this method.
     pub(super) fn used(&self, kind: MethodKind) -> bool {
         Rung::ALL.into_iter().any(|rung| rung.kind() == kind && self.opened[rung as usize].load(Relaxed) > 0)
     }
@@ -157,7 +157,8 @@ impl Ladder {
         locked(&self.why).get_or_insert(why);
     }
 
-    /// What channels got instead of the best, and why; nothing while all had it.
+    /// Returns the counts of channels below the best rung, with the first reason; `None`
+    /// while all have the best.
     pub(super) fn said(&self) -> Option<String> {
         let why = locked(&self.why).clone()?;
         let counts = self.opened.each_ref().map(|count| count.load(Relaxed));

@@ -1,20 +1,19 @@
 //! Channels: requests go in, completions come out.
 //!
-//! What it does: [`Method::channel`] opens a channel by one of the methods
-//! below; `submit` hands over a request with its buffer, `wait` gives back a
-//! finished one. Submissions collect until `flush` or `wait`, so a batch costs
-//! one system call. Completions may come in any order; the `tag` tells which.
+//! [`Method::channel`] opens a channel by one of the methods below; `submit` hands over a request
+//! with its buffer, `wait` returns a finished one. Submissions collect until `flush` or `wait`, so
+//! a batch costs one system call. Completions come in any order; the `tag` identifies each.
 //!
-//! How: the three methods are siblings, [`sync`], [`threads`] and [`uring`]; sessions that share a thread make their calls
-//! through its ring ([`shared`]). Rings are set up as [`crate::ring_setup`] says; [`ladder`] takes the best that can be had. Each moves one stretch of bytes at a time;
-//! this file does what they share: continuing short transfers, repeating EINTR and
-//! EAGAIN, naming errors and recording service times and waits.
+//! The three methods are siblings: [`sync`], [`threads`] and [`uring`]. Sessions that share a
+//! thread make their calls through its ring ([`shared`]). [`crate::ring_setup`] sets rings up;
+//! [`ladder`] takes the best that is available. Each method moves one stretch of bytes at a time.
+//! This file does the work that they share: it continues short transfers, repeats EINTR and EAGAIN,
+//! names errors and records service times and waits.
 //!
-//! The service time of a request begins when it is handed to the kernel and not when it
-//! was queued: with the call of `sync` and of a thread of the pool, with the enter of a ring.
-//! A call's end is exact. A ring's completion is *seen*: at the next enter, which
-//! looks for completions whatever it was for, so a session that computes between two enters
-//! makes its device look slower by that long at most.
+//! The service time of a request starts when it is handed to the kernel, not when it is queued.
+//! That is the system call of `sync` or of a pool thread, or the enter of a ring. A call's end is
+//! exact. A ring's completion is *seen* at the next enter, whatever that was for. So a session that
+//! computes between two enters makes its device look slower, by that long at most.
 //!
 //! Invariants:
 //! - C1 A buffer is with the caller or with the channel, never with both.
@@ -22,7 +21,7 @@
 //!   the kernel may still write into the buffers.
 //! - C3 `wait` names an event when nothing had arrived: it then enters the kernel
 //!   once, to submit and to wait.
-//! - C4 A sync that failed is an error, whatever it failed with: it is never repeated.
+//! - C4 A failed sync is an error, whatever its errno: it is never repeated.
 
 mod delay;
 mod ladder;
@@ -54,7 +53,7 @@ use threads::{Pool, PoolChannel};
 pub use shared::carry;
 use uring::{RingChannel, Size};
 
-/// How requests reach the kernel.
+/// Method by which requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MethodKind {
@@ -100,11 +99,11 @@ impl FromStr for MethodKind {
 pub struct Method {
     queue_depth: usize,
     backend: MethodBackend,
-    /// Put before every request.
+    /// Added before every request; zero for none.
     delay: Nanos,
 }
 
-/// What the channels of a method share.
+/// State that the channels of a method share.
 #[derive(Debug, Clone)]
 enum MethodBackend {
     Session,
@@ -114,9 +113,8 @@ enum MethodBackend {
 }
 
 impl Method {
-    /// Starts a method. `queue_depth` (1 to 4096) bounds what a channel may have
-    /// in flight, and so the threads of the pool. Rings are set up in the best way
-    /// that the kernel has.
+    /// Starts a method. `queue_depth` (1 to 4096) bounds the requests that a channel may have in
+    /// flight, and so the threads of the pool. Rings get the best set-up that the kernel has.
     ///
     /// # Errors
     /// When the kernel refuses a ring or threads, with the limit that was hit.
@@ -124,10 +122,10 @@ impl Method {
         Method::start_within(kind, queue_depth, &Quotas::default())
     }
 
-    /// The same with limits of our own.
+    /// Starts a method within the program's own limits on threads and rings.
     ///
     /// # Errors
-    /// As [`Method::start`], and where such a limit is hit.
+    /// The errors that [`Method::start`] returns, and those of such a limit.
     pub fn start_within(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Result<Method, IoError> {
         let backend = match kind {
             MethodKind::Sync => MethodBackend::Session,
@@ -140,15 +138,15 @@ impl Method {
         Ok(Method::of(backend, queue_depth))
     }
 
-    /// Starts the best of the methods from `kind` down. Each channel then gets the best that can be had, and
-    /// [`Method::replaced`] says where that is less. Nothing is refused.
+    /// Starts the best of the methods from `kind` down. Each channel then gets the best available,
+    /// and [`Method::replaced`] reports any lesser one. Nothing is refused.
     #[must_use]
     pub fn best_of(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Method {
         Method::of(MethodBackend::Ladder(Arc::new(Ladder::new(kind, queue_depth, quotas))), queue_depth)
     }
 
-    /// Starts io_uring with rings that are set up as asked for, and in no other way.
-    /// Whether a disk can be polled shows with the first request.
+    /// Starts io_uring with rings of this set-up and no other. The first request shows if
+    /// a disk can be polled.
     ///
     /// # Errors
     /// When the kernel refuses such a ring.
@@ -167,14 +165,15 @@ impl Method {
         Method { queue_depth, backend, delay: Nanos(0) }
     }
 
-    /// The same with so much delay put before every request, on average: an effect of known size, which an
-    /// experiment has to find.
+    /// Returns the method with `delay` added before every request, on average: an effect of known
+    /// size, which an experiment has to find.
     #[must_use]
     pub fn delayed(self, delay: Nanos) -> Method {
         Method { delay, ..self }
     }
 
-    /// The same for channels that one thread hands to the next: only a plain ring takes requests of others than the thread that made it.
+    /// Returns the method for channels that one thread hands to the next, because only a plain ring
+    /// takes requests from threads other than its maker.
     #[must_use]
     pub fn for_any_thread(&self) -> Method {
         let backend = match &self.backend {
@@ -185,7 +184,7 @@ impl Method {
         Method { backend, ..self.clone() }
     }
 
-    /// Which method this is.
+    /// Returns the kind; for the best available, the kind at the start.
     #[must_use]
     pub fn kind(&self) -> MethodKind {
         match &self.backend {
@@ -196,13 +195,14 @@ impl Method {
         }
     }
 
-    /// What channels got instead of the best, and why; nothing where all had it, or none may have another.
+    /// Returns the counts of channels that got less than the best, with the reason. `None` where
+    /// all got it, or where the method was asked for by name.
     #[must_use]
     pub fn replaced(&self) -> Option<String> {
         if let MethodBackend::Ladder(ladder) = &self.backend { ladder.said() } else { None }
     }
 
-    /// Whether a channel may have gone this way.
+    /// True if a channel may use this method.
     #[must_use]
     pub fn goes_by(&self, kind: MethodKind) -> bool {
         match &self.backend {
@@ -211,7 +211,7 @@ impl Method {
         }
     }
 
-    /// How its rings are set up; `None` of the other methods.
+    /// Returns the set-up of its rings; `None` for the other methods.
     #[must_use]
     pub fn ring_setup(&self) -> Option<RingSetup> {
         match &self.backend {
@@ -221,16 +221,15 @@ impl Method {
         }
     }
 
-    /// Requests a channel may have in flight.
+    /// Returns the requests that a channel may have in flight, 1 to 4096.
     #[must_use]
     pub fn queue_depth(&self) -> usize {
         self.queue_depth
     }
 
-    /// Opens a channel for the calling thread. A ring registers `arenas`, whose
-    /// buffers then go without being pinned and unpinned for each request; where
-    /// the kernel refuses (a memlock limit), they go the ordinary way and the
-    /// statistics show it.
+    /// Opens a channel for the calling thread. A ring registers `arenas`, so that the kernel need
+    /// not pin and unpin their buffers for each request. Where the kernel refuses (a memlock
+    /// limit), requests work unregistered, which the statistics show.
     ///
     /// # Errors
     /// When the kernel refuses a ring that was asked for by name, with the limit that was hit.
@@ -238,21 +237,21 @@ impl Method {
         self.channel_to(&[], arenas)
     }
 
-    /// The same for requests to certain files, which a ring registers: it then need
-    /// not look up the descriptor and count a reference for each request. Requests to
-    /// other files go the ordinary way. What is registered stays open as long as the
-    /// channel.
+    /// Opens a channel for requests to certain files, which a ring registers. The kernel then need
+    /// not look up the descriptor and count a reference for each request. Requests to other files
+    /// work unregistered. A registered file stays open as long as the channel.
     ///
     /// # Errors
-    /// As [`Method::channel`].
+    /// The errors that [`Method::channel`] returns.
     pub fn channel_to(&self, files: &[&Arc<File>], arenas: &[&Arena]) -> Result<Channel, IoError> {
         self.channel_of(self.queue_depth, files, arenas)
     }
 
-    /// The same with room for so many requests (1 to 4096), for a session that has more of them at hand than others.
+    /// Opens such a channel for `queue_depth` requests in flight (1 to 4096), for a session that
+    /// issues more of them than others.
     ///
     /// # Errors
-    /// As [`Method::channel`].
+    /// The errors that [`Method::channel`] returns.
     pub fn channel_of(
         &self,
         queue_depth: usize,
@@ -268,7 +267,8 @@ impl Method {
                     let shape = (*setup, queue_depth, size);
                     RingChannel::open(shape, arenas, files, quota)
                 };
-                // A smaller ring of the same kind is what was asked for; of two refusals the first is told.
+                // A smaller ring of the same kind is acceptable; of two
+                // refusals the first is reported.
                 let ring = open(Size::Whole).or_else(|error| open(Size::Small).map_err(|_| error))?;
                 ChannelBackend::Ring(Box::new(ring))
             }
@@ -277,8 +277,9 @@ impl Method {
         Ok(self.channel_by(backend, queue_depth))
     }
 
-    /// Opens a channel for requests one at a time. Whatever the method, the calling thread makes the call, unless sessions share it ([`carry`]): alone, an entry of a ring, its
-    /// completion and the work that the kernel leaves to the thread for it cost 2 to 4 of 15 us of CPU that a random read of 8K takes.
+    /// Opens a channel for one request at a time. The calling thread makes the call whatever the
+    /// method, unless sessions share the thread ([`carry`]). A lone request through a ring would
+    /// cost 2 to 4 us more, of the 15 us of CPU that a random read of 8K takes.
     #[must_use]
     pub fn channel_for_one(&self) -> Channel {
         self.channel_by(ChannelBackend::Sync, 1)
@@ -296,34 +297,34 @@ impl Method {
     }
 }
 
-/// What a request does.
+/// Transfer, and sync, that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Fills the buffer from the file.
     Read,
-    /// Fills the buffer as far as the file goes; the completion's range says how
-    /// far that was. For files whose length is no multiple of a block.
+    /// Fills the buffer up to the end of the file; the completion's range says how far. For files
+    /// whose length is no multiple of a block.
     ReadAtMost,
     /// Writes the buffer to the file.
     Write,
-    /// Writes the buffer to the file and is complete when that is durable, with what
-    /// is needed to read it back (`RWF_DSYNC`).
+    /// Writes the buffer to the file; complete when the bytes are durable with the metadata needed
+    /// to read them back (`RWF_DSYNC`).
     WriteDurable,
-    /// Writes the buffer to the file, then makes all written to the file durable
-    /// (fdatasync). In a ring the two are linked: one enter for both.
+    /// Writes the buffer to the file, then makes all written bytes of the file durable (fdatasync).
+    /// A ring links the two: one enter for both.
     WriteAndSync,
-    /// The same with all that the file system notes of the file (fsync).
+    /// Writes, then makes the bytes and all metadata of the file durable (fsync).
     WriteAndSyncAll,
 }
 
 impl Operation {
-    /// Whether bytes go to the file.
+    /// True if the operation writes to the file.
     #[must_use]
     pub const fn writes(self) -> bool {
         !matches!(self, Operation::Read | Operation::ReadAtMost)
     }
 
-    /// The sync that follows, if one does.
+    /// Returns the sync that follows the write, if any.
     const fn sync(self) -> Option<Sync> {
         match self {
             Operation::WriteAndSync => Some(Sync::Data),
@@ -333,43 +334,43 @@ impl Operation {
     }
 }
 
-/// One request for bytes.
+/// One request for bytes of a file.
 #[derive(Debug)]
 pub struct Request {
-    /// Reads or writes.
+    /// Transfer, and sync, that the request asks for.
     pub operation: Operation,
-    /// The file.
+    /// File that holds the bytes.
     pub file: Arc<File>,
-    /// Where in the file, in bytes.
+    /// Byte offset in the file.
     pub offset: u64,
     /// The memory, owned by the channel until completion.
     pub buffer: IoBuffer,
-    /// Which part of the buffer takes part.
+    /// Part of the buffer to move, not empty.
     pub range: Range<usize>,
-    /// What the session waits for if it has to.
+    /// Event of the session's waits for this request.
     pub event: Event,
-    /// What the bytes are moved for.
+    /// Purpose of the bytes, for statistics by stream.
     pub stream: IoStream,
-    /// Comes back with the completion.
+    /// Caller's number, which the completion returns.
     pub tag: u64,
 }
 
 /// A request that succeeded in full.
 #[derive(Debug)]
 pub struct Completion {
-    /// The request's tag.
+    /// The caller's number from the request.
     pub tag: u64,
-    /// Its buffer.
+    /// The request's buffer, owned by the caller again.
     pub buffer: IoBuffer,
-    /// The part that was moved.
+    /// The part that was moved; shorter only for [`Operation::ReadAtMost`].
     pub range: Range<usize>,
 }
 
-/// A request that failed, and what it was submitted with.
+/// A request that failed, with its tag and buffer.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Failed {
-    /// What went wrong.
+    /// The error, with file, offset and cure.
     #[source]
     pub error: IoError,
     /// The request's tag and its buffer; `None` when the ring itself failed, which keeps them.
@@ -388,19 +389,20 @@ impl From<Failed> for IoError {
     }
 }
 
-/// A request under way: `done` bytes of it have been moved.
+/// A request in flight: `done` bytes of it have been moved.
 #[derive(Debug)]
 struct Pending {
     request: Request,
     done: usize,
-    /// When it left the session's hands, and when it was first handed to the kernel.
+    /// Times at which the session handed it over, and at which it first went to the kernel.
     left: Option<Nanos>,
     begin: Option<Nanos>,
-    /// The delay that was put before it, which is to pass for the device's.
+    /// The artificial delay before it, which counts as time of the device.
     delay: Nanos,
-    /// Outcome of the sync that follows a whole [`Operation::WriteAndSync`] or [`Operation::WriteAndSyncAll`].
+    /// Outcome of the sync after
+    /// a complete [`Operation::WriteAndSync`] or [`Operation::WriteAndSyncAll`].
     sync: Result<(), Errno>,
-    /// Whose it is of the sessions that share a ring.
+    /// Seat of its session among those that share a ring.
     seat: usize,
 }
 
@@ -409,23 +411,23 @@ impl Pending {
         Pending { request, done: 0, left: None, begin: None, delay: Nanos(0), sync: Ok(()), seat: 0 }
     }
 
-    /// It leaves the session's hands: the first time counts.
+    /// Notes that the session hands it over; only the first call counts.
     fn leaves(&mut self, at: Nanos) {
         self.left.get_or_insert(at);
     }
 
-    /// It is handed to the kernel: the first time counts.
+    /// Notes that it goes to the kernel; only the first call counts.
     fn begins(&mut self, at: Nanos) {
         self.leaves(at);
         self.begin.get_or_insert(at);
     }
 
-    /// What is left to move: where in the buffer, and where in the file.
+    /// Returns the bytes left to move: their range in the buffer and their offset in the file.
     fn rest(&self) -> (Range<usize>, u64) {
         (self.request.range.start + self.done..self.request.range.end, self.request.offset + self.done as u64)
     }
 
-    /// What it has read will be looked at soon.
+    /// Prefetches the bytes that it has read, because the session reads them next.
     #[inline]
     fn expects_a_look(&self) {
         if !self.request.operation.writes() {
@@ -458,7 +460,7 @@ impl Pending {
 struct Attempt {
     pending: Pending,
     result: Result<usize, Errno>,
-    /// When it was over, or seen to be.
+    /// Time at which it ended, or was seen to have ended.
     end: Nanos,
 }
 
@@ -477,26 +479,26 @@ pub struct Channel {
     queue_depth: usize,
     in_flight: usize,
     ready: VecDeque<Result<Completion, Failed>>,
-    /// Empty between calls: memory that is used again.
+    /// Empty between calls; kept to reuse its memory.
     attempts: Vec<Attempt>,
 }
 
 impl Channel {
-    /// Requests submitted and not yet given back.
+    /// Returns the requests submitted and not yet given back.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.in_flight + self.ready.len()
     }
 
-    /// Whether a request can be handed over without waiting for another one to end.
+    /// True if a request can be submitted without waiting for another one to end.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.in_flight < self.queue_depth
     }
 
-    /// Hands over a request. The synchronous method carries it out at once;
-    /// the others take it along with the next `flush` or `wait`. When the queue
-    /// is full the session first waits for a place.
+    /// Hands over a request. The synchronous method carries it out at once; the others
+    /// send it with the next `flush` or `wait`. When the queue is full, the session
+    /// first waits for a completion.
     ///
     /// # Errors
     /// When the ring itself fails; a failed transfer comes out of `wait`.
@@ -507,7 +509,7 @@ impl Channel {
         while self.in_flight >= self.queue_depth {
             self.collect(session, Some(request.event))?;
         }
-        // Files in memory have no descriptor that a pool or a ring would serve better.
+        // Files in memory have no descriptor, which a pool or a ring needs.
         let in_memory = request.file.descriptor().is_none();
         let at_once = in_memory || matches!(self.backend, ChannelBackend::Sync);
         let mut pending = Pending::new(request);
@@ -543,7 +545,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Sends what has been submitted to the kernel.
+    /// Sends the submitted requests to the kernel.
     ///
     /// # Errors
     /// When the ring itself fails.
@@ -554,7 +556,8 @@ impl Channel {
         Ok(())
     }
 
-    /// The same, and notes the call as a wait under `event`, however short: for a session whose submissions are to be seen.
+    /// Sends the submitted requests and records the call as a wait for `event`, however short. For
+    /// sessions whose submissions must show in the report.
     ///
     /// # Errors
     /// When the ring itself fails.
@@ -565,10 +568,10 @@ impl Channel {
         Ok(())
     }
 
-    /// The next completion, waiting for it under `event` if none is there.
+    /// Returns the next completion, after waiting for it under `event` if none has arrived.
     ///
     /// # Errors
-    /// When the request failed; it gives its tag and its buffer back.
+    /// When the request failed; the error returns its tag and its buffer.
     ///
     /// # Panics
     /// When nothing is outstanding: the wait would never end.
@@ -586,14 +589,14 @@ impl Channel {
         self.ready.pop_front().expect("just seen to be there")
     }
 
-    /// Carries out a request by itself, waiting for it under its event: the bytes that it moved. The buffer is put into `buffer` again, whatever came
-    /// of it, unless the ring itself failed.
+    /// Carries out one request, waits for it under its event and returns the bytes moved. Puts the
+    /// buffer back into `buffer`, also after an error, unless the ring itself failed.
     ///
     /// # Errors
-    /// When it failed.
+    /// When the transfer or its sync failed.
     ///
     /// # Panics
-    /// When something else is outstanding.
+    /// When another request is outstanding.
     pub fn carry_out(
         &mut self,
         session: &Session,
@@ -611,24 +614,22 @@ impl Channel {
         moved
     }
 
-    /// Waits until nothing is in flight, whatever comes of it: the end of work that
-    /// has been given up.
+    /// Waits until nothing is in flight and drops all results, when work is given up.
     pub fn abandon(&mut self, session: &Session, event: Event) {
         loop {
             self.ready.clear();
             let before = self.in_flight;
-            // A ring that fails as a whole gives back nothing more; its drop keeps
-            // the buffers from being used again.
+            // A failed ring returns nothing more; dropping it keeps the buffers from being reused.
             if before == 0 || (self.collect(session, Some(event)).is_err() && self.in_flight == before) {
                 return;
             }
         }
     }
 
-    /// A completion if one is there, without waiting.
+    /// Returns a completion if one has arrived, without waiting.
     ///
     /// # Errors
-    /// As [`Channel::wait`].
+    /// The errors that [`Channel::wait`] returns.
     pub fn poll(&mut self, session: &Session) -> Result<Option<Completion>, Failed> {
         if self.ready.is_empty() && self.in_flight > 0 {
             let begin = now();
@@ -639,7 +640,7 @@ impl Channel {
         self.ready.pop_front().transpose()
     }
 
-    /// Whether the kernel, or a thread of the pool, has something that may have ended.
+    /// True if the kernel, or a thread of the pool, may have ended a request.
     fn may_have_arrived(&self) -> bool {
         match &self.backend {
             ChannelBackend::Sync => false,
@@ -648,7 +649,7 @@ impl Channel {
         }
     }
 
-    /// Takes in what has arrived, without a system call.
+    /// Takes arrived completions without a system call.
     fn harvest(&mut self, session: &Session) -> Result<(), IoError> {
         match &mut self.backend {
             ChannelBackend::Ring(ring) => {
@@ -661,7 +662,7 @@ impl Channel {
         }
     }
 
-    /// Takes in what has arrived; with an event, waits until something has.
+    /// Takes arrived completions; with an event, waits until one has arrived.
     fn collect(&mut self, session: &Session, event: Option<Event>) -> Result<(), IoError> {
         let wait = event.map(|event| (event, session.begin_wait()));
         let mut attempts = std::mem::take(&mut self.attempts);
@@ -669,7 +670,7 @@ impl Channel {
         match &mut self.backend {
             ChannelBackend::Sync => {}
             ChannelBackend::Pool(pool) => pool.collect(event.is_some(), &mut attempts),
-            // Others that share the thread go on until something has arrived.
+            // Other sessions of this thread run until a completion has arrived.
             ChannelBackend::Ring(ring) if wait.is_some() && shared::is_shared() => {
                 end = ring.collect(session, None, &mut attempts)?;
                 while attempts.is_empty() {
@@ -688,7 +689,7 @@ impl Channel {
         self.settle_all(session, attempts, end)
     }
 
-    /// Settles all of them, an error or not, and keeps their memory for the next ones.
+    /// Settles all attempts, also after an error, and keeps their memory for the next ones.
     fn settle_all(
         &mut self,
         session: &Session,
@@ -703,7 +704,8 @@ impl Channel {
         settled
     }
 
-    /// Decides what follows from an attempt: a completion, an error, or another attempt. Gives when the last one was over.
+    /// Settles an attempt: completes or fails the request, or tries again. Returns the
+    /// end of its last attempt.
     fn settle(&mut self, session: &Session, attempt: Attempt, taken_in: Nanos) -> Result<Nanos, IoError> {
         let mut attempt = attempt;
         loop {
@@ -721,8 +723,8 @@ impl Channel {
                 Ok(moved) => {
                     assert!(moved <= pending.rest().0.len(), "C1: {moved} bytes moved, more than asked for");
                     pending.done += moved;
-                    // Direct I/O can go on only from an aligned place. The device's own
-                    // short transfers end at one; what ends elsewhere is the file.
+                    // Direct I/O can continue only from an aligned offset. Short transfers of the
+                    // device end at one; another end is the end of the file.
                     let direct = pending.request.file.direct() == DirectIo::Required;
                     let file_ended = direct && !pending.done.is_multiple_of(512);
                     if pending.rest().0.is_empty() || (file_ended && may_end) {
@@ -767,7 +769,7 @@ impl Channel {
         self.ready.push_back(Err(Failed { error, request: Some((tag, buffer)) }));
     }
 
-    /// One request is with the caller again, or soon.
+    /// One request leaves the channel.
     fn land(&mut self) {
         assert!(self.in_flight > 0, "C1: what ends was in flight");
         self.in_flight -= 1;
@@ -793,7 +795,7 @@ impl Channel {
     }
 }
 
-/// Counts a look for completions.
+/// Counts one poll for completions and its time.
 fn polled(session: &Session, begin: Nanos) {
     session.count(Statistic::CompletionPolls, 1);
     session.count(Statistic::CompletionPollTime, now().saturating_sub(begin).0);

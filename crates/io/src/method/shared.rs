@@ -1,32 +1,39 @@
 //! A shared server: one thread that runs several sessions, each until it waits.
 //!
-//! What it does: [`carry`] gives each session a stack of its own and runs them in turn. One that makes a request by itself (`Channel::carry_out`), or
-//! waits for a lock, a signal or a moment ([`plumb_events::sharing`]), lets the next one run; it goes on when its request is complete. What they
-//! ask for goes through one ring, each request at once, by a call that sees besides what has been completed.
+//! [`carry`] gives each session a stack of its own and runs them in turn. A session that makes one
+//! request at a time (`Channel::carry_out`), or waits for a lock, a signal or a moment
+//! ([`plumb_events::sharing`]), lets the next one run. It resumes when its request is complete. All
+//! requests go through one ring, each at once, by a call that also sees completions.
 //!
-//! Why: a session that stands in its own call is switched away from and to again, and takes an interrupt by itself: of a random read of 8K from a
-//! virtual disk 4.5 us of CPU, where one thread that has 32 of them in flight takes 2.5 (fio, docs/measured/slob.md). Changing stacks is some 20 ns.
+//! Why: a thread that blocks in its own call costs two thread switches and an interrupt. A random
+//! read of 8K from a virtual disk costs it 4.5 us of CPU; one thread with 32 reads in flight spends
+//! 2.5 us each (fio, docs/measured/slob.md). Changing stacks costs some 20 ns.
 //!
-//! Why not futures: each function that may wait, from the cache up, would have to be written as one. Here the same code serves a session with a thread
-//! of its own and one without; what differs is in the few places where a session waits.
+//! Why not futures: each function that may wait, from the cache up, would have to be async. Here
+//! the same code serves sessions with and without a thread of their own; only the few places
+//! where a session waits differ.
 //!
 //! ```text
 //! ready   -> has the thread -> waits for its request -> ready, when that is complete
-//!                           -> lets others run       -> ready, behind those who are
-//!                           -> gives way             -> ready, when all others that were have run
+//!                           -> lets others run       -> ready, behind all that are ready
+//!                           -> gives way             -> ready, when all that were ready have run
 //!                           -> sleeps                -> ready, when its moment has come
 //!                           -> ended
 //! ```
 //!
-//! A write is a call all the same where every other session has given way: nobody could use the thread meanwhile, and a durable write through a ring
-//! ends in a thread of the kernel. So it is with a commit of all sessions, for which one of them writes.
+//! A write is a plain call if all other sessions have given way. None could use the thread
+//! meanwhile, and a durable write through a ring ends in a kernel thread. So it is when one session
+//! writes the log for a commit of all.
 //!
-//! Who gives way wants something that another session or thread has, and looks again and again: no signal is missed, and none is needed. When
-//! nobody else has got any further it looks every [`LOOK_AGAIN`].
+//! A session gives way when it needs something that another session or thread holds, and polls
+//! for it: no signal is needed, and none can be missed. When no other session has made
+//! progress, it polls every [`LOOK_AGAIN`].
 //!
-//! Limits: it needs a ring, and a session keeps to its server. What stands in the kernel without a request (a file that grows, a sync
-//! outside a request) keeps all of the server from it. Beside other work that takes all processors a server has the share of one thread: 32 sessions that
-//! commit on one then do some 10,000 a second, each write waiting for the thread's turn, and 90,000 on threads of their own.
+//! Limits: a server needs a ring, and a session keeps to its server. A session that blocks in
+//! the kernel without a request (a file that grows, a sync outside a request) blocks all
+//! sessions of its server. On a machine whose processors are all busy a server gets the share of
+//! one thread. There 32 sessions that commit on one server do some 10,000 a second, against
+//! 90,000 on threads of their own.
 
 use super::{Attempt, ChannelBackend, Method, MethodBackend, Pending, Request, RingChannel, sync};
 use crate::{Arena, File, IoError};
@@ -47,33 +54,34 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Address space of a session's stack, as much as a thread has; only what is used of it becomes memory.
+/// Bytes of address space of a session's stack, as much as a thread has; only
+/// the touched part becomes memory.
 const STACK: usize = 2 << 20;
-/// How often is looked whether sessions that gave way can go on, when no other one has run.
+/// Pause between polls of sessions that gave way, when no other session has run.
 const LOOK_AGAIN: Nanos = Nanos(50_000);
-/// How often a server notes its own CPU.
+/// Interval at which a server records its own CPU.
 const NOTE_OWN: Nanos = Nanos(10_000_000);
 
-/// What a session gives the thread up for.
+/// Reason for which a session gives up the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rest {
-    /// Its request.
+    /// The session's request is in flight.
     Request,
-    /// Those who are ready now.
+    /// The sessions that are ready now run first.
     Others,
-    /// This moment, and all others that are ready.
+    /// It sleeps until this moment; zero: it gives way to all that are ready.
     Until(Nanos),
 }
 
-/// What a session is to its server.
+/// State of a session in its server.
 #[derive(Debug, Default)]
 struct Seat {
     yielder: Option<NonNull<Yielder<(), Rest>>>,
-    /// Place of its request in the ring, and since when that is complete and the session ready.
+    /// Place of its complete request in the ring, and the time since which the session is ready.
     landed: Option<(usize, Nanos)>,
-    /// Since when it is ready that lets others run.
+    /// Time since which it has been ready after it let others run.
     lets_since: Option<Nanos>,
-    /// It has ended, or gave way and has not had the thread since.
+    /// True if it has ended, or gave way and has not run since.
     keeps_still: bool,
     used: Arc<Used>,
 }
@@ -82,17 +90,17 @@ struct Seat {
 struct Server {
     ring: RefCell<RingChannel>,
     seats: RefCell<Vec<Seat>>,
-    /// Who has the thread, and since when.
+    /// The session that runs, and the time at which it resumed.
     running: Cell<Option<usize>>,
     since: Cell<Nanos>,
-    /// How long it has stood in calls since then.
+    /// Time that it has spent in plain calls since then.
     stood: Cell<Nanos>,
-    /// CPU of all sessions, and of the server itself.
+    /// CPU of all sessions, and that of the server itself.
     lent: Cell<Nanos>,
     own: Arc<Used>,
-    /// When that was noted.
+    /// Time at which the server's CPU was last recorded.
     noted: Cell<Nanos>,
-    /// Why the ring takes nothing more.
+    /// The error after which the ring takes no more requests.
     failed: RefCell<Option<String>>,
 }
 
@@ -100,25 +108,26 @@ thread_local! {
     static SERVER: RefCell<Option<Rc<Server>>> = const { RefCell::new(None) };
 }
 
-/// Whether the caller is a session that shares its thread.
+/// True if the caller is a session that shares its thread.
 pub(super) fn is_shared() -> bool {
     SERVER.with_borrow(|server| server.as_ref().is_some_and(|server| server.runs_session()))
 }
 
-/// The seat of the calling session, and its server.
+/// Returns the seat of the calling session, and its server.
 fn here() -> Option<(usize, Rc<Server>)> {
     let server = SERVER.with_borrow(Clone::clone)?;
     Some((server.running.get()?, server))
 }
 
-/// Whether the calling session makes the call for a request itself, and no ring of a server is asked.
+/// True if the calling session makes the request's system call itself, without the server's ring.
 pub(super) fn is_call(request: &Request) -> bool {
     let keeps_nobody = || here().is_some_and(|(seat, server)| server.all_others_keep_still(seat));
     let in_memory = request.file.descriptor().is_none();
     in_memory || !is_shared() || (request.operation.writes() && keeps_nobody())
 }
 
-/// One attempt at a request by the calling session: a call, or through the ring of its server.
+/// Makes one attempt at a request of the calling session: by a call, or through
+/// the ring of its server.
 pub(super) fn attempt(session: &Session, pending: Pending) -> Result<Attempt, IoError> {
     let is_call = is_call(&pending.request);
     match here() {
@@ -128,14 +137,16 @@ pub(super) fn attempt(session: &Session, pending: Pending) -> Result<Attempt, Io
     }
 }
 
-/// Runs sessions on the calling thread until all have ended, and gives what came of each. `server` makes the session of the server itself, which has the CPU
-/// that is nobody's: the calls for all, and the changes of stacks. The ring knows `files` and `arenas` beforehand, as in [`Method::channel_to`].
+/// Runs sessions on the calling thread until all have ended, and returns their results.
+/// `server` creates the session of the server itself, which has the CPU that belongs to no
+/// session: enters of the ring and changes of stacks. The ring registers `files` and `arenas`
+/// at the start, as in [`Method::channel_to`].
 ///
 /// # Errors
-/// Before any session has run, when no ring or no stack can be had, with the limit that was hit.
+/// Before any session has run, when no ring or no stack is available, with the limit that was hit.
 ///
 /// # Panics
-/// With the first panic of a session, when all have ended.
+/// With the first panic of a session, after all have ended.
 pub fn carry<'a, T>(
     method: &Method,
     (files, arenas): (&[&Arc<File>], &[&Arena]),
@@ -155,7 +166,8 @@ pub fn carry<'a, T>(
             server.seats.borrow_mut()[place].yielder = Some(NonNull::from(yielder));
             result.set(Some(work()));
         };
-        // SAFETY: what the body borrows outlives `bodies`, which is dropped before this function ends, and never forgotten.
+        // SAFETY: what the body borrows outlives `bodies`, which is dropped before this
+        // function ends and never forgotten.
         #[allow(unsafe_code)]
         bodies.push(unsafe { Coroutine::with_stack_unchecked(stack, body) });
     }
@@ -189,7 +201,7 @@ fn ring(
     }
 }
 
-/// Sessions share the thread while it lives.
+/// Marks the thread as shared while it lives.
 struct Shared(Rc<Server>);
 
 impl Shared {
@@ -244,7 +256,7 @@ impl SharedThread for Server {
     }
 }
 
-/// What the session does that has the thread.
+/// Calls of the session that runs.
 impl Server {
     fn attempt(&self, seat: usize, session: &Session, mut pending: Pending) -> Result<Attempt, IoError> {
         self.check()?;
@@ -258,7 +270,7 @@ impl Server {
         }
     }
 
-    /// The call of a session that keeps nobody from the thread: its time is a wait, and none of its CPU.
+    /// Makes a plain call while no other session needs the thread: its time is a wait, and no CPU.
     fn stand(&self, pending: Pending) -> Attempt {
         let attempt = sync::attempt(pending);
         let begin = attempt.pending.begin.unwrap_or(attempt.end);
@@ -266,7 +278,7 @@ impl Server {
         attempt
     }
 
-    /// CPU of the session that has the thread, since it has it.
+    /// Returns the CPU of the running session since it resumed.
     fn used_until(&self, at: Nanos) -> Nanos {
         at.saturating_sub(self.since.get() + self.stood.get())
     }
@@ -276,11 +288,11 @@ impl Server {
         seats.iter().enumerate().all(|(other, it)| other == seat || it.keeps_still)
     }
 
-    /// Gives the thread up, and has it again when it returns.
+    /// Suspends the session; returns when it runs again.
     fn rest(&self, rest: Rest) {
         let seat = self.running.get().expect("a session has the thread");
         let yielder = self.seats.borrow()[seat].yielder.expect("a session that runs has begun");
-        // SAFETY: it lies on the stack of the session that runs, which is the caller's.
+        // SAFETY: the yielder is on the stack of the running session, which is the caller's.
         #[allow(unsafe_code)]
         unsafe { yielder.as_ref() }.suspend(rest);
     }
@@ -298,11 +310,11 @@ impl Server {
     }
 }
 
-/// A session's stack, with what it does.
+/// A session's stack, with its work.
 type Body = Coroutine<(), Rest, ()>;
 type Panic = Box<dyn Any + Send>;
 
-/// Who has the thread next.
+/// Order in which sessions run.
 #[derive(Debug, Default)]
 struct Queue {
     ready: VecDeque<usize>,
@@ -313,7 +325,7 @@ struct Queue {
 impl Queue {
     fn rests(&mut self, seat: usize, rest: Rest) {
         match rest {
-            // It lands.
+            // `exchange` makes it ready when the request is complete.
             Rest::Request => {}
             Rest::Others => self.ready.push_back(seat),
             Rest::Until(Nanos(0)) => self.given_way.push(seat),
@@ -321,7 +333,8 @@ impl Queue {
         }
     }
 
-    /// How long nobody wants the thread unless a request is complete; nothing: until then. `is_idle`: nobody has got any further.
+    /// Returns how long the server may wait in the kernel; `None`: until a request is complete.
+    /// `is_idle`: no session has made progress.
     fn pause(&self, at: Nanos, is_idle: bool) -> Option<Nanos> {
         if !self.given_way.is_empty() {
             return Some(if is_idle { LOOK_AGAIN } else { Nanos(0) });
@@ -329,7 +342,7 @@ impl Queue {
         self.sleeping.peek().map(|Reverse((moment, _))| moment.saturating_sub(at))
     }
 
-    /// Those who gave way are ready again, and those whose moment has come.
+    /// Makes all sessions ready that gave way or whose moment has come.
     fn wake(&mut self, at: Nanos) {
         self.ready.extend(self.given_way.drain(..));
         while let Some(Reverse((moment, seat))) = self.sleeping.peek().copied()
@@ -341,9 +354,9 @@ impl Queue {
     }
 }
 
-/// What the server does between them.
+/// Calls of the server between sessions.
 impl Server {
-    /// Runs all to their ends; the first panic.
+    /// Runs all to their ends; returns the first panic.
     fn run(&self, session: &Session, bodies: &mut [Body]) -> Option<Panic> {
         let mut panic = None;
         let mut living = bodies.len();
@@ -351,13 +364,14 @@ impl Server {
         let mut at = now();
         while living > 0 {
             let mut is_idle = true;
-            // Those who are ready now: who becomes so meanwhile comes behind who gives way.
+            // Only those that are ready now: a session that becomes ready meanwhile runs
+            // after those that give way.
             for _ in 0..queue.ready.len() {
                 let Some(seat) = queue.ready.pop_front() else { break };
                 let rests;
                 (rests, at) = self.run_one(seat, &mut bodies[seat], at);
                 if self.stood.get() > Nanos(0) {
-                    // The thread was the server's and had nothing else to do.
+                    // The thread was the server's and had no other work.
                     session.waited(Event::SharedServerIdle, at.saturating_sub(self.stood.get()), at);
                 }
                 is_idle &= matches!(rests, Ok(Some(Rest::Until(_))));
@@ -369,7 +383,7 @@ impl Server {
                         panic.get_or_insert(first);
                     }
                 }
-                // At once: while it gathered with others the device would have one less to work on.
+                // Submits at once, because the device would idle while requests gathered.
                 if self.ring.borrow().unsent() > 0 {
                     at = self.exchange(session, at, Some(Nanos(0)), &mut queue.ready);
                 }
@@ -383,7 +397,8 @@ impl Server {
         panic
     }
 
-    /// Has a session run until it rests, or has ended. It is `begin` now; gives when it is.
+    /// Runs a session until it rests or has ended. It is `begin` now;
+    /// also returns the time afterwards.
     fn run_one(&self, seat: usize, body: &mut Body, begin: Nanos) -> (Result<Option<Rest>, Panic>, Nanos) {
         self.since.set(begin);
         self.stood.set(Nanos(0));
@@ -406,7 +421,7 @@ impl Server {
         (rests, end)
     }
 
-    /// Notes the server's own CPU now and then: to read it is a system call.
+    /// Records the server's own CPU now and then, because reading it is a system call.
     fn note_own(&self, at: Nanos) {
         if at.saturating_sub(self.noted.get()) > NOTE_OWN {
             self.noted.set(at);
@@ -414,8 +429,8 @@ impl Server {
         }
     }
 
-    /// Tells the kernel what has been asked for, and sees what is complete; waits for that, for so long at most or for ever. It is `begin` now; gives
-    /// when it is.
+    /// Submits requests and takes completions; waits for one for `most` at most (`None`: without
+    /// limit). It is `begin` now; returns the time afterwards.
     fn exchange(
         &self,
         session: &Session,
@@ -424,12 +439,12 @@ impl Server {
         ready: &mut VecDeque<usize>,
     ) -> Nanos {
         if self.failed.borrow().is_some() {
-            // Nothing is under way any more that would end.
+            // With the ring failed, no request in flight will complete.
             thread::sleep(Duration::from_nanos(most.unwrap_or_default().0));
             return now();
         }
         let ring = &mut *self.ring.borrow_mut();
-        // Whose turn is next: while the kernel is asked its block comes into the processor's caches.
+        // Prefetches the block of the session that runs next, while the kernel works.
         if let Some((place, _)) = ready.front().and_then(|seat| self.seats.borrow()[*seat].landed) {
             ring.expects_a_look(place);
         }

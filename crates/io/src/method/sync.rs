@@ -3,7 +3,7 @@
 use super::{Attempt, Pending};
 use plumb_events::now;
 
-/// One attempt by the calling thread.
+/// Makes one attempt on the calling thread.
 pub(super) fn attempt(mut pending: Pending) -> Attempt {
     pending.begins(now());
     let result = pending.transfer_once();

@@ -1,4 +1,4 @@
-//! Each invariant of a channel, broken by hand: the program stops where it holds no longer.
+//! Each invariant of a channel, broken by hand: the program must stop at the breach.
 
 use super::*;
 use crate::Disk;

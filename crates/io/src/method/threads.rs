@@ -1,10 +1,9 @@
 //! The thread pool: requests wait in one queue, workers make the system calls.
 //!
 //! The way to asynchronous I/O where rings are forbidden (container profiles,
-//! `kernel.io_uring_disabled`). One queue for all sessions keeps every worker
-//! busy; each session has its own completion list, so that nobody wakes for
-//! another's request. The price against a ring is two thread switches a request,
-//! which 512K requests hardly notice and 8K requests do.
+//! `kernel.io_uring_disabled`). One queue for all sessions keeps every worker busy. Each session
+//! has its own completion list, so that no session wakes for another's request. A request costs two
+//! thread switches more than in a ring, which matters for 8K requests and hardly for 512K.
 
 use super::{Attempt, Pending, sync};
 use crate::IoError;
@@ -14,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// The most workers a pool starts: beyond it a virtual disk of one queue gains nothing.
+/// The most workers of a pool: beyond it a virtual disk of one queue gains nothing.
 const WORKERS_MAX: usize = 32;
 
 #[derive(Debug)]
@@ -42,7 +41,7 @@ struct Arrivals {
 }
 
 impl Pool {
-    /// A pool for requests of which a session has so many in flight.
+    /// Starts a pool for sessions with `queue_depth` requests in flight.
     pub(super) fn start(queue_depth: usize, quota: &Quota) -> Result<Pool, IoError> {
         let wanted = queue_depth.min(WORKERS_MAX);
         let mut pool = Pool { queue: Arc::default(), workers: Vec::new() };
@@ -70,7 +69,7 @@ impl Drop for Pool {
         locked(&self.queue.jobs).closed = true;
         self.queue.posted.notify_all();
         for worker in self.workers.drain(..) {
-            // A worker that panicked has printed why.
+            // A worker that panicked has printed the reason.
             let _ = worker.join();
         }
     }
@@ -104,12 +103,12 @@ impl Queue {
 pub(super) struct PoolChannel {
     pool: Arc<Pool>,
     arrivals: Arc<Arrivals>,
-    /// Requests with the workers.
+    /// Number of requests with the workers.
     away: usize,
 }
 
 impl Drop for PoolChannel {
-    /// Invariant C2: who drops the channel may cut or remove the file next.
+    /// C2: the caller may truncate or remove the file after the drop.
     fn drop(&mut self) {
         while self.away > 0 {
             self.collect(true, &mut Vec::new());

@@ -1,20 +1,18 @@
 //! io_uring: a ring of the session's own.
 //!
-//! The ring is made by the thread that uses it, with one issuer and deferred
-//! task work where the kernel has them ([`super::setup`]): completions are then
-//! processed when this thread enters the kernel, and never interrupt it. Arenas
-//! are registered as fixed buffers: on bare metal that halves the CPU of a 128K
-//! request and quarters that of 512K, because pages are not pinned each time.
-//! Files may be registered too, which saves a reference count a request.
+//! The thread that uses the ring makes it, with one issuer and deferred task work where the kernel
+//! has them ([`crate::ring_setup`]). Completions are then processed when this thread enters the
+//! kernel, and never interrupt it. Arenas are registered as fixed buffers, so that pages are not
+//! pinned each time. On bare metal that halves the CPU of a 128K request and quarters that of 512K.
+//! Registering files saves a reference count a request.
 //!
 //! Entries are pushed without a system call; `enter` submits them all at once.
 //! A request that is in the ring lives in `flights`, so its buffer and its file
 //! stay until the kernel is done (invariant C2: drop waits).
 //!
-//! A write that is to be synced is two entries, linked: the kernel begins the
-//! sync when the write has moved every byte, and cancels it otherwise. Both are
-//! pushed at once, for a link ends where a submission ends. The flight is over
-//! when both have completed:
+//! A write with a sync is two linked entries: the kernel starts the sync when the write has moved
+//! every byte, and cancels it otherwise. Both are pushed at once, because a link ends where a
+//! submission ends. The flight ends when both have completed:
 //!
 //! ```text
 //! user data     = place of the flight * 2 + 1 if it is the sync
@@ -40,30 +38,30 @@ use std::{io, thread};
 pub(super) struct RingChannel {
     ring: IoUring,
     setup: RingSetup,
-    /// Requests in the kernel's hands, by the user data of their entries.
+    /// Requests in flight, by the user data of their entries.
     flights: Vec<Option<Flight>>,
     vacant: Vec<usize>,
-    /// Entries pushed since the last enter, and the places of their requests.
+    /// Number of entries pushed since the last enter, and the places of their requests.
     unsent: usize,
     unsent_flights: Vec<usize>,
-    /// Places of requests that were seen to be complete, and not yet taken in; and when that was.
+    /// Places of complete requests that are not yet taken, and the times at which they were seen.
     seen: Vec<(usize, Nanos)>,
     arenas: Vec<Arena>,
     files: Vec<Arc<File>>,
-    /// What the submission under way is noted as; only one that stands, where there is none.
+    /// Event under which submissions are recorded; `None`: only those that block.
     named: Option<Event>,
-    /// Why the arenas are not registered.
+    /// The reason for which the arenas are not registered.
     unregistered: Option<String>,
-    // What it holds of what may be had at once.
+    // Shares of limits, held as long as the ring.
     _registered: Registered,
     _share: Share,
 }
 
-/// A request in the kernel's hands.
+/// A request that the kernel has.
 #[derive(Debug)]
 struct Flight {
     pending: Pending,
-    /// Completions that have not come.
+    /// Completions that have not arrived: 1, or 2 with a sync.
     awaited: u8,
     /// Outcome of the transfer; meaningless while it is awaited.
     moved: Result<usize, Errno>,
@@ -78,25 +76,24 @@ impl std::fmt::Debug for RingChannel {
     }
 }
 
-/// The entries of a ring for so many requests: a linked pair must fit even into the smallest.
+/// Returns the entries of a ring for this queue depth: at least 2, because a linked pair must fit.
 pub(super) fn entries(queue_depth: usize) -> u32 {
     u32::try_from(queue_depth.next_power_of_two().max(2)).unwrap_or(4096)
 }
 
-/// Entries of a ring.
+/// Number of a ring's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
-    /// One for each request in flight.
+    /// One entry for each request in flight.
     Whole,
-    /// Some at a time; there is room for the completions of all.
+    /// Fewer entries, submitted in parts, with room for all completions.
     Small,
 }
 
-/// Entries of a small ring.
 const SMALL_ENTRIES: u32 = 4;
 
 impl Size {
-    /// Entries for submissions, and for completions.
+    /// Returns the entries for submissions and for completions.
     fn entries(self, queue_depth: usize) -> (u32, u32) {
         let whole = entries(queue_depth);
         match self {
@@ -105,8 +102,8 @@ impl Size {
         }
     }
 
-    /// The memory that the kernel locks for such a ring: 64 bytes a submission in one mapping, and in another 4
-    /// more of each, 16 a completion and the heads of the queues.
+    /// Returns the memory that the kernel locks for such a ring. One mapping has 64 bytes a
+    /// submission. The other has 4 more bytes a submission, 16 a completion and the queue heads.
     fn memory(self, queue_depth: usize) -> Bytes {
         let (submissions, completions) = self.entries(queue_depth);
         let page = rustix::param::page_size() as u64;
@@ -115,12 +112,13 @@ impl Size {
     }
 }
 
-/// How long the kernel may take to give back what a closed ring had locked: it does so some time after the close.
+/// Retries of a ring that finds no lockable memory, because the kernel releases a closed ring's
+/// memory some time after the close.
 const CLOSING: Duration = Duration::from_millis(1);
 const CLOSING_TRIES: usize = 50;
 
 impl RingChannel {
-    /// `quota` says how many rings there may be.
+    /// Opens a ring within `quota`, the limit on rings.
     pub(super) fn open(
         (setup, queue_depth, size): (RingSetup, usize, Size),
         arenas: &[&Arena],
@@ -133,7 +131,7 @@ impl RingChannel {
         let share = quota.ring().map_err(refuse)?;
         let mut ring = ring_setup::build_with(setup, submissions, completions);
         for _ in 0..CLOSING_TRIES {
-            // Milliseconds before the work of a channel begins: no event has them.
+            // These milliseconds come before the channel's work, so no event records them.
             if !ring.as_ref().is_err_and(|error| Errno::from_io_error(error) == Some(Errno::NOMEM)) {
                 break;
             }
@@ -162,12 +160,12 @@ impl RingChannel {
         })
     }
 
-    /// Why the buffers that it was to register are not.
+    /// Returns the reason for which its buffers are not registered.
     pub(super) fn unregistered(&self) -> Option<&str> {
         self.unregistered.as_deref()
     }
 
-    /// Requests that the kernel has not been told of.
+    /// Returns the number of requests not yet submitted.
     pub(super) fn unsent(&self) -> usize {
         self.unsent_flights.len()
     }
@@ -178,7 +176,7 @@ impl RingChannel {
             self.flights.len() - 1
         });
         if self.setup == RingSetup::SubmissionPolling {
-            // The kernel's thread takes it from memory.
+            // The kernel's thread takes it from memory at once.
             pending.begins(now());
         }
         let target = self.target(&pending.request.file);
@@ -202,7 +200,7 @@ impl RingChannel {
         match pushed {
             Ok(()) => self.unsent_flights.push(place),
             Err(_) => {
-                // The kernel never saw this one.
+                // The kernel never saw this request.
                 self.flights[place] = None;
                 self.vacant.push(place);
             }
@@ -210,15 +208,15 @@ impl RingChannel {
         pushed
     }
 
-    /// Puts entries that belong together into the ring, making room if need be.
+    /// Pushes linked entries together, after making room if needed.
     fn push_entries(&mut self, session: &Session, entries: &[squeue::Entry]) -> Result<(), IoError> {
-        // SAFETY: the entries point into the buffer and name the descriptor of a
-        // request that is stored in `flights`, which outlives the kernel's use (C2).
+        // SAFETY: the entries point into the buffer and name the descriptor of a request stored in
+        // `flights`, which outlives the kernel's use (C2).
         #[allow(unsafe_code)]
         while unsafe { self.ring.submission().push_multiple(entries) }.is_err() {
             self.enter(session)?;
             if self.setup == RingSetup::SubmissionPolling {
-                // The kernel's thread takes them in its own time.
+                // The kernel's thread takes entries at its own pace.
                 self.ring.submitter().squeue_wait().map_err(ring_failed)?;
             }
         }
@@ -261,7 +259,6 @@ impl RingChannel {
         entry.flags(target.flags)
     }
 
-    /// Submits what was pushed.
     pub(super) fn enter(&mut self, session: &Session) -> Result<(), IoError> {
         if self.unsent == 0 {
             return Ok(());
@@ -269,7 +266,7 @@ impl RingChannel {
         self.enter_kernel(session, Wait::No, now()).map(|_| ())
     }
 
-    /// Submits what was pushed without waiting; the call is a wait for `event`.
+    /// Submits all pushed entries without waiting; records the call as a wait for `event`.
     pub(super) fn enter_as(&mut self, session: &Session, event: Event) -> Result<(), IoError> {
         self.named = Some(event);
         let entered = self.enter(session);
@@ -277,14 +274,15 @@ impl RingChannel {
         entered
     }
 
-    /// Submits what was pushed, if anything, and sees what has been completed. It is `begin` now; gives when the kernel had done it.
+    /// Submits all pushed entries and sees completions. It is `begin` now; returns
+    /// the time after the call.
     fn enter_kernel(&mut self, session: &Session, wait: Wait, begin: Nanos) -> Result<Nanos, IoError> {
-        // A kernel thread that is awake sees the entries without being told.
+        // A submission thread that is awake needs no system call.
         let told = wait != Wait::No
             || self.setup != RingSetup::SubmissionPolling
             || self.ring.submission().need_wakeup();
         session.count(Statistic::RingEnters, u64::from(told));
-        // To wait for completions is the caller's wait, which has a name already.
+        // The caller's wait for completions has a name already.
         let named = self.named.filter(|_| wait == Wait::No).map(|event| (event, session.begin_wait()));
         let entered = match (wait, self.setup) {
             (Wait::No, RingSetup::Plain | RingSetup::Cooperative | RingSetup::Deferred) => self.peek(),
@@ -312,7 +310,8 @@ impl RingChannel {
         Ok(end)
     }
 
-    /// What came of an enter: all is sent, unless it was interrupted and is repeated.
+    /// Takes the result of an enter: all entries are sent, unless it
+    /// was interrupted and is repeated.
     fn entered(&mut self, result: io::Result<usize>, begin: Nanos) -> Result<(), IoError> {
         match result {
             Ok(_) => {
@@ -329,8 +328,9 @@ impl RingChannel {
         }
     }
 
-    /// What has been completed; where that is nothing the kernel is entered, and a session that waits, since a moment just read from the clock, waits there for
-    /// something. Gives when the kernel had done it, if it was entered.
+    /// Takes completions. If there is none, enters the kernel, and waits there for one if
+    /// the session waits (`waits_since`: a time just read). Returns the time after the
+    /// enter, if it made one.
     pub(super) fn collect(
         &mut self,
         session: &Session,
@@ -346,8 +346,8 @@ impl RingChannel {
         Ok(end)
     }
 
-    /// Submits what was pushed, at `begin`, which is now, and sees what has been completed; where that is nothing it waits for something, for so
-    /// long at most. Gives when that is.
+    /// Submits all pushed entries and sees completions. If there is none, waits for one, for `most`
+    /// at most. It is `begin` now; returns the time afterwards.
     pub(super) fn exchange(
         &mut self,
         session: &Session,
@@ -368,43 +368,44 @@ impl RingChannel {
         self.enter_kernel(session, wait, begin)
     }
 
-    /// The places of requests that were seen to be complete since the last call, whose they are, and when that was.
+    /// Returns the place, seat and time of the requests seen to be complete since the last call.
     pub(super) fn landed(&mut self) -> impl Iterator<Item = (usize, usize, Nanos)> {
         let flights = &self.flights;
         let seat = |place: usize| flights[place].as_ref().expect("C1: it is not taken in twice").pending.seat;
         self.seen.drain(..).map(move |(place, at)| (place, seat(place), at))
     }
 
-    /// A request that has landed will be taken in soon.
+    /// Prefetches the bytes of a complete request, which its session reads next.
     pub(super) fn expects_a_look(&self, place: usize) {
         if let Some(flight) = &self.flights[place] {
             flight.pending.expects_a_look();
         }
     }
 
-    /// Takes in a request that was seen to be complete at `end`.
+    /// Takes a request that was seen to be complete at `end`.
     pub(super) fn take(&mut self, place: usize, end: Nanos) -> Attempt {
         let Flight { pending, moved, .. } = self.flights[place].take().expect("C1: it is not taken in twice");
         self.vacant.push(place);
         Attempt { pending, result: moved, end }
     }
 
-    /// Takes the way to the kernel away beneath it.
+    /// Replaces the ring's descriptor, so that every enter fails.
     #[cfg(test)]
     pub(super) fn close_for_test(&self) {
         let null = std::fs::File::open("/dev/null").expect("it is there");
-        // SAFETY: the descriptor stays open, on another file; the ring finds that no enter succeeds.
+        // SAFETY: the descriptor stays open, on another file; the ring
+        // finds that no enter succeeds.
         #[allow(unsafe_code)]
         let end = unsafe { libc::dup2(null.as_raw_fd(), self.ring.as_raw_fd()) };
         assert!(end >= 0, "dup2");
     }
 
-    /// Whose requests are in the kernel's hands.
+    /// Returns the seats of requests in flight.
     pub(super) fn seats(&self) -> impl Iterator<Item = usize> {
         self.flights.iter().flatten().filter(|flight| flight.awaited > 0).map(|flight| flight.pending.seat)
     }
 
-    /// What has been completed, without entering the kernel.
+    /// Takes completions without entering the kernel.
     pub(super) fn drain(&mut self, into: &mut Vec<Attempt>) {
         if !self.ring.completion().is_empty() {
             self.see(now());
@@ -414,7 +415,7 @@ impl RingChannel {
         self.seen = seen;
     }
 
-    /// Takes what lies in the completion queue at `at`.
+    /// Takes the entries of the completion queue, seen at `at`.
     fn see(&mut self, at: Nanos) {
         for entry in self.ring.completion() {
             let place = (entry.user_data() / 2) as usize;
@@ -427,8 +428,8 @@ impl RingChannel {
         }
     }
 
-    /// Submits without waiting, and has the kernel run deferred completions: it does so
-    /// only in an enter that asks for events.
+    /// Submits without waiting, and runs deferred completions: the kernel does so only in an
+    /// enter that asks for events.
     fn peek(&mut self) -> io::Result<usize> {
         const GETEVENTS: u32 = 1;
         let unsent = u32::try_from(self.ring.submission().len()).unwrap_or(0);
@@ -440,7 +441,7 @@ impl RingChannel {
     }
 }
 
-/// Whether an enter waits for a completion.
+/// Wait of an enter for a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wait {
     No,
@@ -448,18 +449,17 @@ enum Wait {
     Long,
 }
 
-/// A submission does not wait as a rule; it costs microseconds of CPU time, which
-/// are no wait. One that takes this long has slept.
+/// A submission is CPU time of some microseconds and no wait. One that takes this long has slept.
 const STALL: Nanos = Nanos(1_000_000);
 
-/// Names the time that a submission stood in the kernel.
+/// Records the time for which a submission blocked in the kernel.
 fn note_stall(session: &Session, begin: Nanos, end: Nanos) {
     if end.saturating_sub(begin) >= STALL {
         session.waited(Event::DbFileAsyncIoSubmit, begin, end);
     }
 }
 
-/// How an entry names its file: by descriptor, or by its place among the registered ones.
+/// Name of a file in an entry: its descriptor, or its index among the registered files.
 struct Target {
     fd: types::Fd,
     flags: squeue::Flags,
@@ -472,7 +472,7 @@ impl Target {
 }
 
 impl Flight {
-    /// Takes in a completion of the transfer or of the sync linked to it.
+    /// Takes a completion of the transfer or of the linked sync.
     fn arrived(&mut self, sync: bool, result: i32) {
         let result = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
         assert!(self.awaited > 0, "C1: a completion comes once");
@@ -492,7 +492,7 @@ impl Drop for RingChannel {
             if let Err(error) = self.ring.submit_and_wait(1)
                 && !harmless(&error)
             {
-                // The kernel may still write into these buffers: leak them rather than free them.
+                // The kernel may still write into these buffers, so they leak.
                 std::mem::forget(std::mem::take(&mut self.flights));
                 return;
             }
@@ -501,16 +501,17 @@ impl Drop for RingChannel {
     }
 }
 
-/// Nothing was lost: interrupted, the completion queue must be emptied first, or nothing came in time.
+/// True if nothing was lost: the call was interrupted, the completion queue is full,
+/// or a wait timed out.
 fn harmless(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN | libc::ETIME))
 }
 
-/// Bytes that all rings of this process have registered. They may be half of what it may lock: rings are locked too,
-/// and a session without a ring is worse off than one without registered buffers.
+/// Bytes registered by all rings of this process: at most half of the lockable memory. Rings are
+/// locked too, and a session without a ring is worse off than one without registered buffers.
 static REGISTERED: AtomicU64 = AtomicU64::new(0);
 
-/// The part of [`REGISTERED`] that a ring has.
+/// A ring's part of [`REGISTERED`], returned on drop.
 #[derive(Debug)]
 struct Registered(u64);
 
@@ -527,10 +528,10 @@ impl Drop for Registered {
     }
 }
 
-/// Registers the arenas, all or none: a ring without them works, only slower.
+/// Registers the arenas, all or none: a ring without them is slower, but works.
 ///
 /// # Errors
-/// Why they are not.
+/// The reason, with the limit and its cure.
 fn register_arenas(ring: &IoUring, arenas: &[&Arena]) -> Result<(Vec<Arena>, Registered), String> {
     if arenas.is_empty() {
         return Ok((Vec::new(), Registered(0)));
@@ -558,7 +559,7 @@ fn register_arenas(ring: &IoUring, arenas: &[&Arena]) -> Result<(Vec<Arena>, Reg
     }
 }
 
-/// Registers the files, all or none. Files in memory have nothing to register.
+/// Registers the files, all or none; a file in memory has no descriptor to register.
 fn register_files(ring: &IoUring, files: &[&Arc<File>]) -> Vec<Arc<File>> {
     let descriptors: Option<Vec<i32>> =
         files.iter().map(|file| Some(file.descriptor()?.as_raw_fd())).collect();
@@ -571,7 +572,8 @@ fn register_files(ring: &IoUring, files: &[&Arc<File>]) -> Vec<Arc<File>> {
     }
 }
 
-/// A ring that the kernel refuses, with the limit that was hit: of locked memory, beside `open` rings of this size.
+/// Returns the error of a refused ring, with the limit that was hit. `open` is the number of rings
+/// of this size that lock memory already.
 pub(super) fn refused(setup: RingSetup, memory: Bytes, open: u64, error: &io::Error) -> IoError {
     let with = if setup == RingSetup::Plain { String::new() } else { format!(" with {setup}") };
     let (why, cure) = match Errno::from_io_error(error) {

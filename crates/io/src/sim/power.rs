@@ -1,25 +1,29 @@
 //! A disk in memory that loses power.
 //!
-//! What it does: it keeps for each file what the process sees and what has reached the medium. A
-//! write, a truncation, a new name are seen at once and are durable with a sync: of the file, or
-//! of the directory. A write that is durable by itself (O_DSYNC) is so with the length that it
-//! needs, and with no other change of its file. When the power goes, any subset of the sectors
-//! that were not synced has reached the medium ([`Survivors`]); so blocks are torn, and writes
-//! between two syncs come in any order. From then on each call fails with EIO, and
-//! [`MemoryDisk::restart`](super::MemoryDisk::restart) gives the disk that a restarted machine
-//! finds.
+//! For each file it keeps the bytes that processes see and those on the medium. A write, a
+//! truncation and a new name are seen at once and durable after a sync of the file or directory. A
+//! write with O_DSYNC becomes durable with the length that it needs, and with no other change of
+//! its file. When the power goes, any subset of the unsynced sectors has reached the medium
+//! ([`Survivors`]): blocks are torn, and writes between two syncs arrive in any order. From then on
+//! each call fails with EIO, and [`MemoryDisk::restart`](super::MemoryDisk::restart) returns the
+//! disk that a restarted machine finds.
 //!
-//! How: what is not synced is a list of changes in the order of their calls. A power loss walks over it and applies
-//! what survives, sector by sector. Every call is a request with a number, at which the power can be made to
-//! go, and enters a hash: two runs with equal hashes have asked for the same things in the same order.
+//! Mechanism: unsynced changes are a list in the order of their calls. A power loss applies the
+//! survivors of the list, sector by sector. Every call is a request with a number, at which the
+//! power can be cut. A hash covers all requests: two runs with equal hashes issued the same
+//! requests in the same order.
 //!
-//! What is assumed, and so not tried: a sector of 512 bytes is written whole or not at all; what was synced stays; names of
-//! one directory become durable in the order in which they were made, as in a journal. What a faulty device does
-//! besides is in [`Faults`](super::Faults).
+//! Assumed, and so not tested:
+//! - a sector of 512 bytes is written whole or not at all;
+//! - synced bytes stay;
+//! - names of one directory become durable in the order of their creation, as in a journal.
 //!
-//! Limits: one mutex, and a copy of each written byte: for databases of some hundred kilobytes.
+//! [`Faults`](super::Faults) has the failures of faulty devices.
+//!
+//! Limits: one mutex, and a copy of each written byte, so for databases of some hundred kilobytes.
 
 use plumb_events::locked;
+use plumb_units::{SplitMix, mix};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,25 +33,25 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Bytes that are written whole or not at all.
 pub const SECTOR: usize = 512;
 
-/// Which changes that were not synced have reached the medium when the power goes. Changes are numbered from 0 in the order of
-/// their calls.
+/// Unsynced changes that have reached the medium when the power goes. Changes are numbered from 0
+/// in the order of their calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Survivors {
-    /// Nothing.
+    /// None of the unsynced changes survives.
     None,
-    /// Everything.
+    /// Each of the unsynced changes survives.
     All,
-    /// All but one change.
+    /// All changes but this one survive.
     AllBut(usize),
-    /// One change.
+    /// Only the change of this number survives.
     Only(usize),
-    /// All, and of one change every other sector.
+    /// All survive, but one change loses every other sector.
     AllTorn(usize),
-    /// Each sector by a coin of this seed.
+    /// Each sector survives by a coin toss of this seed.
     Random(u64),
 }
 
-/// Something that is not durable yet.
+/// A change that is not durable yet.
 #[derive(Debug, Clone)]
 enum Change {
     Write {
@@ -59,11 +63,11 @@ enum Change {
         file: usize,
         bytes: u64,
     },
-    /// Names of a directory, and what they lead to from now on: all of them or none.
+    /// Names of a directory and their new files: durable all together or not at all.
     Names(Vec<(PathBuf, Option<usize>)>),
 }
 
-/// The bytes of a file; those that nobody has changed are shared with the disk that this one comes from.
+/// The bytes of a file. Unchanged bytes are shared with the disk from which this one was made.
 #[derive(Debug, Clone, Default)]
 struct Content {
     seen: Arc<Vec<u8>>,
@@ -78,20 +82,20 @@ struct State {
     pending: Vec<Change>,
     requests: u64,
     hash: u64,
-    /// The request at which the power goes.
+    /// Number of the request at which the power goes.
     fails_at: Option<u64>,
-    /// For numbers that a kernel would draw at random.
-    drawn: u64,
+    /// State of the random numbers that the disk draws.
+    drawn: SplitMix,
 }
 
-/// The medium and what is on its way there.
+/// The medium and the changes not yet durable.
 #[derive(Debug, Default)]
 pub(super) struct Power(Mutex<State>);
 
 impl Power {
-    /// An empty disk; `seed` gives the numbers that a kernel would draw at random.
+    /// Creates an empty disk; `seed` determines the random numbers that it draws.
     pub(super) fn new(seed: u64) -> Power {
-        Power(Mutex::new(State { drawn: seed, ..State::default() }))
+        Power(Mutex::new(State { drawn: SplitMix(seed), ..State::default() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -116,19 +120,16 @@ impl Power {
 
     pub(super) fn draw(&self) -> u128 {
         let mut state = self.state();
-        let mut next = || {
-            state.drawn = state.drawn.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            u128::from(mix(state.drawn))
-        };
+        let mut next = || u128::from(state.drawn.draw());
         next() << 64 | next()
     }
 
-    /// What a machine finds that starts again.
+    /// Returns the disk that a restarted machine finds.
     pub(super) fn after_power_loss(&self, survivors: Survivors) -> Power {
         let state = self.state();
         let mut contents: Vec<Content> = state.contents.clone();
         let mut names = state.durable_names.clone();
-        // Of each directory the first names so far, as a journal has them.
+        // Names survive up to the first lost change of each directory, as in a journal.
         let mut names_end: BTreeMap<PathBuf, bool> = BTreeMap::new();
         for (number, change) in state.pending.iter().enumerate() {
             let keeps = |part: usize| survivors.keeps(number, part);
@@ -154,8 +155,13 @@ impl Power {
             }
         }
         contents.iter_mut().for_each(|content| content.seen = Arc::clone(&content.durable));
-        let state =
-            State { contents, durable_names: names.clone(), names, drawn: state.drawn, ..State::default() };
+        let state = State {
+            contents,
+            durable_names: names.clone(),
+            names,
+            drawn: state.drawn.clone(),
+            ..State::default()
+        };
         Power(Mutex::new(state))
     }
 
@@ -189,7 +195,7 @@ impl Power {
         Ok(())
     }
 
-    /// Gives a file another name, which may be another's so far.
+    /// Renames a file, and replaces any file of the new name.
     pub(super) fn rename(&self, from: &Path, to: &Path) -> Result<(), Errno> {
         let mut state = self.state();
         state.request(3, path_hash(to), 0, 0)?;
@@ -241,7 +247,7 @@ impl Power {
         Ok(from.len())
     }
 
-    /// Makes durable what was written to the file, and its length.
+    /// Makes the written bytes of the file and its length durable.
     pub(super) fn sync(&self, file: usize) -> Result<(), Errno> {
         let mut state = self.state();
         state.request(8, file as u64, 0, 0)?;
@@ -253,8 +259,8 @@ impl Power {
         Ok(())
     }
 
-    /// Makes these bytes of the file durable, and its length, as a write with O_DSYNC does. Changes
-    /// elsewhere in the file stay pending.
+    /// Makes these bytes of the file and its length durable, as a write with O_DSYNC does. Changes
+    /// of other bytes stay pending.
     pub(super) fn sync_range(&self, file: usize, range: Range<u64>) -> Result<(), Errno> {
         let mut state = self.state();
         state.request(8, file as u64, range.start, (range.end - range.start) as usize)?;
@@ -269,8 +275,8 @@ impl Power {
         Ok(())
     }
 
-    /// The disk as another process finds it when this one was killed: what was written is seen,
-    /// and what was pending is still so.
+    /// Returns the disk that another process finds after this one is killed: it sees all writes,
+    /// and pending changes stay pending.
     pub(super) fn after_kill(&self) -> Power {
         let state = self.state();
         Power(Mutex::new(State {
@@ -278,12 +284,12 @@ impl Power {
             names: state.names.clone(),
             durable_names: state.durable_names.clone(),
             pending: state.pending.clone(),
-            drawn: state.drawn,
+            drawn: state.drawn.clone(),
             ..State::default()
         }))
     }
 
-    /// Turns a bit of the medium: of what is there, and of what a restart finds.
+    /// Flips a bit in the bytes that processes see and in those on the medium.
     pub(super) fn flip(&self, path: &Path, bit: u64) {
         let mut state = self.state();
         let Some(file) = state.names.get(path).copied() else { return };
@@ -318,7 +324,7 @@ impl Change {
 }
 
 impl State {
-    /// Counts a request and notes it; fails when the power is gone.
+    /// Counts and hashes a request; fails if the power is gone.
     fn request(&mut self, kind: u64, what: u64, offset: u64, length: usize) -> Result<(), Errno> {
         if self.fails_at.is_some_and(|at| self.requests >= at) {
             return Err(Errno::IO);
@@ -335,7 +341,7 @@ impl State {
         self.pending.push(Change::Names(changed));
     }
 
-    /// Applies the pending changes of a kind to the medium, in their order.
+    /// Applies the pending changes of a kind to the medium, in order.
     fn settle(&mut self, kind: impl Fn(&Change) -> bool) {
         let (settled, pending) = std::mem::take(&mut self.pending).into_iter().partition(kind);
         self.pending = pending;
@@ -393,13 +399,6 @@ fn parent(path: &Path) -> PathBuf {
 
 fn path_hash(path: &Path) -> u64 {
     path.as_os_str().as_encoded_bytes().iter().fold(0, |hash, byte| mix(hash ^ u64::from(*byte)))
-}
-
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

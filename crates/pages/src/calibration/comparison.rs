@@ -1,14 +1,14 @@
-//! A calibration against an earlier one of the same device, in a few lines.
+//! Compares a calibration with an earlier one of the same device, in a few lines.
 
 use super::summary::WIDTH;
 use plumb_calibrate::{AGREEMENT_LIMIT, Agreement, Calibration, Disagreement};
 use plumb_report::text::hanging;
 
-/// How many figures the two agree in, and which not.
+/// Counts the figures that agree, and names the others by reason.
 #[must_use]
 pub fn against(earlier: &Calibration, calibration: &Calibration) -> String {
     let mut compared = earlier.agreement(calibration);
-    // Where both found nothing there is no ratio.
+    // Two zeros have no ratio.
     compared.retain(|figure| figure.ratio.is_finite());
     let agreed = compared.iter().filter(|figure| figure.agrees).count();
     let mut lines = vec![format!(

@@ -1,7 +1,7 @@
-//! Latency over throughput: what more requests outstanding buy, and what they cost.
+//! Latency over throughput: benefit and cost of more outstanding requests.
 //!
-//! Throughput lies on the horizontal axis and not depth: past saturation the curve then
-//! turns straight up, and where it does is seen at once. All curves share both axes.
+//! The horizontal axis is throughput instead of depth, so that the curve turns straight up at
+//! saturation. All curves share both axes.
 
 use super::{interval, median, number};
 use plumb_calibrate::{Calibration, Curve, CurvePoint, Estimate};
@@ -37,7 +37,7 @@ fn axes(curves: &[Curve]) -> (Axis, Axis) {
 }
 
 fn plot(curve: &Curve, index: usize, x: &Axis, y: &Axis) -> Plot {
-    // Depths by one thread make the curve; the same depth by several is a point beside it.
+    // Depths of one thread form the curve; the same depth by several threads is a separate point.
     let series = |name: &str, stroke, marks| Series { name: name.to_string(), colour: index, stroke, marks };
     let alone = || curve.points.iter().filter(|point| point.threads == 1);
     let shared = || curve.points.iter().filter(|point| point.threads > 1);
@@ -58,7 +58,7 @@ fn plot(curve: &Curve, index: usize, x: &Axis, y: &Axis) -> Plot {
     Plot { title: name(curve), x: x.clone(), y: y.clone(), series: all }
 }
 
-/// The mix, such as `reads`.
+/// Name of the mix, such as `reads`.
 fn name(curve: &Curve) -> String {
     match curve.write_percent {
         0 => "reads".to_string(),
@@ -67,7 +67,7 @@ fn name(curve: &Curve) -> String {
     }
 }
 
-/// True of the first point, by depth and then by threads, that saturates the device.
+/// True for the first point, by depth and then by threads, that saturates the device.
 fn saturates(curve: &Curve, point: &CurvePoint) -> bool {
     curve.saturation().is_some_and(|first| std::ptr::eq(first, point))
 }

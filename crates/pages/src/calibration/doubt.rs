@@ -1,4 +1,4 @@
-//! What casts doubt: what did not settle, what was warned of, and what answered each point.
+//! Doubts: unsettled figures, warnings, and the source of each point's answers.
 
 use super::{interval, measured, median, median_of, number};
 use plumb_calibrate::{AnswerSource, Calibration, Estimate, TaskResult};
@@ -31,7 +31,7 @@ pub(super) fn unsettled(calibration: &Calibration) -> Section {
     if table.rows.is_empty() { section.note("everything settled") } else { section }.table(table)
 }
 
-/// The warnings, all of them.
+/// Lists all warnings of the calibration.
 pub(super) fn warnings(calibration: &Calibration) -> Option<Section> {
     let mut facts = Facts::default();
     for (index, warning) in calibration.warnings.iter().enumerate() {
@@ -40,7 +40,7 @@ pub(super) fn warnings(calibration: &Calibration) -> Option<Section> {
     (!facts.rows.is_empty()).then(|| Section::front("warnings", "Warnings").facts(facts))
 }
 
-/// What the device or the machine cannot do.
+/// Lists points that the device or the machine cannot measure.
 pub(super) fn refused(calibration: &Calibration) -> Option<Section> {
     let mut table =
         Table::new(vec![Column::wrapped("Point", 44), Column::wrapped("Why it was not measured", 60)]);
@@ -50,7 +50,7 @@ pub(super) fn refused(calibration: &Calibration) -> Option<Section> {
     (!table.rows.is_empty()).then(|| Section::front("refused", "What Was Not Measured").table(table))
 }
 
-/// Cache or device, point by point.
+/// Shows for each point if a cache or the device answered.
 pub(super) fn points(calibration: &Calibration) -> Section {
     let mut table = Table::new(vec![
         Column::wrapped("Point", 28),
@@ -82,7 +82,7 @@ fn cells(result: &TaskResult) -> Vec<Cell> {
         AnswerSource::HostCacheSuspected | AnswerSource::Unknown => Tone::Open,
     };
     let iops = result.iops(0);
-    // Times and costs have no mark: the rate's says whether the repeats agree.
+    // Times and costs have no mark: the rate's shows if the repeats agree.
     let plain =
         |estimate: Option<Estimate>| estimate.map_or(Cell::default(), |of| Cell::from(number(of.median)));
     cells![

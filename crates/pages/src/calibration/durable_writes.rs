@@ -1,4 +1,4 @@
-//! What a durable write costs: a row a way to ask for it, a column a size.
+//! Cost of durable writes: a row for each method, a column for each size.
 
 use super::median;
 use plumb_calibrate::{
@@ -9,7 +9,7 @@ use plumb_report::plot::short_bytes;
 use plumb_report::table::{Cell, Column, Table, Tone};
 use plumb_report::{Section, cells};
 
-/// A durable write and the median time of one, microseconds.
+/// A durable write and its median time, microseconds.
 type Write<'a> = (&'a TaskResult, &'a DurablePoint, Estimate);
 
 pub(super) fn durable(calibration: &Calibration) -> Option<Section> {
@@ -43,7 +43,7 @@ fn table(writes: &[&Write<'_>], caption: &str) -> Table {
     let mut sizes: Vec<u64> = writes.iter().map(|(_, point, _)| point.request_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    // One size has room for what is worth knowing besides.
+    // A single size leaves room for further columns.
     let detailed = sizes.len() == 1;
     let columns = sizes.iter().map(|bytes| Column::number(format!("{} p50", short_bytes(*bytes as f64))));
     let names = [Column::text("Through"), Column::text("Durable by")];

@@ -23,7 +23,7 @@ fn shaky(median: f64) -> Estimate {
     Estimate::of(&[median * 0.8, median, median * 1.1], 0.1).expect("three")
 }
 
-/// The machine that made it.
+/// The machine and program that made it.
 pub(super) fn provenance() -> Provenance {
     Provenance {
         plumb_version: "0.1.0".to_string(),
@@ -31,9 +31,9 @@ pub(super) fn provenance() -> Provenance {
         host: Host {
             cpu_quota: None,
             name: "db7".to_string(),
-            cpus: 2,
+            cpus: Some(2),
             cpu_model: "AMD EPYC".to_string(),
-            memory_bytes: 24 << 30,
+            memory_bytes: Some(24 << 30),
             kernel: "Linux 6.18.0".to_string(),
         },
         device: run::fixture::device(),
@@ -80,7 +80,7 @@ pub(super) fn normal() -> Calibration {
     }
 }
 
-/// One of seconds on a quiet disk: nothing but what every calibration has.
+/// A calibration of some seconds on a quiet disk, with only the parts that each has.
 pub(super) fn least() -> Calibration {
     let mut calibration = normal();
     calibration.figures.retain(|figure| figure.estimate.settled);
@@ -168,14 +168,14 @@ fn write(request_bytes: u64, method: DurableMethod, direct_io: DirectIo, space: 
     DurablePoint { method, direct_io, request_bytes, space }
 }
 
-/// Three repeats of a thousandth of a second each, with `rates` requests of each load in a second.
+/// Three repeats of a millisecond each, with `rates` requests per second for each load.
 fn result(task: Task, rates: &[f64], micros: f64, source: AnswerSource, reason: &str) -> TaskResult {
     let repeat = |round: usize| {
         let load = |rate: &f64| {
             let mut latency = LatencyHistogram::default();
             let requests = ((rate / 1e3).round() as u64).max(1);
             for request in 0..requests {
-                // From half of it to half as much again, so that percentiles differ.
+                // Times from half to one and a half of the mean, so that percentiles differ.
                 let part = 0.5 + request as f64 / requests as f64;
                 latency.add(Nanos((micros * part * 1e3) as u64));
             }

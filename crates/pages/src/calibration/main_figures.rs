@@ -1,4 +1,4 @@
-//! The main figures.
+//! The main figures of a calibration.
 
 use super::{READING, interval, median, number, range};
 use plumb_calibrate::{Calibration, FigureKind, MainFigure};
@@ -6,7 +6,7 @@ use plumb_report::format::{Count, Figure};
 use plumb_report::table::{Column, Table};
 use plumb_report::{Headline, Section, cells};
 
-/// The figures to read first.
+/// Figures shown in the headline.
 const HEADLINE: [FigureKind; 6] = [
     FigureKind::SmallReadLatency,
     FigureKind::SmallReadIops,
@@ -16,7 +16,6 @@ const HEADLINE: [FigureKind; 6] = [
     FigureKind::DurableWrite,
 ];
 
-/// The few to read first.
 pub(super) fn headline(calibration: &Calibration) -> Vec<Headline> {
     let first = calibration.figures.iter().filter(|figure| HEADLINE.contains(&figure.kind));
     let of = |figure: &MainFigure| Headline {

@@ -1,4 +1,4 @@
-//! The same requests by every method, and why a rung is missing.
+//! Compares I/O methods on the same requests, with reasons for missing rungs.
 
 use super::{interval, median, number};
 use plumb_calibrate::{Calibration, Estimate, Rung, RungState};
@@ -27,9 +27,9 @@ pub(super) fn ladders(calibration: &Calibration) -> Option<Section> {
     (!section.blocks.is_empty()).then_some(section)
 }
 
-/// The requests that methods are compared by, such as `8K random read x32`.
+/// Returns the requests of the comparison, such as `8K random read x32`.
 pub(super) fn requests(calibration: &Calibration, size: u64) -> String {
-    // The first rung is a system call of each of many threads: no other point is.
+    // Only the first rung's point uses the sync method with many threads.
     let load = calibration.tasks.iter().find_map(|result| {
         let point = result.point().filter(|point| point.method == MethodKind::Sync)?;
         point.single().filter(|load| load.request_bytes == size)

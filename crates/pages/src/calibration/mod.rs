@@ -1,11 +1,11 @@
-//! The report of a calibration: what a storage can do.
+//! The report of a calibration: the limits of a storage device.
 //!
-//! A [`Calibration`] has the data, and every section reads it from there; the machine and the device stand in the
-//! [`Provenance`] beside it. Order: whether it has settled, the main figures, then what they come from (curves, large
-//! requests, the matrix, durable writes, methods, read cost), and last what casts doubt on them (what did not settle,
-//! what answered each point, the environment).
+//! A [`Calibration`] has the data, and every section reads it directly; machine and device are in
+//! the [`Provenance`]. The order: state, main figures, then their sources (curves, large requests,
+//! the matrix, durable writes, methods, read cost). Last come the doubts: unsettled figures, the
+//! answer of each point, the environment.
 //!
-//! Why nothing stands between: a copy of the record in the words of a report was as long as both.
+//! Rejected: a copy of the record in terms of the report, which was as long as both.
 //!
 //! Limits: nothing is measured or estimated here. The page carries the record without its repeats.
 
@@ -30,12 +30,12 @@ use plumb_report::table::{Cell, Tone};
 use plumb_report::{Document, Section, text};
 use plumb_study::provenance::Provenance;
 
-/// What a calibration's report says.
+/// Builds the report of a calibration.
 #[must_use]
 pub fn document(calibration: &Calibration, provenance: &Provenance) -> Document {
     let environment = &calibration.environment;
     let reasons = calibration.doubts();
-    // Without its JSON the page still shows everything.
+    // The repeats are left out to keep the page small; its sections show everything.
     let kept = Calibration { tasks: Vec::new(), ..calibration.clone() };
     Document {
         title: format!("PLUMB CALIBRATION  {} on {}", environment.path, environment.device),
@@ -56,7 +56,7 @@ pub fn document(calibration: &Calibration, provenance: &Provenance) -> Document 
     }
 }
 
-/// All sections; what was not measured has none.
+/// Returns all sections; parts that were not measured have none.
 fn sections(calibration: &Calibration, provenance: &Provenance) -> Vec<Section> {
     let mut sections = vec![main_figures::figures(calibration)];
     sections.extend(curves::curves(calibration));
@@ -73,12 +73,12 @@ fn sections(calibration: &Calibration, provenance: &Provenance) -> Vec<Section> 
     sections
 }
 
-/// The tasks of which a request completed while it was measured.
+/// Returns the tasks with at least one request completed during the measurement.
 fn measured(calibration: &Calibration) -> impl Iterator<Item = &TaskResult> {
     calibration.measured()
 }
 
-/// Three figures of small numbers, thousands grouped in large ones.
+/// Prints small numbers with three figures, and groups thousands in large ones.
 fn number(value: f64) -> String {
     match value {
         value if value < 9.995 => grouped(value, 2),
@@ -87,13 +87,13 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The median; one that has not settled carries a question mark.
+/// Prints the median, with a question mark if it has not settled.
 fn median(estimate: &Estimate) -> Cell {
     let (mark, tone) = if estimate.settled { ("", Tone::Plain) } else { (" ?", Tone::Open) };
     Cell::from(number(estimate.median) + mark).with_tone(tone)
 }
 
-/// The median of what was measured; otherwise blank.
+/// Prints the median if it was measured, otherwise a blank.
 fn median_of(estimate: Option<Estimate>) -> Cell {
     estimate.as_ref().map_or_else(Cell::default, median)
 }
@@ -102,7 +102,7 @@ fn range(estimate: &Estimate) -> String {
     format!("[{}, {}]", number(estimate.low), number(estimate.high))
 }
 
-/// The interval, with its confidence where it has one.
+/// Prints the interval, with its confidence if it has one.
 fn interval(estimate: &Estimate) -> String {
     match estimate.interval {
         Interval::Confidence(confidence) => format!("{} {:.0}%", range(estimate), confidence * 100.0),
@@ -110,7 +110,7 @@ fn interval(estimate: &Estimate) -> String {
     }
 }
 
-/// What the question mark and the brackets mean.
+/// Legend for question mark and brackets.
 const READING: &str = "medians of repeats; in brackets their interval, with its confidence where there were enough repeats for one, otherwise their range; ? has not settled";
 
 #[cfg(test)]

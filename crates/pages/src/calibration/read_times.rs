@@ -1,4 +1,4 @@
-//! The read cost curve: t(bytes) = s + bytes / B, its points and the line.
+//! The read cost curve: t(bytes) = s + bytes / B, with its points and the line.
 
 use super::{interval, number};
 use plumb_calibrate::{Calibration, Estimate, ReadCost};
@@ -7,7 +7,7 @@ use plumb_report::table::{Column, Facts, Table};
 use plumb_report::{Drawing, Section, cells};
 use plumb_units::Bytes;
 
-/// Steps of the axis of sizes.
+/// Number of steps on the axis of sizes.
 const STEPS: usize = 4;
 
 pub(super) fn read_cost(calibration: &Calibration) -> Option<Section> {

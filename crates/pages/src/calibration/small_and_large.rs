@@ -1,4 +1,4 @@
-//! Small and large requests at the same time, as tables of heat.
+//! Concurrent small and large requests, as heat tables.
 
 use super::median;
 use plumb_calibrate::{Calibration, Estimate, Matrix, MatrixCell};
@@ -9,7 +9,7 @@ use plumb_report::table::{Cell, Column, Table};
 /// A figure of a cell.
 type Of = fn(&MatrixCell) -> Option<&Estimate>;
 
-/// None where no small request ever met a large one.
+/// Returns the matrix; `None` if no point combines small and large requests.
 pub(super) fn matrix(calibration: &Calibration) -> Option<Section> {
     let matrix = calibration.matrix();
     if !matrix.cells.iter().any(|cell| cell.large > 0 && cell.small > 0) {

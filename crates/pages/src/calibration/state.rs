@@ -1,21 +1,19 @@
-//! Whether to believe a calibration: one line, always in the same place.
+//! State of a calibration, in one line at a fixed place.
 //!
-//! It follows from what speaks against the calibration ([`Calibration::doubts`]): nothing, or it is
-//! in doubt with the
-//! reasons.
+//! It follows from [`Calibration::doubts`]: settled, or in doubt with the reasons.
 
 use super::measured;
 use plumb_calibrate::{AnswerSource, Calibration};
 use plumb_report::State;
 use plumb_report::table::Tone;
 
-/// Settled without a reason against it.
+/// Settled without reasons, otherwise in doubt.
 pub(super) fn state(reasons: &[String]) -> State {
     let tone = if reasons.is_empty() { Tone::Good } else { Tone::Open };
     State { of: "Calibration".to_string(), word: Calibration::word(reasons).to_string(), tone }
 }
 
-/// What the state rests on.
+/// Returns the counts behind the state.
 pub(super) fn basis(calibration: &Calibration) -> String {
     let settled = calibration.figures.iter().filter(|figure| figure.estimate.settled).count();
     let from_device = measured(calibration).filter(|result| result.answer.source == AnswerSource::Device);

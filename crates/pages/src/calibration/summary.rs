@@ -1,18 +1,18 @@
-//! A calibration on one screen: how it was made, the figures, the methods, what limits their meaning.
+//! A calibration on one screen: options, figures, methods, warnings.
 //!
-//! What it leaves out, the reasons of doubts above all, stands in the report.
+//! The report has the rest, above all the reasons of doubts.
 
 use super::{interval, number, range};
 use plumb_calibrate::{Calibration, MainFigure, Rung, RungState, Warning};
 use plumb_report::Summary;
 use plumb_units::{Bytes, Nanos};
 
-/// Lines that are set here are no longer than this.
+/// Maximal length of lines composed here.
 pub(super) const WIDTH: usize = 100;
-/// No more warnings than this are shown; all stand in the record.
+/// Largest number of warnings shown; the record has all.
 const WARNINGS_MAX: usize = 4;
 
-/// A line: set already, or a text behind its mark that goes on below itself.
+/// A mark and a text that wraps behind it; a composed line has no mark.
 type Line = (String, String);
 
 fn set(line: impl Into<String>) -> Line {
@@ -34,7 +34,7 @@ pub(super) fn summary(calibration: &Calibration) -> Summary {
     }
     if let Some(plausibility) = &calibration.plausibility {
         lines.push(set(""));
-        // What is said of it and of its flushes; doubts follow, and stand in the report.
+        // Only the first two parts: the write cache and its flushes. The report has the doubts.
         let parts: Vec<&str> = plausibility.split("; ").take(2).collect();
         lines.push(("durable?  ".to_string(), parts.join("; ")));
     }
@@ -63,7 +63,7 @@ fn heading(calibration: &Calibration) -> Line {
     ("  ".to_string(), how)
 }
 
-/// Those that are no reason of the state, which stands above.
+/// Returns warnings that are not already a reason of the state above.
 fn warning_lines(warnings: &[Warning]) -> Vec<Line> {
     let said = |warning: &&Warning| {
         !matches!(warning, Warning::OtherLoad { .. } | Warning::NotSettled { .. } | Warning::Cached { .. })
@@ -123,7 +123,7 @@ fn ladder(requests: &str, size: u64, rungs: &[Rung]) -> Vec<String> {
         "IOPS", "[low, high]", "CPU us/req", "[low, high]"
     ));
     lines.extend(rows);
-    // The reasons are the same for every size: said once.
+    // The reasons are the same for every size, so they are printed once.
     if size < Bytes::M {
         lines.extend(said.iter().map(|line| line.chars().take(WIDTH).collect::<String>()));
     }

@@ -1,4 +1,4 @@
-//! The report of fixed calibrations, as snapshots; and what no snapshot shows.
+//! Snapshots of reports of fixed calibrations, and properties that no snapshot shows.
 
 use super::fixture::{least, normal, provenance};
 use super::{Provenance, against, document, sections};
@@ -77,7 +77,7 @@ fn records_survive_being_written_and_read() {
     let back = Calibration::from_json(&json).expect("its own form");
     let made = serde_json::to_value(provenance()).expect("plain data");
     let by = Provenance::from_json(&made.to_string()).expect("its own form");
-    // The last digit of a number may change on the way; what the report shows may not.
+    // The last digit of a number may change in JSON, but not in the report.
     assert_eq!(rendered(&back, &by), rendered(&normal(), &provenance()));
 
     // The first version had a header, and all figures of the page.

@@ -8,10 +8,10 @@ use plumb_report::table::{Column, Table};
 use plumb_report::{Drawing, Section, cells};
 use plumb_units::Bytes;
 
-/// Requests of at least so many bytes are counted in MB a second.
+/// Smallest request whose rate is shown in MB/s.
 const TRANSFER_MIN: u64 = 64 * Bytes::K;
 
-/// Requests of one size by a number of threads, and their MB a second.
+/// Requests of one size by a number of threads, and their MB per second.
 type Transfer = (Load, usize, Estimate);
 
 pub(super) fn transfers(calibration: &Calibration) -> Option<Section> {

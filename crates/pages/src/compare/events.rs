@@ -1,4 +1,4 @@
-//! Waits: the longest of either side beside each other, all of them, and how long they were.
+//! Waits: the longest of either side, all of them, and their histograms.
 
 use super::{test_cells, test_columns};
 use crate::run::{TopEvent, top_events};
@@ -10,12 +10,12 @@ use plumb_report::{Drawing, Section, cells};
 use plumb_study::compare::{Comparison, Group, Period, names};
 use plumb_units::total_of;
 
-/// Events whose histograms are laid over each other.
+/// Number of events with overlaid histograms.
 const HISTOGRAMS: usize = 6;
 /// Entries of a histogram that have a column: up to 2^27 us, beyond two minutes.
 const ENTRIES: usize = 27;
 
-/// The longest waits of either side, side by side.
+/// Shows the longest waits of either side, side by side.
 pub(super) fn top(comparison: &Comparison) -> Section {
     let mut columns = Vec::new();
     for side in ["1st", "2nd"] {
@@ -33,7 +33,7 @@ pub(super) fn top(comparison: &Comparison) -> Section {
         for side in 0..2 {
             let event = tops[side].get(index);
             let mark = event.map_or("", |event| if named(1 - side, event) { "" } else { "-" });
-            let db_time = runs[side].map_or(0, |run| run.header.db_time_ns);
+            let db_time = runs[side].map_or(0, |run| run.header.db_time());
             cells.extend(
                 event.map_or_else(|| vec![Cell::default(); 5], |event| top_cells(mark, event, db_time)),
             );
@@ -61,7 +61,7 @@ fn top_cells(mark: &str, event: &TopEvent<'_>, db_time_ns: u64) -> Vec<Cell> {
     ]
 }
 
-/// All events of the foreground, or of the background, that are not idle, by the longer of both times.
+/// Shows all non-idle events of the foreground or background, by the longer of both times.
 pub(super) fn events(comparison: &Comparison, group: Group) -> Section {
     let mut columns = vec![Column::wrapped("Event", 28)];
     columns.extend(
@@ -91,7 +91,7 @@ pub(super) fn events(comparison: &Comparison, group: Group) -> Section {
 /// Waits and nanoseconds of an event on a side, medians over its runs.
 type Waited = (f64, f64);
 
-/// Events with what they took on both sides, by the longer of both times.
+/// Returns events with their times on both sides, by the longer of both.
 fn by_time(comparison: &Comparison, group: Group) -> Vec<(String, [Waited; 2])> {
     let names = names(group, &comparison.first.runs, &comparison.second.runs).into_iter();
     let mut rows: Vec<_> = names
@@ -116,7 +116,7 @@ fn waits(period: &Period, group: Group, name: &str) -> Waited {
     (of(|event| event.waits), of(|event| event.time_ns))
 }
 
-/// How long the waits for the longest events were, both sides over each other: in the table a row each, on a page as curves.
+/// Overlays both sides' histograms of the longest events: rows in the table, curves on a page.
 pub(super) fn histograms(comparison: &Comparison) -> Option<Section> {
     let rows = [Group::Event, Group::Background].map(|group| (group, by_time(comparison, group)));
     let mut longest: Vec<(Group, String, f64)> = Vec::new();
@@ -125,7 +125,7 @@ pub(super) fn histograms(comparison: &Comparison) -> Option<Section> {
     }
     longest.sort_by(|left, right| right.2.total_cmp(&left.2));
     longest.truncate(HISTOGRAMS);
-    // An event may be waited for by both kinds of sessions.
+    // Both kinds of sessions may wait for one event.
     let titled = |group: &Group, name: &str| match group {
         Group::Background => format!("{name} (background)"),
         _ => name.to_string(),
@@ -162,7 +162,7 @@ pub(super) fn histograms(comparison: &Comparison) -> Option<Section> {
     )
 }
 
-/// Waits of an event by length, of all runs of a set.
+/// Counts the waits of an event by length, over all runs of a set.
 fn counts(period: &Period, group: Group, name: &str) -> [u64; ENTRIES] {
     let mut counts = [0; ENTRIES];
     for run in &period.runs {
@@ -202,7 +202,7 @@ fn overlaid(name: &str, sides: &[[u64; ENTRIES]; 2], (first, last): (usize, usiz
     }
 }
 
-/// The bound below which an entry's waits lie, in the largest unit that leaves a whole number.
+/// Prints the upper bound of an entry in the largest unit that leaves a whole number.
 fn edge(entry: usize) -> String {
     let (shift, unit) = match entry {
         0..10 => (0, "us"),
@@ -212,13 +212,13 @@ fn edge(entry: usize) -> String {
     format!("{}{unit}", 1_u64 << (entry - shift))
 }
 
-/// What the time of the foreground consists of, by class.
+/// Shows the parts of the foreground time by wait class.
 pub(super) fn classes(comparison: &Comparison) -> Section {
     let mut columns = vec![Column::text("Wait Class")];
     columns.extend(["Time (s)\n1st", "Time (s)\n2nd", "%DB time\n1st", "%DB time\n2nd"].map(Column::number));
     columns.extend(test_columns());
     let mut table = Table::new(columns);
-    let db_time = comparison.sides().map(|period| period.median(|run| run.header.db_time_ns as f64 / 1e9));
+    let db_time = comparison.sides().map(|period| period.median(|run| run.header.db_time() as f64 / 1e9));
     let mut rows: Vec<(String, [f64; 2])> =
         names(Group::Class, &comparison.first.runs, &comparison.second.runs)
             .into_iter()

@@ -1,13 +1,13 @@
-//! The difference as a sum: what the second set spends more or less on, part by part.
+//! The difference as a sum of parts, larger or smaller in the second set.
 
 use crate::study::why::{Parts, TimeUnit, difference};
 use plumb_report::Section;
 use plumb_study::compare::{Comparison, Explanation};
 
-/// Parts that the sentence names.
+/// Number of parts in the sentence.
 const NAMED: usize = 3;
 
-/// Where the difference comes from; none where no sessions are known.
+/// Shows the origin of the difference; `None` without session times.
 pub(super) fn section(comparison: &Comparison) -> Option<Section> {
     let explained = comparison.explanation.as_ref()?;
     let unit = unit(explained);
@@ -22,13 +22,13 @@ pub(super) fn section(comparison: &Comparison) -> Option<Section> {
     Some(section.table(difference(&explained.why, ["1st", "2nd"], "2nd", unit)))
 }
 
-/// What its times are printed in: those of runs in seconds, those of operations in what suits them.
+/// Returns the unit of its times: seconds for runs, a suitable unit for operations.
 fn unit(explained: &Explanation) -> TimeUnit {
     let longest_ns = explained.why.reference_elapsed_ns.max(explained.why.treatment_elapsed_ns);
     if explained.of_operation { TimeUnit::of_operation(longest_ns) } else { TimeUnit::SECONDS }
 }
 
-/// The whole and its largest parts in a line.
+/// Describes the whole and its largest parts in a line.
 fn sentence(explained: &Explanation, unit: TimeUnit) -> String {
     let parts = Parts::of(&explained.why);
     let whole_ns = parts.difference_ns();

@@ -1,4 +1,4 @@
-//! Comparisons of fixed runs, as snapshots; and the rule of the blank.
+//! Snapshots of comparisons of fixed runs, and the rule for blank differences.
 
 use super::{document, percent, sections};
 use crate::browser;
@@ -12,18 +12,18 @@ use plumb_study::compare::{
 };
 use plumb_study::vocabulary::Measure;
 
-/// The run of the second side: half the CPU, no waits for free buffers, a larger sort area, another host.
+/// The second side: half the CPU, no waits for free buffers, a larger sort area, another host.
 fn changed() -> Record {
     let mut run = large_sort();
     run.header.elapsed_ns = 18_400_000_000;
-    run.header.db_time_ns = 41_700_000_000;
+    run.header.db_time_ns = Some(41_700_000_000);
     run.header.host.name = "dblab04".to_string();
     run.devices[0].filesystem = "ext4".to_string();
     run.memory.areas[1].bytes *= 2;
     run.settings[5].value = "128M".to_string();
     run.foreground_events.retain(|event| event.event != "free buffer waits");
     run.foreground_events[1].time_ns /= 2;
-    run.io_functions[2].reads.time_ns /= 2;
+    run.io_functions[2].reads.time_ns = run.io_functions[2].reads.time_ns.map(|time_ns| time_ns / 2);
     run
 }
 
@@ -51,7 +51,7 @@ fn explained(mut comparison: Comparison) -> Comparison {
     comparison
 }
 
-/// Eight pairs; every third figure is left open by its test.
+/// Eight pairs; the test leaves every third figure open.
 fn paired() -> Comparison {
     let run = |base: Record, index: u64| {
         let mut run = base;
@@ -132,7 +132,7 @@ fn text_stays_within_its_columns() {
     }
 }
 
-/// The `%Diff` cells of the measured tables, by the row's name.
+/// Returns the `%Diff` cells of the measured tables, by the row's name.
 fn percents(comparison: &Comparison) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for section in sections(comparison).iter().filter(|section| section.id != "memory") {
@@ -250,7 +250,7 @@ fn every_figure_of_either_side_is_a_sample() {
     assert_eq!((free.first.as_slice(), free.second.as_slice()), (&[0.47][..], &[0.0][..]));
 }
 
-/// The section of this name, as text.
+/// Returns the text of the named section.
 fn section_text(comparison: &Comparison, id: &str) -> String {
     let section = sections(comparison).into_iter().find(|section| section.id == id).expect("it");
     crate::section_text(&section, &document(comparison))

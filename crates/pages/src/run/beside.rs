@@ -1,7 +1,8 @@
-//! What was seen beside the run: strips below its profile, and the same figures in tables.
+//! Samples of the machine during the run: strips below its profile, and tables of the same figures.
 //!
-//! The columns are those of collectl and iostat: reads and writes apart, then both together. Queue and wait follow from the
-//! kernel's times: the queue is the weighted time over the elapsed one, the wait the time of requests over their number.
+//! The columns are those of collectl and iostat: reads and writes separately, then both. Queue and
+//! wait derive from the kernel's times. The queue is the weighted time over the elapsed one, the
+//! wait the time of requests over their number.
 
 use plumb_record::{Beside, DeviceSample, DeviceTally, HostCpu, Record, Sample};
 use plumb_report::format::{Count, Decimal, Duration, Percent, Seconds, Size, grouped};
@@ -11,13 +12,13 @@ use plumb_report::table::{Column, Table};
 use plumb_report::{Section, cells};
 use plumb_units::Bytes;
 
-/// Rows of a table at most; neighbours are added up.
+/// Largest number of rows in a table; neighbouring samples are added.
 const ROWS_MAX: usize = 24;
 
-/// A figure of a sample; none where it is not known.
+/// A figure of a sample; `None` if unknown.
 type Reading = fn(&Sample, usize) -> Option<f64>;
 
-/// Panels below the profile: those of each device that did something, then the shares of the whole machine.
+/// Returns panels below the profile: those of each active device, then shares of the whole machine.
 pub(super) fn strips(beside: &Beside) -> Vec<Strip> {
     let rate: [(&str, &str, Reading); 2] = [
         ("reads", "MB/s", |sample, device| per_second(sample, device, |of| of.reads.bytes as f64 / MB)),
@@ -44,8 +45,8 @@ pub(super) fn strips(beside: &Beside) -> Vec<Strip> {
         for (what, lines) in panels {
             strips.extend(strip(beside, &format!("{name} {what}"), index, lines, None));
         }
-        // The kernel adds to its busy time in steps, and the clock is read beside its counters: a device that is always busy may
-        // come to a little more than all of the time, where the panel ends.
+        // The kernel counts busy time in steps, and the clock is read next to its counters. A busy
+        // device may exceed 100%, where the panel ends.
         let busy: [(&str, &str, Reading); 1] = [("busy", "%", |sample, device| {
             per_second(sample, device, |of| of.busy_ns as f64 / 1e7).map(|percent| percent.min(100.0))
         })];
@@ -63,7 +64,7 @@ pub(super) fn strips(beside: &Beside) -> Vec<Strip> {
 
 const MB: f64 = Bytes::M as f64;
 
-/// One panel; none where nothing is known for it.
+/// Returns a panel; `None` without values.
 fn strip(
     beside: &Beside,
     title: &str,
@@ -89,7 +90,7 @@ fn strip(
     })
 }
 
-/// Places and names of the devices that moved something.
+/// Returns indices and names of the devices with requests.
 pub(super) fn busy_devices(beside: &Beside) -> Vec<(usize, String)> {
     let devices = beside.samples.first().map(|sample| sample.devices.as_slice()).unwrap_or_default();
     let moved = |index: usize| {
@@ -105,7 +106,7 @@ fn per_second(sample: &Sample, device: usize, of: fn(&DeviceSample) -> f64) -> O
     (sample.seconds() > 0.0).then(|| of(device) / sample.seconds())
 }
 
-/// Mean time of a request, milliseconds; none without a request.
+/// Mean time of a request, milliseconds; `None` without a request.
 fn wait_ms(tally: &DeviceTally) -> Option<f64> {
     (tally.requests > 0).then(|| tally.time_ns as f64 / tally.requests as f64 / 1e6)
 }
@@ -121,7 +122,7 @@ fn stalled_percent(sample: &Sample) -> Option<f64> {
     (sample.seconds() > 0.0).then(|| stalled as f64 / 1e7 / sample.seconds())
 }
 
-/// The same figures in tables, one a device and one of the machine.
+/// Shows the same figures in tables, one for each device and one for the machine.
 pub(super) fn section(record: &Record) -> Option<Section> {
     let beside = record.beside.as_ref().filter(|beside| !beside.samples.is_empty())?;
     let samples = beside.joined(ROWS_MAX);
@@ -235,7 +236,7 @@ fn host_table(samples: &[Sample]) -> Table {
 mod tests {
     use super::*;
 
-    /// A look that saw both kinds of requests.
+    /// A sample with both kinds of requests.
     fn sample(second: u64) -> Sample {
         let tally = DeviceTally { requests: 100, merged: 0, bytes: 100 << 20, time_ns: 50_000_000 };
         Sample {

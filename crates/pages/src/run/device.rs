@@ -1,4 +1,4 @@
-//! What lies under each path, and what it can do.
+//! Devices under each path, and their limits.
 
 use plumb_record::{
     Device, DeviceLimits, DirectIoAnswer, IoUringAnswer, LimitShare, MeasuredLimits, MixLimit, Record,
@@ -8,13 +8,13 @@ use plumb_report::format::{Count, Decimal, Duration, Figure, Megabytes, Percent,
 use plumb_report::table::{Cell, Facts, Table, Tone};
 use plumb_report::{Section, cells};
 
-/// The devices under the paths that the work used.
+/// Shows the devices under the paths that the work used.
 pub(super) fn devices(devices: &[Device]) -> Section {
     let section = Section::front("device", "What Lies Under the Path");
     devices.iter().fold(section, |section, device| section.facts(facts(device)))
 }
 
-/// A device, fact by fact.
+/// Lists the facts of a device.
 pub(crate) fn facts(device: &Device) -> Facts {
     let mut facts = Facts { caption: Some(device.path.clone()), ..Facts::default() };
     facts.add("File System", joined(&[device.filesystem.clone(), device.mount_options.clone()]));
@@ -90,7 +90,7 @@ fn io_uring(io_uring: &IoUringAnswer) -> Cell {
     }
 }
 
-/// The device's limits and what the run reached of them.
+/// Shows the device's limits and the share of them that the run reached.
 pub(super) fn calibration(record: &Record) -> Option<Section> {
     let mut section = Section::front("calibration", "I/O Calibration");
     let measured = record.calibration.as_ref();
@@ -117,7 +117,7 @@ pub(super) fn calibration(record: &Record) -> Option<Section> {
     Some(if shares.is_empty() { section } else { section.table(self::shares(shares)) })
 }
 
-/// The device's own rate for the workload's mix, and what the work reached of it.
+/// Compares the work with the device's own rate for the workload's mix.
 fn mix(mix: &MixLimit) -> Table {
     let caption = format!(
         "Random reads and writes of {} at once to one file, {} outstanding: the device alone, and the work, whose \
@@ -150,7 +150,7 @@ fn mix(mix: &MixLimit) -> Table {
     table
 }
 
-/// What lies under the paths of many runs, and its limits.
+/// Shows the devices of many runs, and their limits.
 pub(crate) fn devices_of(found: &[Device], calibration: Option<&MeasuredLimits>) -> Vec<Section> {
     let limits = calibration.map(|calibration| {
         let section =
@@ -161,13 +161,14 @@ pub(crate) fn devices_of(found: &[Device], calibration: Option<&MeasuredLimits>)
     std::iter::once(devices(found)).chain(limits).collect()
 }
 
-/// Which calibration rates are held against, or the request for one.
+/// Describes the calibration behind the limits, or says how to make one.
 pub(crate) fn limits_in_one_line(limits: &DeviceLimits) -> String {
     match limits {
         DeviceLimits::Calibrated(stored) => {
             let age = stored.age_s.map(|seconds| format!(", {} before this run", age(seconds)));
             let (date, mode) = (&stored.date, &stored.mode);
-            // A doubt may name a dozen figures: the calibration's report has them.
+            // A doubt may name a dozen figures, so the line has the first; the calibration's report
+            // has all.
             let doubts: Vec<&str> = stored.doubts.iter().flat_map(|doubt| doubt.split("; ")).collect();
             let doubt = match &doubts[..] {
                 [] => String::new(),
@@ -180,7 +181,7 @@ pub(crate) fn limits_in_one_line(limits: &DeviceLimits) -> String {
     }
 }
 
-/// A time in the largest unit of which it has two.
+/// Prints a time in the largest unit of which it has at least two.
 fn age(seconds: u64) -> String {
     match seconds {
         seconds if seconds >= 2 * 86_400 => format!("{} days", seconds / 86_400),
@@ -192,7 +193,7 @@ fn age(seconds: u64) -> String {
 
 fn measured_limits(calibration: &MeasuredLimits, stored: Option<&StoredCalibration>) -> Facts {
     let mut facts = Facts::default();
-    // Its share of the calibrated rate tells whether the device is still what it was.
+    // The share of the calibrated rate shows if the device has changed.
     let throughput = |bytes_per_s: Option<f64>, calibrated: Option<f64>| {
         let share = |rate| calibrated.map(|whole| Percent { part: rate, whole }.figure());
         let share =
@@ -259,10 +260,10 @@ fn shares(shares: &[LimitShare]) -> Table {
     table
 }
 
-/// One line for a terminal.
+/// Describes a device in a line for a terminal.
 pub(crate) fn in_one_line(device: &Device) -> String {
     let nature = device.virtual_reason.as_ref().map(|_| "virtual".to_string());
-    // What was used where something ran, else what could be.
+    // The access used if there was a run, otherwise the access possible.
     let direct = match (device.used_direct_io, &device.direct_io) {
         (Some(true), _) => "direct I/O",
         (Some(false), _) => "page cache",

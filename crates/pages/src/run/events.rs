@@ -7,25 +7,25 @@ use plumb_report::{Section, cells};
 use plumb_units::total_of;
 use std::collections::BTreeMap;
 
-/// How many events the first page shows.
+/// Number of events on the first page.
 const TOP_EVENTS: usize = 10;
 
-/// The name under which CPU stands among the events.
+/// Name of CPU among the events.
 pub(crate) const DB_CPU: &str = "DB CPU";
 
 /// An event of the first page; CPU is one without waits.
 #[derive(Debug, Clone)]
 pub(crate) struct TopEvent<'a> {
     pub event: &'a str,
-    /// Its class; CPU has none.
+    /// Wait class; empty for CPU.
     pub wait_class: &'a str,
     pub waits: Option<u64>,
     pub time_ns: u64,
 }
 
-/// CPU and the foreground events that are not idle, by time.
+/// Returns CPU and the non-idle foreground events, by time.
 pub(crate) fn top_events(record: &Record) -> Vec<TopEvent<'_>> {
-    let cpu = TopEvent { event: DB_CPU, wait_class: "", waits: None, time_ns: record.header.db_cpu_ns };
+    let cpu = TopEvent { event: DB_CPU, wait_class: "", waits: None, time_ns: record.header.db_cpu() };
     let busy = record.foreground_events.iter().filter(|event| !event.is_idle());
     let waits = busy.map(|event| TopEvent {
         event: &event.event,
@@ -40,14 +40,14 @@ pub(crate) fn top_events(record: &Record) -> Vec<TopEvent<'_>> {
     top
 }
 
-/// The events where most of the DB time went.
+/// Shows the events with most of the DB time.
 pub(super) fn top(record: &Record) -> Section {
     let mut table = Table::default()
         .text(["Event"])
         .numbers(["Waits", "Total Wait\nTime (s)", "Avg\nwait", "% DB\ntime"])
         .text(["Wait Class"]);
     for event in top_events(record) {
-        let share = Percent::of(event.time_ns, record.header.db_time_ns);
+        let share = Percent::of(event.time_ns, record.header.db_time());
         let average = event.waits.map(|count| Average { total_ns: event.time_ns, count });
         table.row(cells![
             event.event,
@@ -62,12 +62,12 @@ pub(super) fn top(record: &Record) -> Section {
         .table(table)
 }
 
-/// Foreground time by wait class, CPU included.
+/// Shows foreground time by wait class, CPU included.
 pub(super) fn wait_classes(record: &Record) -> Section {
     let header = &record.header;
     let busy = record.foreground_events.iter().filter(|event| !event.is_idle());
-    let captured = header.db_cpu_ns.saturating_add(total_of(busy.map(|event| event.time_ns)));
-    let captured_share = Percent::of(captured, header.db_time_ns);
+    let captured = header.db_cpu().saturating_add(total_of(busy.map(|event| event.time_ns)));
+    let captured_share = Percent::of(captured, header.db_time());
     let mut table = Table::default().text(["Wait Class"]).numbers([
         "Waits",
         "Total Wait\nTime (s)",
@@ -80,12 +80,12 @@ pub(super) fn wait_classes(record: &Record) -> Section {
         .note(format!(
             "Captured Time accounts for {}% of Total DB time {} (s)",
             captured_share.figure(),
-            Seconds(header.db_time_ns).figure()
+            Seconds(header.db_time()).figure()
         ))
         .note(format!(
             "Total FG Wait Time: {} (s)  DB CPU time: {} (s)",
-            Seconds(captured - header.db_cpu_ns).figure(),
-            Seconds(header.db_cpu_ns).figure()
+            Seconds(captured - header.db_cpu()).figure(),
+            Seconds(header.db_cpu()).figure()
         ))
         .table(table)
 }
@@ -97,10 +97,10 @@ struct ClassTotal {
     time_ns: u64,
 }
 
-/// CPU and the wait classes of the foreground, the longest first.
+/// Returns CPU and the wait classes of the foreground, the longest first.
 fn classes(record: &Record) -> Vec<(&str, ClassTotal)> {
     let mut classes = BTreeMap::<&str, ClassTotal>::new();
-    classes.entry(DB_CPU).or_default().time_ns = record.header.db_cpu_ns;
+    classes.entry(DB_CPU).or_default().time_ns = record.header.db_cpu();
     for event in record.foreground_events.iter().filter(|event| !event.is_idle()) {
         let class = classes.entry(event.wait_class.as_str()).or_default();
         *class.waits.get_or_insert(0) += event.waits;
@@ -111,14 +111,14 @@ fn classes(record: &Record) -> Vec<(&str, ClassTotal)> {
     classes
 }
 
-/// The time of each of them.
+/// Returns the time of each class.
 pub(super) fn class_times(record: &Record) -> Vec<(&str, u64)> {
     classes(record).into_iter().map(|(class, total)| (class, total.time_ns)).collect()
 }
 
 fn class_rows(record: &Record) -> Vec<Row> {
     let row = |(class, total): (&str, ClassTotal)| {
-        let share = Percent::of(total.time_ns, record.header.db_time_ns);
+        let share = Percent::of(total.time_ns, record.header.db_time());
         let count = |waits| Average { total_ns: total.time_ns, count: waits };
         Row {
             kind: RowKind::Plain,
@@ -134,15 +134,15 @@ fn class_rows(record: &Record) -> Vec<Row> {
     classes(record).into_iter().map(row).collect()
 }
 
-/// Every event of the foreground sessions.
+/// Shows every event of the foreground sessions.
 pub(super) fn foreground(record: &Record) -> Section {
-    let base = ("% DB\ntime", record.header.db_time_ns);
+    let base = ("% DB\ntime", record.header.db_time());
     Section::detail("foreground-events", "Foreground Wait Events")
         .note("ordered by wait time desc, waits desc (idle events last)")
         .table(event_table(&record.foreground_events, base))
 }
 
-/// Every event of the background processes.
+/// Shows every event of the background processes.
 pub(super) fn background(record: &Record) -> Section {
     let busy = record.background_events.iter().filter(|event| !event.is_idle());
     let base = ("% bg\ntime", total_of(busy.map(|event| event.time_ns)));
@@ -158,7 +158,7 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
         .numbers(["Waits", "Total Wait\nTime (s)", "Avg\nwait", "Max\nwait", share_title])
         .text(["Wait Class"]);
     for event in ordered(events) {
-        // Idle time is no part of what the share is taken of.
+        // Idle time is not part of the base of the share.
         let share = (!event.is_idle()).then(|| Percent::of(event.time_ns, base_ns));
         let kind = if event.is_idle() { RowKind::Quiet } else { RowKind::Plain };
         let cells = cells![
@@ -166,7 +166,7 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
             Count(event.waits),
             Seconds(event.time_ns),
             Average { total_ns: event.time_ns, count: event.waits },
-            (event.max_ns > 0).then_some(Average { total_ns: event.max_ns, count: 1 }),
+            event.max_ns.filter(|max_ns| *max_ns > 0).map(|total_ns| Average { total_ns, count: 1 }),
             Cell::of(share).with_share(share.and_then(Percent::share)),
             &event.wait_class
         ];
@@ -175,7 +175,7 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
     table
 }
 
-/// By time, then by waits; idle events last.
+/// Orders events by time, then by waits, with idle ones last.
 pub(super) fn ordered(events: &[WaitEvent]) -> Vec<&WaitEvent> {
     let mut ordered = events.iter().filter(|event| event.waits > 0).collect::<Vec<_>>();
     ordered.sort_by(|left, right| {

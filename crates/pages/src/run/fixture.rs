@@ -1,7 +1,7 @@
 //! A fixed record for the tests: a sort of ten million rows on a rented virtual disk.
 //!
-//! Its parts agree with each other as a measured run's would: CPU and waits of
-//! the foreground sessions sum to the DB time, and events to the waits.
+//! The parts are consistent, as in a measured run: CPU and waits of the foreground sessions sum to
+//! the DB time, and events to the waits.
 
 use plumb_events::SortServerSummary;
 use plumb_events::{Direction, SessionKind, Unit};
@@ -21,6 +21,7 @@ pub(crate) fn large_sort() -> Record {
         circumstances: None,
         measures: Vec::new(),
         command: None,
+        imported: None,
         schema_version: SCHEMA_VERSION,
         header: header(db_time_ns, db_cpu_ns),
         period: None,
@@ -71,7 +72,7 @@ pub(crate) fn large_sort() -> Record {
     }
 }
 
-/// A record with nothing in it but its header: what the least of runs would give.
+/// A record with only a header, the least a run can give.
 pub(crate) fn empty() -> Record {
     Record { completion: Completion::Exact, ..Record::of(large_sort().header) }
 }
@@ -89,17 +90,17 @@ fn header(db_time_ns: u64, db_cpu_ns: u64) -> Header {
         git_revision: Some("4f2a91c07d3e".to_string()),
         host: Host {
             name: "dblab03".to_string(),
-            cpus: 4,
+            cpus: Some(4),
             cpu_quota: None,
             cpu_model: "AMD EPYC 7R13 Processor".to_string(),
-            memory_bytes: 16_384 * MB,
+            memory_bytes: Some(16_384 * MB),
             kernel: "Linux 6.12.41-amd64 x86_64".to_string(),
         },
         begin_time: "2025-11-20T21:04:05+00:00".to_string(),
         end_time: "2025-11-20T21:04:35+00:00".to_string(),
         elapsed_ns: 30_000 * MS,
-        db_time_ns,
-        db_cpu_ns,
+        db_time_ns: Some(db_time_ns),
+        db_cpu_ns: Some(db_cpu_ns),
         command_line: "plumb run large-sort --path /u02/oradata --set sort_area_size=64M \
                        --set filesystemio_options=setall"
             .to_string(),
@@ -315,13 +316,13 @@ fn event(event: &str, wait_class: &str, waits: u64, ms: u64, centre: usize) -> W
         wait_class: wait_class.to_string(),
         waits,
         time_ns: ms * MS,
-        max_ns: (1_000 << (centre + 2)) * 9 / 10,
+        max_ns: Some((1_000 << (centre + 2)) * 9 / 10),
         histogram: bell(waits, centre),
         latency: None,
     }
 }
 
-/// Waits around an entry of the histogram.
+/// Distributes waits around an entry of the histogram.
 fn bell(waits: u64, centre: usize) -> Vec<u64> {
     let mut histogram = vec![0; 27];
     for (offset, percent) in [(0, 6), (1, 21), (3, 14), (4, 3)] {
@@ -394,7 +395,7 @@ fn statistics() -> Vec<StatisticRow> {
 }
 
 fn tally(requests: u64, megabytes: u64, ms: u64) -> IoTally {
-    IoTally { requests, bytes: megabytes * MB, time_ns: ms * MS }
+    IoTally { requests, bytes: megabytes * MB, time_ns: Some(ms * MS) }
 }
 
 fn io_functions() -> Vec<IoFunction> {
@@ -426,7 +427,7 @@ fn io_files() -> Vec<IoFile> {
     ]
 }
 
-/// Bytes spread evenly over buckets of a quarter second, with a wobble that is always the same.
+/// Distributes bytes over buckets of a quarter second, with a fixed variation.
 fn spread(parts: &[(usize, usize, u64)]) -> Vec<u64> {
     let mut bytes = vec![0; 120];
     for (first, last, megabytes) in parts {

@@ -1,10 +1,9 @@
-//! How long waits were, in powers of two.
+//! Histograms of wait times, in powers of two.
 //!
-//! AWR's first histogram starts at one millisecond, where modern storage has
-//! already finished. Here the first starts at one microsecond, the second goes
-//! on where it ends, and the third is for waits beyond half a second. Each
-//! prints percentages of all waits of the event, so that a row of all parts
-//! sums to 100; a later part shows only events that reach into it.
+//! AWR's first histogram starts at one millisecond, later than most waits of modern storage. Here
+//! the first starts at one microsecond, the second continues after it, and the third covers waits
+//! beyond half a second. Each prints percentages of all waits of the event, so that a row of all
+//! parts sums to 100. A later part shows only events that extend into it.
 
 use super::events::ordered;
 use plumb_record::{Record, WaitEvent};
@@ -13,7 +12,7 @@ use plumb_report::format::{Count, Percent, SparsePercent};
 use plumb_report::table::{Cell, Column, RowKind, Table};
 use plumb_units::total_of;
 
-/// One part: entries `first..last` of the histogram get a column each, all above one more.
+/// One part: entries `first..last` of the histogram have a column each, the rest one more.
 struct Part {
     id: &'static str,
     title: &'static str,
@@ -27,7 +26,7 @@ const PARTS: [Part; 3] = [
     Part { id: "histogram-s", title: "Wait Event Histogram Detail (512 ms and up)", first: 20, last: 28 },
 ];
 
-/// The parts that have something to show; the first always.
+/// Returns the parts with waits; the first part always.
 pub(super) fn histograms(record: &Record) -> Vec<Section> {
     let events = merged(record);
     let reached =
@@ -35,7 +34,7 @@ pub(super) fn histograms(record: &Record) -> Vec<Section> {
     PARTS.iter().filter(reached).map(|part| section(part, &events)).collect()
 }
 
-/// Foreground and background waits of an event are one row, as in AWR.
+/// Merges foreground and background waits of an event into one row, as AWR does.
 fn merged(record: &Record) -> Vec<WaitEvent> {
     let mut merged: Vec<WaitEvent> = Vec::new();
     for event in record.foreground_events.iter().chain(&record.background_events) {
@@ -87,7 +86,7 @@ fn waits_from(event: &WaitEvent, entry: usize) -> u64 {
     total_of(event.histogram.iter().skip(entry).copied())
 }
 
-/// The bound below which an entry's waits lie: 2^entry us, in the largest unit that leaves a whole number.
+/// Prints the upper bound of an entry, 2^entry us, in the largest unit that leaves a whole number.
 fn upper_edge(entry: usize) -> String {
     let (shift, unit) = match entry {
         0..10 => (0, "us"),

@@ -9,7 +9,7 @@ use plumb_report::table::{Cell, RowKind, Table};
 use plumb_report::{Block, Section, cells};
 use plumb_units::{Bytes, Nanos};
 
-/// The picture: bytes over time and the phases.
+/// Draws bytes over time and the phases.
 pub(super) fn profile(record: &Record) -> Option<Section> {
     let chart = chart(record)?;
     let section = Section::front("io-profile", "I/O Profile").note(format!(
@@ -27,7 +27,7 @@ pub(super) fn profile(record: &Record) -> Option<Section> {
     Some(section.block(Block::Profile(chart)))
 }
 
-/// Its figures, by stream and by phase.
+/// Shows the figures of the picture, by stream and by phase.
 pub(super) fn streams(record: &Record) -> Option<Section> {
     let chart = chart(record);
     if chart.is_none() && record.phases.is_empty() {
@@ -45,8 +45,10 @@ pub(super) fn streams(record: &Record) -> Option<Section> {
     Some(if record.phases.is_empty() { section } else { section.table(phases(record)) })
 }
 
-/// What is drawn of a profile: the streams that moved, on axes that end with the last of all that is drawn (bytes, phases and
-/// what was seen beside them: a device may be measured when no stream moves any more) and at a round number above the largest bucket, or above the device's own limit when that is near enough to be worth seeing.
+/// Returns the chart of a profile with the streams that moved bytes. The time axis ends with
+/// the last of bytes, phases and samples, because a device may be measured after the last
+/// stream. The other axis ends at a round number above the largest bucket, or above the
+/// device's limit if that is near.
 fn chart(record: &Record) -> Option<Chart> {
     let profile = &record.io_profile;
     let streams = moved(&profile.series);
@@ -56,7 +58,7 @@ fn chart(record: &Record) -> Option<Chart> {
     let bucket_s = Nanos(profile.bucket_ns).seconds();
     let peak = streams.iter().map(|stream| stream.peak_mb_per_s(bucket_s)).fold(0.0, f64::max);
     let limit = limit_mb_per_s(record, Direction::Read);
-    // The limit belongs in the picture unless it would flatten the data below half of it.
+    // The limit is drawn unless it would flatten the data below half of the chart.
     let top = limit.filter(|limit| *limit <= 2.0 * peak).map_or(peak, |limit| limit.max(peak));
     let elapsed_s = Nanos(record.header.elapsed_ns).seconds();
     let positive = |axis: Option<f64>| axis.filter(|end| end.is_finite() && *end > 0.0);
@@ -79,7 +81,7 @@ fn chart(record: &Record) -> Option<Chart> {
     })
 }
 
-/// The streams in which anything moved; the place in the record chooses the colour.
+/// Returns the streams that moved bytes; their index in the record chooses the colour.
 pub(crate) fn moved(series: &[ProfileSeries]) -> Vec<Stream> {
     let moved = series.iter().enumerate().filter(|(_, series)| series.bytes.iter().any(|bytes| *bytes > 0));
     let stream = |(colour, series): (usize, &ProfileSeries)| Stream {
@@ -90,9 +92,8 @@ pub(crate) fn moved(series: &[ProfileSeries]) -> Vec<Stream> {
     moved.map(stream).collect()
 }
 
-/// The device's sequential limit, MB/s: that of a calibration where one holds, otherwise
-/// what the run itself measured. None where files lie on several devices: no limit
-/// is that of all.
+/// Returns the device's sequential limit, MB/s, from a valid calibration, otherwise from this run.
+/// `None` if files are on several devices, because no limit applies to all.
 fn limit_mb_per_s(record: &Record, direction: Direction) -> Option<f64> {
     let mut devices = record.devices.iter().map(|device| &device.device);
     if devices.next().is_some_and(|first| devices.any(|other| other != first)) {
@@ -132,8 +133,8 @@ fn series(record: &Record, chart: &Chart) -> Table {
     table
 }
 
-/// What a phase did; what it handled no rows of, or moved no bytes of its own in, is blank: the requests of a device that is
-/// measured are no rows and no bytes of the run.
+/// Shows the phases. A phase without rows or bytes of its own has blanks: probes of the device are
+/// neither rows nor bytes of the run.
 fn phases(record: &Record) -> Table {
     let mut table = Table::default()
         .text(["Phase", "Operation"])
@@ -160,14 +161,14 @@ fn phases(record: &Record) -> Table {
     table
 }
 
-/// What a phase that moved bytes one way reached of the device's limit that way.
+/// Returns the share of the device's limit that a phase with one direction reached.
 pub(crate) fn phase_share(record: &Record, phase: &Phase) -> Option<Percent> {
     let whole = limit_mb_per_s(record, phase.direction?)?;
     let elapsed = Nanos(phase.end_ns.saturating_sub(phase.start_ns));
     (elapsed.0 > 0).then(|| Percent { part: Bytes(phase.bytes).per(elapsed).mb_per_second(), whole })
 }
 
-/// Requests and bytes by the function that asked for them.
+/// Shows requests and bytes by requesting function.
 pub(super) fn functions(record: &Record) -> Section {
     let mut functions = record.io_functions.iter().collect::<Vec<_>>();
     functions.retain(|row| row.reads.requests + row.writes.requests > 0);
@@ -228,24 +229,24 @@ pub(super) fn functions(record: &Record) -> Section {
 fn function_cells(row: &IoFunction, elapsed_ns: u64) -> Vec<Cell> {
     let mut cells = cells![&row.function];
     for tally in [row.reads, row.writes] {
-        // A direction without a request is left blank, so that the others stand out.
+        let average = tally.time_ns.map(|total_ns| Average { total_ns, count: tally.requests });
+        // A direction without requests is blank, to make the others visible.
         let moved = (tally.requests > 0).then_some(tally);
         cells.extend([
             Cell::of(moved.map(|tally| Count(tally.requests))),
             Cell::of(moved.map(|tally| Size(tally.bytes))),
             Cell::of(moved.map(|tally| Throughput { bytes: tally.bytes, elapsed_ns })),
             Cell::of(average_size(tally)),
-            Cell::of(Average { total_ns: tally.time_ns, count: tally.requests }),
+            Cell::of(average),
         ]);
     }
     cells
 }
 
 fn sum(tallies: impl Iterator<Item = IoTally>) -> IoTally {
-    tallies.fold(IoTally::default(), |sum, tally| IoTally {
-        requests: sum.requests + tally.requests,
-        bytes: sum.bytes + tally.bytes,
-        time_ns: sum.time_ns + tally.time_ns,
+    tallies.fold(IoTally::default(), |mut sum, tally| {
+        sum.add(&tally);
+        sum
     })
 }
 
@@ -253,7 +254,7 @@ fn average_size(tally: IoTally) -> Option<Size> {
     tally.bytes.checked_div(tally.requests).filter(|bytes| *bytes > 0).map(Size)
 }
 
-/// Requests and bytes by data file.
+/// Shows requests and bytes by data file.
 pub(super) fn files(record: &Record) -> Section {
     let mut files = record.io_files.iter().collect::<Vec<_>>();
     files.sort_by_key(|file| (&file.tablespace, &file.path));
@@ -279,7 +280,7 @@ pub(super) fn files(record: &Record) -> Section {
             cells.extend([
                 Cell::of(Count(tally.requests)),
                 Cell::from(per_second.figure()),
-                Cell::of(Average { total_ns: tally.time_ns, count: tally.requests }),
+                Cell::of(tally.time_ns.map(|total_ns| Average { total_ns, count: tally.requests })),
                 Cell::of(average_size(tally)),
             ]);
         }

@@ -1,4 +1,4 @@
-//! How long responses and waits took, as quantiles with the count behind each.
+//! Response and wait times as quantiles, with the counts behind them.
 
 use super::events::ordered;
 use plumb_events::LatencyHistogram;
@@ -8,10 +8,10 @@ use plumb_report::format::{Count, Duration, PerSecond, Total};
 use plumb_report::table::{Cell, RowKind, Table};
 use plumb_units::Nanos;
 
-/// The shares, with their names.
+/// Quantiles of the table, with their names.
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
-/// A quantile with fewer durations above it says nothing.
+/// Fewest durations above a quantile for which it is shown.
 const ABOVE_MIN: f64 = 5.0;
 
 const NOTES: [&str; 2] = [
@@ -19,7 +19,7 @@ const NOTES: [&str; 2] = [
     "N above: of the last column that is not blank",
 ];
 
-/// Response times of the operations of the workload; none where it has none.
+/// Shows response times of the workload's operations; `None` without any.
 pub(super) fn responses(record: &Record) -> Option<Section> {
     if record.responses.is_empty() {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn responses(record: &Record) -> Option<Section> {
     Some(NOTES.iter().fold(section, |section, note| section.note(*note)).table(table))
 }
 
-/// Waits by event; none in records of before they were kept so closely.
+/// Shows waits by event; `None` for older records, which lack them.
 pub(super) fn waits(record: &Record) -> Option<Section> {
     let mut table = Table::default().text(["Event"]).numbers(["Waits", "Mean"]);
     table = table.numbers(QUANTILES.map(|(name, _)| name)).numbers(["Max", "N above"]);
@@ -68,7 +68,8 @@ pub(super) fn waits(record: &Record) -> Option<Section> {
     any.then(|| NOTES.iter().fold(section, |section, note| section.note(*note)).table(table))
 }
 
-/// The quantiles that enough durations lie above, the longest, and how many lie above the last of them.
+/// Returns quantiles with enough durations above, the longest duration, and
+/// the count above the last.
 fn quantiles(latency: &LatencyHistogram) -> Vec<Cell> {
     let count = latency.count() as f64;
     let mut above = None;

@@ -6,7 +6,7 @@ use plumb_report::table::{Cell, RowKind, Table, Tone};
 use plumb_report::{Section, cells};
 use plumb_units::total_of;
 
-/// Memory that was declared against memory that was used.
+/// Compares declared memory with used memory.
 pub(super) fn cache_sizes(record: &Record) -> Section {
     let memory = &record.memory;
     let mut table = Table::default().text(["Area"]).numbers(["Size"]);
@@ -39,7 +39,7 @@ fn peak_against_budget(peak: u64, budget: u64) -> String {
     format!("the peak resident set is {share}% of declared memory and overhead: {verdict}")
 }
 
-/// Totals and figures per second.
+/// Shows totals and figures per second.
 pub(super) fn load_profile(record: &Record) -> Section {
     let transactions = record.transactions();
     let mut table = Table::default().text(["Load"]).numbers(["Total", "Per Second"]);
@@ -57,7 +57,7 @@ pub(super) fn load_profile(record: &Record) -> Section {
     Section::front("load-profile", "Load Profile").table(table)
 }
 
-/// CPU time of the whole host.
+/// Shows CPU time of the whole host.
 pub(super) fn host_cpu(record: &Record) -> Option<Section> {
     let cpu = record.host_cpu.as_ref()?;
     let parts = parts(cpu);
@@ -70,7 +70,7 @@ pub(super) fn host_cpu(record: &Record) -> Option<Section> {
     }
     let load = |load: Option<f64>| load.map_or("unknown".to_string(), |load| grouped(load, 2));
     Some(
-        Section::front("host-cpu", format!("Host CPU (CPUs: {})", record.header.host.cpus))
+        Section::front("host-cpu", format!("Host CPU ({})", record.header.host.processors()))
             .note(format!(
                 "load average at the start {}, at the end {}",
                 load(cpu.load_begin),

@@ -1,4 +1,4 @@
-//! The log's requests, and what reached its device; the requests of a trace.
+//! Requests of the log, bytes that reached its device, and requests of a trace.
 
 use super::beside::busy_devices;
 use plumb_events::Direction;
@@ -9,10 +9,10 @@ use plumb_report::table::{Facts, Table};
 use plumb_report::{Drawing, Section, cells};
 use plumb_units::{Bytes, Nanos};
 
-/// Lengths that have a colour of their own in the picture, up to and with.
+/// Upper bounds of the lengths with one colour each in the picture.
 const SIZES: [u64; 5] = [Bytes::K, 8 * Bytes::K, 64 * Bytes::K, 512 * Bytes::K, u64::MAX];
 
-/// What the log asked for and what its device got; none where nothing was logged.
+/// Compares requests of the log with the bytes its device received; `None` without a log.
 pub(super) fn log(record: &Record) -> Option<Section> {
     let log = record.log.as_ref()?;
     let mut facts = Facts::default();
@@ -62,7 +62,7 @@ fn sent_line(log: &LogIo, sent: u64) -> String {
     format!("{}, amplification {}", Bytes(sent), Decimal(times).figure())
 }
 
-/// The requests of a trace; none where none was kept.
+/// Shows the requests of a trace; `None` without one.
 pub(super) fn trace(record: &Record) -> Option<Section> {
     let trace = record.trace.as_ref()?;
     let mut sums = Table::default()
@@ -110,7 +110,7 @@ fn histogram(caption: &str, column: &str, buckets: &[TraceBucket], label: fn(u64
     table
 }
 
-/// Service time over time, a colour for each range of lengths.
+/// Draws service time over time, with a colour for each range of lengths.
 fn picture(trace: &TraceSummary) -> Plot {
     let micros = |point: &TracePoint| point.latency_ns as f64 / 1e3;
     let [least, most] =
@@ -141,7 +141,8 @@ fn picture(trace: &TraceSummary) -> Plot {
     }
 }
 
-/// What the block devices got meanwhile, of everybody: more than the requests above, where the file system pads, splits or reads before it writes.
+/// Draws the block devices' requests of all processes. They exceed the requests above if the file
+/// system pads, splits, or reads before it writes.
 fn device_picture(trace: &TraceSummary, beside: &Beside) -> Option<Plot> {
     type Way = fn(&DeviceSample) -> &DeviceTally;
     let ways: [(&str, Way); 2] = [("reads", |device| &device.reads), ("writes", |device| &device.writes)];
@@ -149,7 +150,7 @@ fn device_picture(trace: &TraceSummary, beside: &Beside) -> Option<Plot> {
     for (index, name) in busy_devices(beside) {
         for (way, of) in ways {
             let marks = beside.samples.iter().filter_map(|sample| {
-                // A stretch that the trace has a part of stands in the middle of that part.
+                // A sample that overlaps the trace is drawn in the middle of the overlap.
                 let begin = sample.begin_ns.max(trace.begin_ns);
                 let end = sample.end_ns.min(trace.begin_ns + trace.elapsed_ns);
                 let middle = u64::midpoint(begin, end).saturating_sub(trace.begin_ns);

@@ -1,13 +1,12 @@
 //! The report of a run.
 //!
-//! Two pictures stand under the headline: where the time went, and the I/O profile. Behind them the order is that of an
-//! AWR report: first what ran and on what, then the
-//! cache sizes and the load profile, the top events, the time model, waits by
-//! class, by event and by length, the instance activity, I/O by function and by
-//! file, the sort, and last the parameters. Two things stand before what AWR
-//! has: the devices with their calibration, since no throughput means anything
-//! without its limit, and the verification with the receipts, since no time
-//! means anything without them.
+//! Two pictures follow the headline: the parts of the time, and the I/O profile. The order after
+//! them is that of an AWR report. Workload and machine come first, then cache sizes and load
+//! profile, top events and the time model. Waits follow by class, by event and by length, then
+//! instance activity, I/O by function and by file, the sort, and the parameters. Two parts that AWR
+//! lacks are inserted after the machine. Devices come with their calibration, because throughput
+//! needs a limit to compare with. Verification and receipts follow, because no time means anything
+//! without them.
 
 mod activity;
 mod beside;
@@ -36,7 +35,7 @@ pub(super) use settings::settings as settings_section;
 use plumb_record::{Record, Validity};
 use plumb_report::{Document, Section, State, text};
 
-/// What a run's report says.
+/// Builds the report of a run.
 #[must_use]
 pub fn document(record: &Record) -> Document {
     let header = &record.header;

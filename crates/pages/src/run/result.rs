@@ -1,11 +1,11 @@
-//! Whether to believe the run: checks, receipts, and what the figures mean.
+//! Credibility of the run: checks, receipts, and findings.
 
 use plumb_record::{Finding, Held, Record};
 use plumb_report::format::Seconds;
 use plumb_report::table::{Cell, Table, Tone};
 use plumb_report::{Section, cells};
 
-/// What was verified about the result.
+/// Shows the checks of the result.
 pub(super) fn verification(record: &Record) -> Section {
     let mut table =
         Table::default().wrapped("Checked", 44).text(["Result"]).numbers(["Secs"]).wrapped("Found", 64);
@@ -21,7 +21,7 @@ pub(super) fn verification(record: &Record) -> Section {
     Section::front("verification", "Verification").table(table)
 }
 
-/// Whether each setting took effect.
+/// Shows if each setting took effect.
 pub(super) fn receipts(record: &Record) -> Section {
     let mut table =
         Table::default().text(["Setting"]).wrapped("Asked", 16).text(["Receipt"]).wrapped("Evidence", 66);
@@ -50,7 +50,7 @@ pub(super) fn findings(record: &Record) -> Option<Section> {
     Some(Section::front("findings", "Findings").table(findings_table(&record.findings, [38, 44, 42])))
 }
 
-/// Findings with their evidence and advice, these columns so wide.
+/// Builds a table of findings with evidence and advice, with these column widths.
 pub(crate) fn findings_table(findings: &[Finding], widths: [usize; 3]) -> Table {
     let mut table = Table::default()
         .numbers(["#"])

@@ -1,4 +1,4 @@
-//! One session's snapshot: its time, event by event, down to what no instrument accounts for; and what it counted.
+//! Snapshot of one session: its time by event, its unaccounted time, and its counters.
 
 use plumb_events::Unit;
 use plumb_record::{Record, SessionSnapshot};
@@ -6,10 +6,10 @@ use plumb_report::format::{Average, Count, Percent, Seconds, SignedSeconds};
 use plumb_report::table::{RowKind, Table};
 use plumb_report::{Section, cells};
 
-/// What is left when all that has a name is taken off.
+/// Name of the time without any instrument.
 const REST: &str = "not accounted for by any instrument";
 
-/// Where its time went; none of work that several sessions share.
+/// Shows the parts of its time; `None` if several sessions shared the work.
 pub(super) fn waits(record: &Record) -> Option<Section> {
     let SessionSnapshot { time, events, .. } = record.session.as_ref()?;
     let mut events: Vec<_> = events.iter().filter(|event| event.waits > 0).collect();
@@ -68,7 +68,7 @@ mod tests {
         WaitEvent { event: name.to_string(), waits, time_ns, ..large_sort().foreground_events[0].clone() }
     }
 
-    /// Ten seconds: 4 of CPU, 5 of waits, half a second in the run queue, and half a second that nothing accounts for.
+    /// Ten seconds: 4 of CPU, 5 of waits, 0.5 in the run queue, and 0.5 unaccounted.
     #[test]
     fn a_session_s_time_is_shown_down_to_what_nothing_accounts_for() {
         let mut record = large_sort();

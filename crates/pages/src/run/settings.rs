@@ -1,13 +1,13 @@
-//! What was asked of the workload, and the settings as the run had them, those that someone chose first.
+//! Parameters of the workload and effective settings, changed ones first.
 
 use plumb_record::{ParameterRow, SettingRow};
 use plumb_report::table::{RowKind, Table};
 use plumb_report::{Section, cells};
 
-/// How wide descriptions are in a run's report.
+/// Width of descriptions in a run's report.
 pub(super) const DESCRIPTION_WIDTH: usize = 50;
 
-/// The workload's parameters; none of a command that has none, and of records from before they were kept.
+/// Shows the workload's parameters; `None` for a command without any, and for older records.
 pub(super) fn parameters(parameters: &[ParameterRow]) -> Option<Section> {
     let mut table = Table::default().text(["Parameter Name"]).wrapped("Value", 24);
     for parameter in parameters {
@@ -18,7 +18,7 @@ pub(super) fn parameters(parameters: &[ParameterRow]) -> Option<Section> {
     (!parameters.is_empty()).then(|| section.table(table))
 }
 
-/// Every setting; defaults after those that were set.
+/// Shows every setting; defaults come last.
 pub(crate) fn settings(settings: &[SettingRow], title: &str, description_width: usize) -> Section {
     let mut table = Table::default()
         .text(["Parameter Name"])
@@ -26,7 +26,7 @@ pub(crate) fn settings(settings: &[SettingRow], title: &str, description_width: 
         .wrapped("Set by", 20)
         .wrapped("Description", description_width);
     let mut settings = settings.iter().collect::<Vec<_>>();
-    // Stable: each half keeps the order in which the settings were given.
+    // The sort is stable: each half keeps the order of the settings.
     settings.sort_by_key(|setting| setting.is_default);
     for setting in settings {
         let (kind, source) = match setting.is_default {

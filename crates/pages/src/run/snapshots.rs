@@ -1,4 +1,4 @@
-//! The snapshots within a run: one row between each and the next.
+//! Snapshots within a run: one row for each interval.
 
 use plumb_record::{Interval, Record, WaitEvent};
 use plumb_report::format::{Decimal, PerSecond, Percent, Seconds, Throughput};
@@ -6,12 +6,12 @@ use plumb_report::table::Table;
 use plumb_report::{Section, cells};
 use plumb_units::total_of;
 
-/// Rows of the table at most; the record has all.
+/// Largest number of rows in the table; the record has all.
 const ROWS_MAX: usize = 60;
 
-/// What each interval did; none where no snapshots were taken.
+/// Shows the work of each interval; `None` without snapshots.
 pub(super) fn section(record: &Record) -> Option<Section> {
-    // Those of a period keep the numbers that they have in the run.
+    // Snapshots of a period keep their numbers in the run.
     let first = record.period.as_ref().map_or(1, |period| period.first);
     let last = record.last_snapshot()? + first - 1;
     let mut table = Table::default().numbers([

@@ -1,4 +1,4 @@
-//! What the sort did: work areas, runs, merges and how they were decided.
+//! The sort: work areas, runs, merges and the reasons for them.
 
 use plumb_events::SortServerSummary;
 use plumb_record::{Record, Sort};
@@ -7,7 +7,7 @@ use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Section, cells};
 use plumb_units::total_of;
 
-/// The sort; none when the workload has none.
+/// Shows the sort; `None` if the workload has none.
 pub(super) fn sort(record: &Record) -> Option<Section> {
     let sort = record.sort.as_ref()?;
     let section = Section::detail("sort", "SQL Work Area: Sort")

@@ -1,8 +1,7 @@
 //! A run in ten to fifteen lines for a terminal.
 //!
-//! The state first, then the figures to read first, what lay under the path,
-//! the phases, and where the time went. It carries no colour and no control
-//! characters; it says nothing that the report does not.
+//! The state comes first, then the headline figures, the device, the phases, and the parts of the
+//! time. It has neither colours nor control characters, and nothing that the report lacks.
 
 use super::{device, events, head, io, time};
 use plumb_events::Direction;
@@ -10,7 +9,7 @@ use plumb_record::{Device, LimitShare, MixLimit, Phase, Record};
 use plumb_report::Summary;
 use plumb_report::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 
-/// Phases shown at most; the longest of those that rows passed through are.
+/// Largest number of phases; the longest with rows are shown.
 const PHASES_MAX: usize = 5;
 const EVENTS_MAX: usize = 3;
 
@@ -31,7 +30,7 @@ pub(super) fn summary(record: &Record) -> Summary {
     Summary { subject: format!("{} on {}", header.workload, header.host.name), lines: Vec::new(), facts }
 }
 
-/// The device and how its files were reached: log files, too, where they were in another way.
+/// Describes the device and the access to its files, and that of log files if it differs.
 fn path(record: &Record, device: &Device) -> String {
     let asked = record.settings.iter().find(|row| row.name == "log_file_io").map(|row| row.value.as_str());
     let log = match (asked, device.used_direct_io) {
@@ -75,7 +74,7 @@ fn limit(record: &Record) -> String {
     format!("{} at {}%{ends} of {}", share.what, figure(part), share.limit)
 }
 
-/// The longest phases in the order of their start.
+/// Returns the longest phases in the order of their start.
 fn longest(phases: &[Phase]) -> Vec<&Phase> {
     let elapsed_ns = |phase: &Phase| phase.end_ns.saturating_sub(phase.start_ns);
     let mut longest = phases.iter().filter(|phase| phase.rows > 0).collect::<Vec<_>>();
@@ -108,7 +107,7 @@ fn progress(record: &Record, phase: &Phase) -> String {
 fn top_events(record: &Record) -> String {
     let top = events::top_events(record);
     let shown = top.iter().take(EVENTS_MAX).map(|event| {
-        let share = Percent::of(event.time_ns, record.header.db_time_ns).figure();
+        let share = Percent::of(event.time_ns, record.header.db_time()).figure();
         let average = event.waits.map(|count| Average { total_ns: event.time_ns, count }.figure());
         let average = average.map(|average| format!(" (avg {average})")).unwrap_or_default();
         format!("{} {share}%{average}", event.event)

@@ -1,4 +1,4 @@
-//! The reports of fixed contexts, as snapshots; and what no snapshot shows.
+//! Snapshots of reports of fixed records, and properties that no snapshot shows.
 
 use super::fixture::{empty, large_sort};
 use super::{document, sections};
@@ -11,7 +11,7 @@ use plumb_record::{
 use plumb_report::{html, summary, text};
 use plumb_units::Nanos;
 
-/// A record whose texts hold whatever markup would break on.
+/// A record with markup in its texts.
 fn hostile() -> Record {
     let mut record = large_sort();
     let path = "/u02/<b>&\"it's\"</script><script>fail()</script>";
@@ -22,7 +22,7 @@ fn hostile() -> Record {
     record
 }
 
-/// A run that must not be believed.
+/// A run that failed verification.
 fn invalid() -> Record {
     let mut record = large_sort();
     record.checks[1].passed = false;
@@ -54,7 +54,7 @@ fn html_sections_show_the_same_tables() {
     }
 }
 
-/// Where few waits lie above a quantile it stays blank.
+/// A quantile with few waits above it is blank.
 #[test]
 fn quantiles_stand_beside_the_counts_behind_them() {
     let lasting = |count: u64| {
@@ -115,7 +115,7 @@ fn a_run_without_a_calibration_asks_for_one_in_one_line() {
     let summary = summary::render(&document(&record));
     let asked = summary.lines().filter(|line| line.contains("plumb calibrate"));
     insta::assert_snapshot!(format!("{}\n{}", section[..6].join("\n"), asked.collect::<Vec<_>>().join("\n")));
-    // Files on several devices have no limit in common.
+    // Files on several devices have no common limit.
     let mut other = record.devices[0].clone();
     other.device = "nvme2n1".to_string();
     record.devices.push(other);
@@ -144,7 +144,7 @@ fn a_run_is_valid_only_when_something_was_checked() {
     assert_eq!(invalid().validity().state, RunState::Invalid);
 }
 
-/// A run beside which others used the machine, through the page cache.
+/// A run through the page cache, during which others used the machine.
 fn disturbed() -> Record {
     let circumstance = |fact, share, doubtful, evidence: &str| Circumstance {
         fact,
@@ -225,7 +225,7 @@ fn a_calibration_in_doubt_says_so_wherever_it_is_used() {
     );
 }
 
-/// One shot of a device that is not alone says nothing of its limit.
+/// A single probe of a shared device does not show its limit.
 #[test]
 fn a_raw_read_whose_parts_disagree_has_no_share() {
     let mut record = large_sort();
@@ -320,7 +320,7 @@ fn a_rate_above_a_fixed_axis_is_cut_and_marked() {
     insta::assert_snapshot!(lines[..33].join("\n"));
 }
 
-/// A record in which the device was measured after all else, seen beside it to the end.
+/// A record with samples to its end and a measurement of the device after all other work.
 fn measured_afterwards() -> Record {
     let mut record = large_sort();
     let end_ns = record.phases.iter().map(|phase| phase.end_ns).max().unwrap();
@@ -366,7 +366,7 @@ fn the_axis_covers_the_last_phase_and_what_was_seen_beside_it() {
 
 #[test]
 fn the_record_is_documented() {
-    /// Every field's name, those of nested values too.
+    /// Collects the names of all fields, nested ones included.
     fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
         match value {
             serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {

@@ -1,8 +1,8 @@
-//! Time adds up: each session's elapsed time as CPU, waits and a rest.
+//! Sum of the time: each session's elapsed time as CPU, waits and a rest.
 //!
-//! The rest is printed, not spread over the others, and marked when it passes
-//! a twentieth of the elapsed time: then something is not measured. CPU that is
-//! used inside waits is a part of them and stands beside them.
+//! The rest is printed, not spread over the other parts, and marked above a twentieth of the
+//! elapsed time, because then something is not measured. CPU used inside waits is part of them and
+//! has a column of its own.
 
 use super::events;
 use plumb_events::SessionKind;
@@ -12,10 +12,10 @@ use plumb_report::table::{Cell, Column, RowKind, Table, Tone};
 use plumb_report::{Block, Part, Parts, Section, cells};
 use plumb_units::total_of;
 
-/// The largest share of elapsed time, either way, that may stay unaccounted without a mark.
+/// Largest share of elapsed time, either way, that may stay unaccounted without a mark.
 pub(crate) const UNACCOUNTED_SHARE_MAX: f64 = 0.05;
 
-/// Where each session's time went.
+/// Shows the parts of each session's time.
 pub(super) fn time_model(record: &Record) -> Section {
     let mut table = Table::new(columns());
     let mut sessions = record.sessions.iter().collect::<Vec<_>>();
@@ -42,7 +42,7 @@ pub(super) fn time_model(record: &Record) -> Section {
     section.table(table)
 }
 
-/// One bar: CPU, waits by class, the run queue and the rest of the time in which foreground sessions were not idle.
+/// Draws one bar of non-idle foreground time: CPU, waits by class, the run queue and the rest.
 pub(super) fn parts(record: &Record) -> Option<Section> {
     let foreground = || record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let busy = total_of(foreground().map(|session| session.elapsed_ns.saturating_sub(session.idle_ns)));
@@ -50,7 +50,7 @@ pub(super) fn parts(record: &Record) -> Option<Section> {
     parts.push(("run queue", total_of(foreground().filter_map(|session| session.run_queue_ns))));
     let known = total_of(parts.iter().map(|(_, ns)| *ns));
     parts.push(("unaccounted", busy.saturating_sub(known)));
-    // CPU that was used inside waits counts in both: then the parts are more than the whole.
+    // CPU used inside waits counts in both, so the parts may exceed the whole.
     let whole = busy.max(known);
     let part = |(name, ns): (&str, u64)| {
         let share = Percent::of(ns, whole);
@@ -115,10 +115,10 @@ fn cells(session: &SessionTime) -> Vec<Cell> {
     ]
 }
 
-/// The name of the row that sums the sessions.
+/// Name of the row that sums the sessions.
 const TOTAL: &str = "Total";
 
-/// The sessions' sum. Its run queue is unknown as soon as no session knows its own.
+/// Sums the sessions. The run queue is unknown only if no session knows its own.
 fn total(record: &Record) -> SessionTime {
     let sum = |part: fn(&SessionTime) -> u64| total_of(record.sessions.iter().map(part));
     let knows_queue = record.sessions.iter().any(|session| session.run_queue_ns.is_some());
@@ -135,7 +135,7 @@ fn total(record: &Record) -> SessionTime {
     }
 }
 
-/// The share of all sessions' elapsed time that is unaccounted; none without sessions.
+/// Returns the unaccounted share of all sessions' elapsed time; `None` without sessions.
 pub(crate) fn unaccounted(record: &Record) -> Option<Percent> {
     let total = total(record);
     let share = Percent { part: total.unaccounted_ns() as f64, whole: total.elapsed_ns as f64 };
@@ -147,7 +147,7 @@ fn is_marked(session: &SessionTime) -> bool {
     (session.unaccounted_ns() as f64).abs() > limit
 }
 
-/// A share that rounds to zero has no sign.
+/// Prints a share; one that rounds to zero has no sign.
 fn signed_percent(share: Percent) -> String {
     let shown = share.figure();
     if shown == "-0.0" { "0.0".to_string() } else { shown }

@@ -1,4 +1,4 @@
-//! What to do: the settings to use with the gain to expect, what was found, what was not tested.
+//! Advice: settings with the expected gain, findings, and effects not tested.
 
 use super::words;
 use crate::run::findings_table;
@@ -8,7 +8,7 @@ use plumb_report::table::Facts;
 use plumb_study::analysis::result::{Analysis, Recommendation, StudyState};
 use plumb_study::vocabulary::Assignment;
 
-/// The settings to use, then the findings, then what the study says nothing about.
+/// Shows the recommended settings, the findings, and the effects not tested.
 pub(super) fn advice(analysis: &Analysis) -> Section {
     let mut facts = Facts::default();
     match &analysis.recommendation {
@@ -29,7 +29,7 @@ pub(super) fn advice(analysis: &Analysis) -> Section {
     }
 }
 
-/// Why no other settings are recommended.
+/// Returns the reason why no other settings are recommended.
 pub(crate) fn nothing_else(analysis: &Analysis) -> &'static str {
     if analysis.state == StudyState::Interrupted {
         "not told before the study's end"
@@ -55,7 +55,7 @@ fn recommend(analysis: &Analysis, recommendation: &Recommendation, facts: &mut F
     facts.add("Rests on", &recommendation.evidence);
 }
 
-/// `-62.3% [-64.0, -60.1] (95% interval)`.
+/// Prints `-62.3% [-64.0, -60.1] (95% interval)`.
 pub(crate) fn gain(recommendation: &Recommendation) -> String {
     let effect = &recommendation.gain;
     let ends = Ends { low: effect.low, high: effect.high }.figure();

@@ -1,4 +1,4 @@
-//! How the study was run, and on what.
+//! Design of the study, and its environment.
 
 use super::advice::assignments;
 use crate::run::settings_section;
@@ -48,7 +48,7 @@ pub(super) fn design(analysis: &Analysis) -> Section {
     Section::detail("design", "Design").facts(facts)
 }
 
-/// What other guests had of the processors.
+/// Describes the processor time given to other guests.
 fn stolen_line(stolen: &StolenFigure) -> String {
     let [low, median, high] = [stolen.low, stolen.median, stolen.high].map(|share| Share(share).figure());
     let explains = explains(stolen.explains);
@@ -67,7 +67,7 @@ fn explains(explains: Option<Explains>) -> String {
     })
 }
 
-/// How steady the machine was, and what that says of the noise.
+/// Describes the steadiness of the machine, and its share of the noise.
 fn canary_line(canary: &CanaryFigure) -> String {
     let millis = |ns: u64| format!("{:.2}", ns as f64 / 1e6);
     let used = if canary.adjusted { ": comparisons are adjusted by it" } else { "" };
@@ -79,7 +79,8 @@ fn canary_line(canary: &CanaryFigure) -> String {
     )
 }
 
-/// How much of the study's time was timed. What was loaded before it, and the canary, are no part of the time between runs.
+/// Describes the timed share of the study's time. Loading and the canary
+/// are excluded from the whole.
 fn measured(analysis: &Analysis) -> String {
     let design = &analysis.design;
     let timed: u64 = analysis.runs.iter().filter_map(|run| run.elapsed_ns).sum();
@@ -135,7 +136,7 @@ pub(super) fn factors(analysis: &Analysis) -> Section {
     Section::detail("factors", "Factors").table(table)
 }
 
-/// The settings that all arms share.
+/// Shows the settings that all arms share.
 pub(super) fn settings(analysis: &Analysis) -> Section {
     settings_section(&analysis.settings, "Settings of All Arms", 34)
 }

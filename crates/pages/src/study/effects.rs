@@ -1,4 +1,4 @@
-//! Effects with their intervals: of the claims, of the factors, of their pairs; and the arms.
+//! Effects with intervals, of claims, factors and their pairs; and the arms.
 
 use super::with_unit;
 use crate::tone_of;
@@ -8,17 +8,16 @@ use plumb_report::format::{Change, Ends, Figure, Probability, Reading, Share};
 use plumb_report::table::{Axis, Cell, Column, RowKind, Table};
 use plumb_study::analysis::result::{Analysis, Effect};
 
-/// How wide the drawn column is in text.
+/// Columns of a drawing in text.
 const WIDTH: usize = 34;
-/// How wide the ranges of arms are drawn.
+/// Columns of an arm's drawn range.
 const ARM_WIDTH: usize = 26;
-/// How wide the names are.
 const NAME_WIDTH: usize = 34;
 
-/// The error of a table that no verdict rests on.
+/// Error of a table without verdicts.
 const FOR_READING: f64 = 0.05;
 
-/// A named effect of a forest.
+/// A named effect of a forest plot.
 struct Row<'a> {
     name: String,
     effect: Option<&'a Effect>,
@@ -37,7 +36,7 @@ pub(super) fn claims(analysis: &Analysis) -> Section {
         .table(forest("Claim", Column::text("Verdict"), &rows.collect::<Vec<_>>()))
 }
 
-/// Each factor's effect averaged over the others.
+/// Shows each factor's effect averaged over the others.
 pub(super) fn main_effects(analysis: &Analysis) -> Option<Section> {
     let rows = analysis.main_effects.iter().map(|row| Row {
         name: format!("{}: {} -> {}", row.factor, row.from, row.to),
@@ -52,7 +51,7 @@ pub(super) fn main_effects(analysis: &Analysis) -> Option<Section> {
     Some(section.table(forest("Factor", Column::number("p"), &rows)))
 }
 
-/// By how much one factor changes another's effect.
+/// Shows the ratios by which one factor changes another's effect.
 pub(super) fn interactions(analysis: &Analysis) -> Option<Section> {
     let rows = analysis.interactions.iter().map(|row| Row {
         name: format!("{} x {}", row.first, row.second),
@@ -66,7 +65,7 @@ pub(super) fn interactions(analysis: &Analysis) -> Option<Section> {
     Some(section.table(forest("Pair", Column::number("p"), &rows)))
 }
 
-/// The levels of the claims' intervals.
+/// Describes the levels of the claims' intervals.
 pub(super) fn of_claims(analysis: &Analysis) -> String {
     let effects = || {
         let claims = analysis.claims.iter().enumerate();
@@ -86,7 +85,7 @@ pub(super) fn of_claims(analysis: &Analysis) -> String {
     format!("{all}, but {}, because only its step proves the claim", own.join(", "))
 }
 
-/// The level of intervals that share an error.
+/// Describes the level of intervals that share an error.
 fn together(effect: Option<&Effect>, alpha: f64, of: &str) -> String {
     effect.map_or(String::new(), |effect| {
         let (own, all) = (Share(effect.confidence).figure(), Share(1.0 - alpha).figure());
@@ -102,7 +101,7 @@ fn for_reading(effect: &Effect) -> String {
     format!("{}; p is corrected for them", together(Some(effect), FOR_READING, "rows"))
 }
 
-/// Effects on a common axis.
+/// Draws effects on a common axis.
 fn forest(title: &str, last: Column, rows: &[Row<'_>]) -> Table {
     let axis = LogAxis::of_effects(rows.iter().filter_map(|row| row.effect.map(Effect::ends)));
     let mut table = Table::new(vec![
@@ -125,7 +124,7 @@ fn forest(title: &str, last: Column, rows: &[Row<'_>]) -> Table {
     table
 }
 
-/// The arms with their medians.
+/// Shows the arms with their medians.
 pub(super) fn arms(analysis: &Analysis) -> Section {
     let unit = analysis.study.measure.unit();
     let reference = analysis.arms.get(analysis.design.reference_arm).and_then(|arm| arm.median);

@@ -1,7 +1,8 @@
-//! A fixed study for the tests: asynchronous and direct I/O against the sort area, twelve arms in nine blocks.
+//! A fixed study for the tests: asynchronous and direct I/O against the sort area, twelve arms in
+//! nine blocks.
 //!
-//! Figures of runs come from a formula with a wobble that is always the same; what a claim says of them is
-//! stated, not computed, for this crate computes no verdict.
+//! Figures of runs follow a formula with a fixed variation. Results of claims are constants,
+//! because this crate computes no verdict.
 
 use crate::run::fixture::large_sort;
 use plumb_events::Direction;
@@ -20,7 +21,7 @@ use plumb_study::vocabulary::Assignment;
 
 const MS: u64 = 1_000_000;
 const BLOCKS: u64 = 9;
-/// The block in which a run failed.
+/// The block with a failed run.
 const FAILED_BLOCK: u64 = 5;
 const ARMS: usize = 12;
 
@@ -80,7 +81,7 @@ pub(crate) fn parallel_sort() -> Analysis {
     }
 }
 
-/// A study that went wrong in every way that a report must show.
+/// A study with every failure that a report must show.
 pub(crate) fn troubled() -> Analysis {
     let mut study = parallel_sort();
     study.claims[0].verdict =
@@ -105,7 +106,7 @@ pub(crate) fn troubled() -> Analysis {
     study
 }
 
-/// A study of which nothing but its header is known: it was stopped before its first run.
+/// A study with only its header: it was stopped before its first run.
 pub(crate) fn unborn() -> Analysis {
     let mut study = parallel_sort();
     study.state = StudyState::Interrupted;
@@ -128,7 +129,7 @@ pub(crate) fn unborn() -> Analysis {
     study
 }
 
-/// What was asked: figures of the runs follow from formulas, claims' verdicts are stated.
+/// The study file; figures of runs follow from formulas, verdicts are constants.
 const STUDY: &str = r#"
 name = "large-sort-parallel"
 title = "asynchronous and direct I/O in a parallel sort"
@@ -220,7 +221,7 @@ fn level_s(arm: usize) -> f64 {
     [1.62, 1.58, 1.53, 0.611, 0.604, 0.622, 0.628, 0.635, 0.651, 0.590, 0.596, 0.607][arm]
 }
 
-/// A wobble between -1 and 1 that is always the same.
+/// A fixed variation between -1 and 1.
 fn wobble(block: u64, slot: usize) -> f64 {
     let mixed = (block * 7_919 + slot as u64 * 104_729 + 17).wrapping_mul(2_654_435_761) >> 7;
     (mixed % 2_001) as f64 / 1_000.0 - 1.0
@@ -230,7 +231,7 @@ fn runs() -> Vec<StudyRun> {
     let mut runs = Vec::new();
     let mut start_ns = 2_000 * MS;
     for block in 0..=BLOCKS {
-        // Block 0 warms up, with the first four arms.
+        // Block 0 is the warm-up, with the first four arms.
         let slots = if block == 0 { 4 } else { ARMS + 1 };
         for position in 0..slots {
             // A multiplier without a common factor with 13 visits every slot once.
@@ -331,7 +332,7 @@ fn faster(percent: f64, low: f64, high: f64) -> Verdict {
     Verdict::Faster(Change { percent, low, high })
 }
 
-/// A claim of two arms without what only some have.
+/// A claim of two arms without optional parts.
 fn claim(
     name: &str,
     text: &str,
@@ -472,7 +473,7 @@ fn why() -> Why {
     }
 }
 
-/// The interval of a difference of so many milliseconds.
+/// Interval of a difference in milliseconds.
 fn around(reference: u64, treatment: u64) -> EndsNanos {
     let difference = treatment as i64 - reference as i64;
     let reach = 4 + difference.abs() / 10;

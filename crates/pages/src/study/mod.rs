@@ -1,9 +1,9 @@
-//! The report of a study, from the answer down to what it rests on.
+//! The report of a study, from the answer to its basis.
 //!
-//! First the effects of the claims with their intervals, as a picture, the question and the verdicts, one line each; then
-//! the settings to use, where the differences come from, other effects, and the published table beside ours. Behind these stands what
-//! lets a reader believe them or not: the noise floor, the tests of order, every run, the design,
-//! what lies under the path, and the settings.
+//! First come the effects of the claims as a picture, the question, and the verdicts in a line
+//! each. Then the recommended settings, the origin of differences, other effects, and the published
+//! table next to ours. The basis follows: the noise floor, the tests of order, every run, the
+//! design, the devices, and the settings.
 
 mod advice;
 mod design;
@@ -31,7 +31,7 @@ pub fn rendered(analysis: &Analysis) -> plumb_study::report::Rendered {
     crate::rendered(&document(analysis)).map(|(_, text)| text)
 }
 
-/// What a study's report says.
+/// Builds the report of a study.
 #[must_use]
 pub fn document(analysis: &Analysis) -> Document {
     Document {
@@ -93,7 +93,7 @@ fn headline(analysis: &Analysis) -> Vec<Headline> {
     figures
 }
 
-/// A title with the unit of its figures in brackets; without them where they are counts.
+/// Appends the unit of a title's figures in brackets, unless they are counts.
 fn with_unit(title: &str, unit: &str) -> String {
     if unit.is_empty() { title.trim_end().to_string() } else { format!("{title}({unit})") }
 }

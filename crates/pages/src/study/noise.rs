@@ -1,4 +1,4 @@
-//! What the machine could have resolved, and whether the order of runs mattered.
+//! Resolution of the study, and tests of the order of runs.
 
 use plumb_proof::order::{Group, OrderReport};
 use plumb_report::Section;
@@ -6,9 +6,9 @@ use plumb_report::format::{Change, Count, Ends, Figure, Probability, Share};
 use plumb_report::table::{Cell, Facts, Table, Tone};
 use plumb_study::analysis::result::{Analysis, NoiseFloor, StudyState};
 
-/// From this p on a test of order speaks.
+/// Largest p that a test of order reports as significant.
 const SPEAKS_P: f64 = 0.01;
-/// What is said of a study that may go on: each look at its figures would have its price.
+/// Text for a study that may continue: each look at its figures would spend error.
 const NOT_BEFORE_THE_END: &str = "not told before the study's end";
 
 pub(super) fn floor(analysis: &Analysis) -> Section {
@@ -27,7 +27,7 @@ pub(super) fn floor(analysis: &Analysis) -> Section {
 fn noise(found: &NoiseFloor) -> Facts {
     let floor = &found.floor;
     let mut facts = Facts::default();
-    // The SD of a logarithm, as the change that one deviation upwards is.
+    // The SD of a logarithm, as the change of one deviation upwards.
     let spread = |deviation: f64| Share(deviation.exp() - 1.0).figure();
     facts.add(
         "Spread of pairs",
@@ -66,7 +66,7 @@ fn noise(found: &NoiseFloor) -> Facts {
     facts
 }
 
-/// Tests of the order of execution, and changes within arms.
+/// Shows tests of the order of execution, and changes within arms.
 pub(super) fn order(analysis: &Analysis) -> Section {
     let section = Section::front("order", "Order of Execution");
     if analysis.state == StudyState::Interrupted {
@@ -135,7 +135,7 @@ fn tests(order: &OrderReport) -> Table {
     table
 }
 
-/// How far apart the groups lie: the largest ratio over the smallest.
+/// Distance of the groups: the largest ratio over the smallest.
 fn spread(groups: &[Group]) -> f64 {
     let ratios = || groups.iter().map(|group| group.shift.exp());
     let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));

@@ -1,11 +1,10 @@
-//! Every run in order of execution: what sorted tables of medians hide.
+//! Plots every run in order of execution, which sorted tables of medians hide.
 //!
-//! A run is a point: to the right as it ran later, upwards as its figure was larger (by its
-//! logarithm). One panel shows the figures themselves; since arms may lie far apart, another shows
-//! each run against the median of its arm: there drift, a first run that pays for all, a block that
-//! something else hit, and an arm that changes in the middle are seen at a glance. Its axis is that of
-//! the runs that count; what lies beyond stands at its edge. Blocks are bands; runs that do not
-//! count are hollow; one that gave no figure stands on the axis.
+//! A run is a point: to the right by its time, upwards by the logarithm of its figure. One panel
+//! shows the figures. Because arms may differ greatly, another shows each run relative to the
+//! median of its arm. It shows drift, a first run that pays for all, a disturbed block, and an arm
+//! that changes in the middle. Its axis covers the counted runs; values beyond are drawn at its
+//! edge. Blocks are bands, uncounted runs are hollow, and a run without a figure is on the axis.
 
 use super::with_unit;
 use plumb_report::axis::LogAxis;
@@ -14,10 +13,10 @@ use plumb_report::order::{OrderBand, OrderPanel, OrderPlot, OrderPoint, SlotLabe
 use plumb_report::table::Axis;
 use plumb_study::analysis::result::{Analysis, Counted, StudyRun};
 
-/// The panel of ratios reaches at least this far to either side of 1.
+/// The panel of ratios extends at least this far to either side of 1.
 const PANEL_MIN: f64 = 1.01;
 
-/// The plot, positions 0 to 1; none when nothing has run.
+/// Returns the plot, positions 0 to 1; `None` without runs.
 pub(super) fn plot(analysis: &Analysis) -> Option<OrderPlot> {
     if analysis.runs.is_empty() {
         return None;
@@ -48,7 +47,7 @@ fn figures(analysis: &Analysis) -> OrderPanel {
     }
 }
 
-/// Each run against the median of its arm.
+/// Shows each run relative to the median of its arm.
 fn against_median(analysis: &Analysis) -> OrderPanel {
     let ratio = |run: &StudyRun| Some(run.value? / analysis.arms.get(run.arm)?.median?);
     let counted = analysis.runs.iter().filter(|run| run.counted == Counted::Yes);

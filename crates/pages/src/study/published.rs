@@ -1,7 +1,7 @@
 //! The published table and ours, in the published layout.
 //!
-//! Times of another machine compare with nothing; their ratios do. So beside each time stands what
-//! share it is of the table's first, theirs and ours.
+//! Times of different machines are not comparable, but their ratios are. So each time has its share
+//! of the table's first, in theirs and in ours.
 
 use super::with_unit;
 use plumb_report::Section;
@@ -10,14 +10,14 @@ use plumb_report::table::{Cell, Column, Table};
 use plumb_study::analysis::result::Analysis;
 use plumb_study::definition::{Published, PublishedRow, minutes};
 
-/// Their table with ours beside it; none where the study answers to none.
+/// Shows the published table with ours; `None` for a study without one.
 pub(super) fn table(analysis: &Analysis) -> Option<Section> {
     let study = &analysis.study;
     let published = study.published.as_ref()?;
     let column = &study.factors[published.column];
     let mut columns: Vec<Column> =
         published.row_factors.iter().map(|factor| Column::text(&study.factors[*factor].name)).collect();
-    // What is no time stands as it was printed.
+    // Values other than times are printed as published.
     let is_time = study.measure.figure == plumb_study::vocabulary::Figure::Elapsed;
     let their_unit = if is_time { "m:ss" } else { study.measure.unit() };
     for (side, unit) in [("theirs", their_unit), ("ours", study.measure.unit())] {
@@ -58,7 +58,7 @@ pub(super) fn table(analysis: &Analysis) -> Option<Section> {
     )
 }
 
-/// The median of the arm that a cell names; factors that the table does not name are at their reference.
+/// Returns the median of a cell's arm; factors outside the table are at their reference.
 fn ours(analysis: &Analysis, published: &Published, row: &PublishedRow, column_level: usize) -> Option<f64> {
     let mut wanted = vec![0; analysis.study.factors.len()];
     published.row_factors.iter().zip(&row.levels).for_each(|(factor, level)| wanted[*factor] = *level);

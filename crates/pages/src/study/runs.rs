@@ -8,14 +8,14 @@ use plumb_report::{Block, Section};
 use plumb_study::analysis::result::{Analysis, Counted, StudyRun};
 use std::collections::BTreeMap;
 
-/// The runs drawn; none when nothing ran.
+/// Draws the runs; `None` if there were none.
 pub(super) fn plot(analysis: &Analysis) -> Option<Section> {
     let section = Section::front("runs-plot", "Every Run in Order of Execution")
         .note("from left to right as they ran; runs that do not count are hollow (small letters in text)");
     Some(section.block(Block::Order(order::plot(analysis)?)))
 }
 
-/// The runs as a list.
+/// Lists the runs in order of execution.
 pub(super) fn list(analysis: &Analysis) -> Section {
     let measure = &analysis.study.measure;
     let mut table = Table::new(vec![
@@ -40,7 +40,7 @@ pub(super) fn list(analysis: &Analysis) -> Section {
         .table(table)
 }
 
-/// The figure of the reference's first run, by block.
+/// Returns the figure of the reference's first run, by block.
 fn references(analysis: &Analysis) -> BTreeMap<u64, f64> {
     let own = analysis.runs.iter().filter(|run| run.slot == analysis.design.reference_arm);
     own.filter_map(|run| Some((run.block?, run.value?))).collect()
@@ -64,9 +64,9 @@ fn cells(analysis: &Analysis, run: &StudyRun, references: &BTreeMap<u64, f64>) -
         None => Cell::from("unfinished").with_tone(Tone::Bad),
     };
     let doubts = plumb_record::headline(&run.doubtful).join(", ");
-    // Which receipts held is worth a line only where not all did.
+    // Counts of receipts are shown only if some did not hold.
     let remark = match (reason, run.validity) {
-        // A study that verifies nothing says so where its claims are, and not run by run.
+        // A study without verification says so at its claims, not at each run.
         ("", Some(RunState::Valid | RunState::Unverified)) => doubts.as_str(),
         ("", _) => run.basis.as_str(),
         (reason, _) => reason,

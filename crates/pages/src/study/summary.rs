@@ -1,7 +1,7 @@
-//! A study on one screen: 24 lines of 100 characters, unless reasons are long: none is cut.
+//! A study on one screen: 24 lines of 100 characters; long reasons take more, because none is cut.
 //!
-//! The verdicts first, a line each; then the settings to use, the noise floor, whether order mattered,
-//! and what ran. What is longer than a line goes on below it.
+//! The verdicts come first, a line each; then the recommended settings, the noise floor, the test
+//! of order, and the runs. Longer values continue on the next line.
 
 use super::advice::{assignments, gain, nothing_else};
 use super::words;
@@ -13,22 +13,22 @@ use plumb_report::summary::LINE_MAX;
 use plumb_report::text::wrap;
 use plumb_study::analysis::result::{Analysis, Counted, JudgedClaim};
 
-/// Where values begin: behind two blanks, the longest name, and two blanks.
+/// Column of values: two blanks, the longest name, and two blanks.
 const VALUE_COLUMN: usize = 15;
-/// Lines that settings may take.
+/// Largest number of lines for settings.
 const SETTINGS_LINES_MAX: usize = 2;
-/// How much of a claim's name is shown.
+/// Characters of a claim's name that are shown.
 const NAME_WIDTH: usize = 24;
 pub(crate) const LINES: usize = 24;
 /// The first line and those below the claims.
 const OTHER_LINES: usize = 11;
-/// What a claim takes off, where one does.
+/// Lines of the excluded statistic's share, if a claim has one.
 const EXPLAINED_LINES: usize = 2;
 
 pub(super) fn summary(analysis: &Analysis) -> Summary {
     let named = named(analysis);
     let width = named.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    // As lines and not as facts, because a line of a study is no longer than a sentence may be.
+    // As lines instead of facts, because a study's lines are limited to 100 characters.
     let facts = named.into_iter().map(|(name, value)| (format!("  {name:<width$}  "), value));
     Summary {
         subject: format!("{} on {}", analysis.study.name, analysis.environment.host.name),
@@ -45,7 +45,7 @@ fn claims(analysis: &Analysis) -> Vec<(String, String)> {
         (LINES - OTHER_LINES - if explained { EXPLAINED_LINES } else { 0 }).saturating_sub(more).max(2);
     let left_out = worst_first.len().saturating_sub(most);
     if left_out > 0 {
-        // What is shown is what matters most: the doubtful ones, then the others in their order.
+        // Doubtful claims are kept first, then the others in their order.
         worst_first.sort_by_key(|(_, claim)| std::cmp::Reverse(claim.verdict.exit_code()));
         worst_first.truncate(most - 1);
         worst_first.sort_by_key(|(index, _)| *index);
@@ -69,7 +69,7 @@ fn claims(analysis: &Analysis) -> Vec<(String, String)> {
     lines
 }
 
-/// What else there is to say, by name.
+/// Returns the named lines below the claims.
 fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let cached = analysis.doubtful.iter().flat_map(|found| &found.cached);
     let said = cached.filter_map(|cached| {
@@ -102,7 +102,7 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     lines.extend(analysis.evidence_hash.as_ref().map(|hash| ("Hash", hash.clone())));
     lines.extend(analysis.environment.devices.iter().map(|device| ("Path", device_line(device))));
     lines.extend(words::one_device(analysis).into_iter().map(|places| ("Places", places)));
-    // Where nothing could be used, why is worth the lines of what else there is to say.
+    // Without a usable block, the reason replaces the other lines.
     let unused = analysis.design.blocks_used == 0;
     if let Some(failed) = analysis.design.blocks_marked.first().filter(|_| unused) {
         lines.push(("Failed", failed.reason.clone()));

@@ -1,4 +1,4 @@
-//! The reports of fixed studies, as snapshots; and what no snapshot shows.
+//! Snapshots of reports of fixed studies, and properties that no snapshot shows.
 
 use super::fixture::{parallel_sort, troubled, unborn};
 use super::why::{Part, Parts};
@@ -10,7 +10,7 @@ use plumb_study::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, EndsNanos
 use plumb_study::compare::COMPARE_SCHEMA_VERSION;
 use plumb_study::vocabulary::{Figure, Measure};
 
-/// A study whose texts hold whatever markup would break on.
+/// A study with markup in its texts.
 fn hostile() -> Analysis {
     let mut study = parallel_sort();
     let name = "/u02/<b>&\"it's\"</script><script>fail()</script>";
@@ -83,7 +83,7 @@ fn the_summary_fits_a_screen() {
     many.claims = many.claims.iter().cycle().take(30).cloned().collect();
     for study in [parallel_sort(), troubled(), unborn(), hostile(), many.clone()] {
         let shown = summary::render(&document(&study));
-        // Reasons are never cut: where they are long there are more lines.
+        // Reasons are never cut: long ones take more lines.
         let reasons = study.design.blocks_marked.iter().map(|block| block.reason.len() / 60).sum::<usize>();
         assert!(shown.lines().count() <= screen::LINES + reasons, "{shown}");
         assert!(study.design.blocks_used > 0 || !shown.contains(".."), "{shown}");
@@ -141,7 +141,7 @@ fn a_difference_that_is_nothing_has_no_shares() {
         let section = sections(&analysis).into_iter().find(|section| section.id == "why").unwrap();
         let lines = text::render_section(&section, &document(&analysis));
         let row = lines.into_iter().find(|line| line.starts_with("DB CPU")).expect("a row");
-        // Its first column of the drawing may be blank as well.
+        // The first column of the drawing may be blank, too.
         row.split_whitespace().filter(|word| word.parse::<f64>().is_ok()).count()
     };
     let (told, nothing) = (shown(1), shown(-90_000_000));
@@ -150,7 +150,7 @@ fn a_difference_that_is_nothing_has_no_shares() {
 
 #[test]
 fn the_parts_of_a_difference_sum_to_it() {
-    // Whatever the parts, even more than the whole: the rest takes it up.
+    // The parts may even exceed the whole: the rest balances them.
     let mut why = parallel_sort().claims[0].why.clone().unwrap();
     for seed in 0..200u64 {
         let random = |index: u64| {
@@ -194,7 +194,7 @@ fn the_page_asks_the_network_for_nothing() {
 
 #[test]
 fn the_context_is_documented() {
-    /// Every field's name, those of nested values too.
+    /// Collects the names of all fields, nested ones included.
     fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
         match value {
             serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {
@@ -205,7 +205,7 @@ fn the_context_is_documented() {
             _ => {}
         }
     }
-    // What a study shares with a run and with its bundle is described where those are.
+    // Fields shared with a run or a bundle are documented there.
     let documented = concat!(
         include_str!("../../../../docs/study.md"),
         include_str!("../../../../docs/record.md"),
@@ -273,7 +273,7 @@ fn no_figure_of_the_headline_runs_over_its_tile() {
         "filesystemio_options=setall sort_direct_writes=true",
     ));
     assert_eq!(over(&page), "0");
-    // The script sees what does run over.
+    // The script detects a real overflow.
     page.headline.push(tile("One word", &"w".repeat(300), ""));
     assert_ne!(over(&page), "0");
 }

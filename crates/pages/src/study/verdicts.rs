@@ -1,4 +1,4 @@
-//! What was asked, and what the evidence says.
+//! Question, verdicts and evidence of a study.
 
 use super::effects::of_claims;
 use super::words;
@@ -35,17 +35,18 @@ pub(super) fn question(analysis: &Analysis) -> Section {
     Section::front("question", "Question").facts(facts)
 }
 
-/// What the start of a process costs, where it is more than a hundredth of a run: it is part of every time.
+/// Describes the cost of starting a process if it exceeds a hundredth of a run,
+/// because every time includes it.
 fn start(analysis: &Analysis) -> Option<String> {
     let spawn = analysis.environment.spawn_ns?;
     let least = analysis.runs.iter().filter_map(|run| run.elapsed_ns).min()?;
     let share = spawn as f64 / least.max(1) as f64;
-    // A figure that a command prints has nothing of its start.
+    // A figure that a command prints does not include its start.
     if analysis.study.measure.figure != plumb_study::vocabulary::Figure::Elapsed {
         return None;
     }
     match share {
-        // Both vary: what is no longer than a start is not told from it.
+        // Both vary, so a run as short as a start cannot be measured.
         half if half > 0.5 => Some(format!(
             "a process takes {} to start here, and the shortest run is hardly longer: their times are mostly that",
             Nanos(spawn)
@@ -91,7 +92,7 @@ pub(super) fn verdicts(analysis: &Analysis) -> Section {
         .table(table)
 }
 
-/// What each verdict rests on.
+/// Shows the evidence for each verdict.
 pub(super) fn evidence(analysis: &Analysis) -> Section {
     let mut table = Table::default().numbers(["#"]).wrapped("Compared", 38).numbers([
         "p",
@@ -132,7 +133,7 @@ pub(super) fn evidence(analysis: &Analysis) -> Section {
     if reasons.rows.is_empty() { section } else { section.facts(reasons) }
 }
 
-/// What each treatment does beside its effect on the typical run.
+/// Shows each treatment's effects besides that on the typical run.
 fn beside(analysis: &Analysis) -> Table {
     let mut table = Table::default()
         .numbers(["#"])
@@ -162,7 +163,7 @@ fn beside(analysis: &Analysis) -> Table {
     table
 }
 
-/// The comparison, with the measure when it is not the study's.
+/// Returns the comparison, with the measure if it is not the study's.
 fn compared(claim: &JudgedClaim) -> String {
     match &claim.measure {
         Some(measure) => format!("{}: {}", measure.title(), claim.comparison),

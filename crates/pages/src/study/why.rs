@@ -1,10 +1,10 @@
-//! Where a proved difference comes from: its parts, which sum to it, and the bytes over time.
+//! Origin of a proved difference: its parts, which sum to it, and the bytes over time.
 //!
-//! Shares are of the whole difference, and blank where that is not told from nothing.
+//! Shares are of the whole difference, and blank if its interval includes 0.
 //!
-//! The unaccounted part is what the named parts leave of the elapsed times; it is computed here, so that
-//! the sum holds whatever the context says. The drawing walks from the reference's time to the
-//! treatment's: each bar begins where the one before it ended.
+//! The unaccounted part is the remainder of the elapsed times; it is computed here, so that the sum
+//! holds for any analysis. The drawing walks from the reference's time to the treatment's: each bar
+//! starts where the one before it ended.
 
 use crate::run::moved;
 use plumb_report::axis::LinearAxis;
@@ -15,39 +15,39 @@ use plumb_report::{Block, Section};
 use plumb_study::analysis::result::{Analysis, EndsNanos, ProfilePair, RunProfile, Why};
 use plumb_units::Nanos;
 
-/// The name of what no instrument accounts for.
+/// Name of the time without any instrument.
 const UNACCOUNTED: &str = "unaccounted";
-/// A part is marked when it is unaccounted and larger than this share of the difference.
+/// Share of the difference above which the unaccounted part is marked.
 const UNACCOUNTED_SHARE_MAX: f64 = 0.2;
 
-/// The parts of a difference, nanoseconds on either side; they sum to the elapsed times.
+/// Parts of a difference, nanoseconds on either side; they sum to the elapsed times.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Parts {
-    /// Name, wait class, reference, treatment; the largest change first, the unaccounted part last.
+    /// The largest change first, the unaccounted part last.
     pub rows: Vec<Part>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Part {
-    /// CPU, an event, or what is unaccounted.
+    /// CPU, an event, or the unaccounted rest.
     pub name: String,
-    /// The wait class; empty for CPU and for what is unaccounted.
+    /// Empty for CPU and the unaccounted rest.
     pub wait_class: String,
     pub reference_ns: i64,
     pub treatment_ns: i64,
-    /// The interval of their difference; none of what is unaccounted.
+    /// Interval of the difference; `None` for the unaccounted rest.
     pub ends: Option<EndsNanos>,
 }
 
 impl Part {
-    /// What it adds to the difference, nanoseconds.
+    /// Returns its part of the difference, nanoseconds.
     pub(crate) fn difference_ns(&self) -> i64 {
         self.treatment_ns - self.reference_ns
     }
 }
 
 impl Parts {
-    /// The parts with the rest that they leave.
+    /// Returns the parts with the unaccounted rest.
     pub(crate) fn of(why: &Why) -> Parts {
         let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
         let part = |part: &plumb_study::analysis::result::WhyPart| Part {
@@ -76,7 +76,7 @@ impl Parts {
     }
 }
 
-/// The parts of every proved difference; none when nothing was proved different.
+/// Shows the parts of every proved difference; `None` without one.
 pub(super) fn why(analysis: &Analysis) -> Option<Section> {
     let explained =
         analysis.claims.iter().enumerate().filter_map(|(index, claim)| Some((index, claim.why.as_ref()?)));
@@ -107,7 +107,7 @@ pub(super) fn why(analysis: &Analysis) -> Option<Section> {
     (!section.blocks.is_empty()).then_some(section)
 }
 
-/// What times of one table are printed in, with three decimals.
+/// Unit of the times of one table, printed with three decimals.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeUnit {
     pub short: &'static str,
@@ -118,7 +118,7 @@ pub(crate) struct TimeUnit {
 impl TimeUnit {
     pub(crate) const SECONDS: TimeUnit = TimeUnit { short: "s", long: "seconds", ns: 1e9 };
 
-    /// The largest in which a time is one or more.
+    /// Returns the largest unit of which a time has one or more.
     pub(crate) fn of_operation(longest_ns: u64) -> TimeUnit {
         match longest_ns {
             0..1_000_000 => TimeUnit { short: "us", long: "microseconds", ns: 1e3 },
@@ -127,13 +127,13 @@ impl TimeUnit {
         }
     }
 
-    /// A time in it, of either sign.
+    /// Prints a time in this unit, with its sign.
     pub(crate) fn shown(self, ns: i64) -> String {
         grouped(ns as f64 / self.ns, 3)
     }
 }
 
-/// One difference and its parts, under the names of both sides; `whole` heads the last row.
+/// Shows one difference and its parts, under the names of both sides; `whole` heads the last row.
 pub(crate) fn difference(why: &Why, sides: [&str; 2], whole: &str, unit: TimeUnit) -> Table {
     let parts = Parts::of(why);
     let total_ns = parts.difference_ns();
@@ -184,7 +184,7 @@ pub(crate) fn difference(why: &Why, sides: [&str; 2], whole: &str, unit: TimeUni
     table
 }
 
-/// The time of each phase on both sides; none when the runs had only one.
+/// Shows the time of each phase on both sides; `None` if the runs had only one.
 fn phases(why: &Why) -> Option<Table> {
     let mut table = Table::default().wrapped("Phase", 24).numbers([
         "Reference\n(s)",
@@ -205,7 +205,7 @@ fn phases(why: &Why) -> Option<Table> {
     (why.phases.len() > 1).then_some(table)
 }
 
-/// Both ends of a difference.
+/// Prints both ends of a difference.
 fn between(ends: EndsNanos, unit: TimeUnit) -> String {
     format!("[{}, {}]", unit.shown(ends.low_ns), unit.shown(ends.high_ns))
 }
@@ -214,13 +214,13 @@ fn signed(nanos: u64) -> i64 {
     i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
-/// A share that rounds to zero has no sign.
+/// Prints a share; one that rounds to zero has no sign.
 fn unsigned_zero(share: Percent) -> String {
     let shown = share.figure();
     if shown == "-0.0" { "0.0".to_string() } else { shown }
 }
 
-/// A row of a whole: the elapsed times, and the bar of one of them.
+/// Returns a row of an elapsed time with its bar.
 fn bar_row(name: &str, [reference, treatment]: [String; 2], bar: Drawing) -> Vec<Cell> {
     vec![
         Cell::from(name),
@@ -234,7 +234,7 @@ fn bar_row(name: &str, [reference, treatment]: [String; 2], bar: Drawing) -> Vec
     ]
 }
 
-/// Bytes over time of both arms of a claim, on the same axes; none when no claim has them.
+/// Draws bytes over time of both arms of a claim, on the same axes; `None` if no claim has them.
 pub(super) fn profiles(analysis: &Analysis) -> Option<Section> {
     let mut section = Section::front("profiles", "I/O Profiles of Two Arms")
         .note("MB/s (2^20 bytes) over seconds from the start of a typical run of either arm, all panels on the same axes");
@@ -246,7 +246,7 @@ pub(super) fn profiles(analysis: &Analysis) -> Option<Section> {
     (!section.blocks.is_empty()).then_some(section)
 }
 
-/// Both profiles on the same axes; none when nothing was recorded over time.
+/// Draws both profiles on the same axes; `None` if nothing was recorded over time.
 fn pair_chart(title: String, pair: &ProfilePair) -> Option<PairChart> {
     let runs = [&pair.reference, &pair.treatment];
     let own = runs.map(|run| moved(&run.profile.series));

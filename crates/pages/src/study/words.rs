@@ -1,5 +1,4 @@
-//! A verdict in words that need no other table: what more blocks take in time, and what was claimed
-//! where the verdict alone does not say why a claim is open.
+//! Complete verdicts in words: the time of further blocks, and the expectation of an open claim.
 
 use plumb_proof::verdict::Verdict;
 use plumb_report::format::{Ends, Figure};

@@ -22,7 +22,6 @@ struct Rule {
 
 /// The options of a rule.
 enum Options {
-    /// By their identifiers.
     Named(&'static [&'static str]),
     /// Parameters of workloads, as options of `plumb study`.
     Parameters,
@@ -51,11 +50,9 @@ const OF_COMMANDS: &[&str] = &[
     "shell",
     "receipt",
 ];
-/// ORION's options.
 const OF_ADVANCED: &[&str] =
     &["write", "order", "size_small", "size_large", "matrix", "num_small", "num_large"];
 
-/// All of them.
 const RULES: &[Rule] = &[
     Rule {
         command: "study",
@@ -118,9 +115,7 @@ pub fn require_use(command: &clap::Command, matches: &ArgMatches) -> Result<(), 
 /// What `plumb study` is asked to study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StudyOf {
-    /// Whatever a bundle has.
     Resumed,
-    /// A command.
     Command,
     /// A workload, by values of its settings.
     Workload,

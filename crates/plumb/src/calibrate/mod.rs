@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::Audience;
-use crate::{bundle, command_line, output};
+use crate::{bundle, command_line, cure, output};
 use plumb_calibrate::{CalibrateError, Calibration, Mode, Options, calibrate, csv, leftovers};
 use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
@@ -147,7 +147,7 @@ fn failure(error: &CalibrateError, interrupt: &Interrupt) -> Failure {
         CalibrateError::Option { option, value, range } => {
             Failure::usage(format!("--{} {value} is not possible: {range}", option.replace('_', "-")))
         }
-        other => Failure::run(other.to_string()),
+        other => Failure::run(format!("{other}{}", cure::of_calibration(other))),
     }
 }
 

@@ -1,48 +1,28 @@
-//! Studies of commands that are asked for on the command line: the study file that says the same.
+//! Studies of commands that are stated on the command line.
 //!
-//! Each line of it remembers the option that it comes from, so that a refusal names what was typed.
+//! Each value keeps the option that it comes from, so that a refusal names what was typed.
 
 use crate::arguments::AroundCommand;
 use crate::failure::Failure;
+use crate::targets::KINDS;
+use plumb_study::StudyError;
+use plumb_study::definition::{Draft, DraftValue, Study};
 use plumb_units::cut;
 
 /// Every arm once a block, unless `--blocks` says otherwise.
-const BLOCKS: u16 = 10;
+const BLOCKS: &str = "10";
 /// Bytes of a command that its level is called by.
 const LABEL_BYTES: usize = 60;
+/// The section of a study file that states the command.
+const SECTION: &str = "command";
 /// The measure of a figure that has no name of its own.
 const FIGURE: &str = "figure";
 
-/// The text of a study file, with the option behind each of its lines.
-#[derive(Debug, Default)]
-pub struct Draft {
-    /// The text.
-    pub text: String,
-    origins: Vec<String>,
-}
-
-impl Draft {
-    /// Where a line, from 1, comes from.
-    #[must_use]
-    pub fn origin(&self, line: usize) -> String {
-        self.origins.get(line.saturating_sub(1)).cloned().unwrap_or_default()
-    }
-
-    /// Says something in lines of the file that stand for this option.
-    fn say(&mut self, origin: &str, lines: &str) {
-        for line in lines.lines() {
-            self.text.push_str(line);
-            self.text.push('\n');
-            self.origins.push(origin.to_string());
-        }
-    }
-}
-
-/// The study file. Without a command of its own each factor is a whole command.
+/// Returns the study that the options state. Without `--command` each argument is a whole command.
 ///
 /// # Errors
-/// When an argument is not of its form.
-pub fn draft(command: &str, factors: &[String], around: &AroundCommand) -> Result<Draft, Failure> {
+/// When an argument is not of its form, or the study cannot be run.
+pub fn study(command: &str, factors: &[String], around: &AroundCommand) -> Result<Study, Failure> {
     let whole = command.is_empty();
     let factors = match whole {
         true => vec![Factor::of_commands(factors)],
@@ -50,46 +30,57 @@ pub fn draft(command: &str, factors: &[String], around: &AroundCommand) -> Resul
     };
     let (name, run, origin) =
         if whole { ("compare-commands", "{command}", "COMMAND") } else { ("command", command, "--command") };
-    let measured = Measured::of(around)?;
-    let question = format!("Does it matter for {}?", measured.name);
-    let mut draft = Draft::default();
+    let exit_codes: Vec<String> = around.exit_codes.iter().map(ToString::to_string).collect();
+    let mut draft = Draft::stated(origin);
+    let measured = measured(&mut draft, around)?;
+    let question = format!("Does it matter for {measured}?");
     for (key, value) in [
         ("name", name),
         ("title", "A comparison of commands"),
         ("question", &question),
         ("target", "command"),
     ] {
-        draft.say(origin, &format!("{key} = {}", quoted(value)));
+        draft.set(origin, key, value);
     }
-    draft.say("--blocks", &format!("blocks = {BLOCKS}"));
-    draft.say("--measure", &format!("statistic = {}", quoted(&measured.name)));
+    draft.set("--blocks", "blocks", DraftValue::Number(BLOCKS));
+    draft.set("--measure", "statistic", measured);
     if around.same {
-        draft.say("--same", "expects = \"same\"");
+        draft.set("--same", "expects", "same");
     }
-    draft.say(origin, &format!("[command]\nrun = {}\nshell = {}", quoted(run), around.shell));
-    if !around.exit_codes.is_empty() {
-        draft.say("--exit-codes", &format!("exit_codes = {:?}", around.exit_codes));
+    draft.set_in(origin, SECTION, "run", run);
+    draft.set_in(origin, SECTION, "shell", DraftValue::Flag(around.shell));
+    if !exit_codes.is_empty() {
+        let codes = exit_codes.iter().map(|code| DraftValue::Number(code)).collect();
+        draft.set_in("--exit-codes", SECTION, "exit_codes", DraftValue::List(codes));
     }
-    let beside = [
+    let others = [
         ("setup", &around.setup),
         ("cleanup", &around.cleanup),
         ("prepare", &around.prepare),
         ("conclude", &around.conclude),
         ("verify", &around.verify),
     ];
-    for (name, command) in beside.into_iter().filter_map(|(name, command)| Some((name, command.as_ref()?))) {
-        draft.say(&format!("--{name}"), &format!("{name} = {}", quoted(command)));
+    for (name, command) in others.into_iter().filter_map(|(name, command)| Some((name, command.as_ref()?))) {
+        draft.set_in(&format!("--{name}"), SECTION, name, command.as_str());
     }
-    draft.say("--measure", &measured.declaration);
     for text in &around.receipt {
-        draft.say(&format!("--receipt {text}"), &receipt(text)?);
+        draft.push(&format!("--receipt {text}"), "receipt", receipt(text)?);
     }
-    factors.iter().for_each(|factor| factor.say(&mut draft, around.same));
-    Ok(draft)
+    factors.iter().for_each(|factor| factor.state(&mut draft, around.same));
+    draft.check(KINDS).map_err(|error| with_options(Failure::from(StudyError::from(error))))
 }
 
-/// The table of a receipt: `WORD=VALUE:KIND:WHAT`.
-fn receipt(text: &str) -> Result<String, Failure> {
+/// Returns a refusal whose cure names the option in place of the line of a file.
+pub(super) fn with_options(refusal: Failure) -> Failure {
+    let cures =
+        [("say expects = \"same\" at the top", "give --same"), ("say expects = \"same\"", "give --same")];
+    let message =
+        cures.into_iter().fold(refusal.message, |text, (of_file, option)| text.replace(of_file, option));
+    Failure { message, ..refusal }
+}
+
+/// The values of a receipt: `WORD=VALUE:KIND:WHAT`.
+fn receipt(text: &str) -> Result<Vec<(&'static str, DraftValue<'_>)>, Failure> {
     let refused = |what: &str| {
         Failure::usage(format!(
             "--receipt {text}: expected {what}, as in sync=off:output:^off$, io=uring:ring-requests:1 or \
@@ -100,52 +91,45 @@ fn receipt(text: &str) -> Result<String, Failure> {
     let (when, rest) = text.split_once(':').ok_or_else(form)?;
     let (word, value) = when.split_once('=').ok_or_else(form)?;
     let (kind, what) = rest.split_once(':').ok_or_else(form)?;
-    let sought = match kind {
-        "output" => format!("regex = {}", quoted(&format!("(?m){what}"))),
-        "opened" | "library" | "executable" => format!("path = {}", quoted(what)),
+    let mut row = vec![("kind", DraftValue::from(kind))];
+    match kind {
+        "output" => row.push(("regex", format!("(?m){what}").as_str().into())),
+        "opened" | "library" | "executable" => row.push(("path", what.into())),
         "open-flag" => {
             let (path, flag) = what.rsplit_once(' ').ok_or_else(|| refused("a path and a flag"))?;
-            format!("path = {}\nflag = {}", quoted(path), quoted(flag))
+            row.extend([("path", path.into()), ("flag", flag.into())]);
         }
-        // Which other kinds there are is said by the reader of the study.
+        // The reader of the study says which other kinds there are.
         _ => {
-            let least: f64 = what.parse().map_err(|_| refused("the least number that must be seen"))?;
-            format!("at_least = {least:?}")
+            let number = what.parse::<f64>().ok().map(|_| DraftValue::Number(what));
+            row.push(("at_least", number.ok_or_else(|| refused("the least number that must be seen"))?));
         }
-    };
-    let when = format!("when = {{ {} = {} }}", quoted(word), quoted(value));
-    Ok(format!("[[receipt]]\nkind = {}\n{sought}\n{when}", quoted(kind)))
-}
-
-/// What is compared: the name of a measure, and its table where it is none that every command has.
-struct Measured {
-    name: String,
-    declaration: String,
-}
-
-impl Measured {
-    fn of(around: &AroundCommand) -> Result<Measured, Failure> {
-        let plain = |name: &str| Ok(Measured { name: name.to_string(), declaration: String::new() });
-        let asked = around.measure.as_deref().unwrap_or("elapsed");
-        let Some((kind @ ("regex" | "json" | "size"), what)) = asked.split_once(':') else {
-            return require_unadorned(asked, around).and_then(|()| plain(asked));
-        };
-        let Some(better) = &around.better else {
-            let why =
-                format!("--measure {asked}: --better lower or --better higher says which way it is to go");
-            return Err(Failure::usage(why));
-        };
-        let name = if kind == "json" { named_by(what) } else { FIGURE };
-        let unit = around.unit.as_deref().or((kind == "size").then_some("B")).unwrap_or_default();
-        let take = around.take.as_ref().map_or_else(String::new, |take| format!("\ntake = {}", quoted(take)));
-        let declaration = format!(
-            "[measure.{name}]\n{kind} = {}\nbetter = {}\nunit = {}{take}",
-            quoted(what),
-            quoted(better),
-            quoted(unit)
-        );
-        Ok(Measured { name: name.to_string(), declaration })
     }
+    row.push(("when", DraftValue::Table(vec![(word.to_string(), value.into())])));
+    Ok(row)
+}
+
+/// Returns the name of the measure, and declares a figure that not every command has.
+fn measured<'a>(draft: &mut Draft<'_>, around: &'a AroundCommand) -> Result<&'a str, Failure> {
+    let asked = around.measure.as_deref().unwrap_or("elapsed");
+    let Some((kind @ ("regex" | "json" | "size"), what)) = asked.split_once(':') else {
+        return require_unadorned(asked, around).map(|()| asked);
+    };
+    let Some(better) = &around.better else {
+        let why = format!("--measure {asked}: --better lower or --better higher says which way it is to go");
+        return Err(Failure::usage(why));
+    };
+    let name = if kind == "json" { named_by(what) } else { FIGURE };
+    let unit = around.unit.as_deref().or((kind == "size").then_some("B")).unwrap_or_default();
+    let stated = [
+        (kind, Some(what)),
+        ("better", Some(better)),
+        ("unit", Some(unit)),
+        ("take", around.take.as_deref()),
+    ];
+    let row = stated.into_iter().filter_map(|(key, value)| Some((key.to_string(), DraftValue::from(value?))));
+    draft.set_in("--measure", "measure", name, DraftValue::Table(row.collect()));
+    Ok(name)
 }
 
 /// Refuses options of a declared figure for a measure that every command has.
@@ -226,29 +210,28 @@ impl Factor {
         }
     }
 
-    /// The factor, and a claim for each level beside the first.
-    fn say(&self, draft: &mut Draft, same: bool) {
-        draft.say(&self.origin, &format!("[[factor]]\nname = {}\nlevels = [", quoted(&self.name)));
-        for (label, value) in &self.levels {
-            let set = format!("{} = {}", quoted(&self.name), quoted(value));
-            draft.say(&self.origin, &format!("    {{ label = {}, set = {{ {set} }} }},", quoted(label)));
-        }
-        draft.say(&self.origin, "]");
+    /// States the factor, and a claim for each level against the first.
+    fn state(&self, draft: &mut Draft<'_>, same: bool) {
+        let level = |(label, value): &(String, String)| {
+            let set = DraftValue::Table(vec![(self.name.clone(), value.as_str().into())]);
+            DraftValue::Table(vec![("label".to_string(), label.as_str().into()), ("set".to_string(), set)])
+        };
+        let levels = DraftValue::List(self.levels.iter().map(level).collect());
+        draft.push(&self.origin, "factor", [("name", self.name.as_str().into()), ("levels", levels)]);
         let Some(((reference, _), others)) = self.levels.split_first() else { return };
         for (number, (label, _)) in (2..).zip(others) {
             let expect = if same { "equal within 5%" } else { "differs" };
             let (name, text) =
                 (self.claim(number, label), format!("{} {label} against {reference}.", self.name));
-            for (key, value) in [
-                ("[[claim]]\nname", name.as_str()),
+            let row = [
+                ("name", name.as_str()),
                 ("text", &text),
                 ("factor", &self.name),
                 ("from", reference),
                 ("to", label),
                 ("expect", expect),
-            ] {
-                draft.say(&self.origin, &format!("{key} = {}", quoted(value)));
-            }
+            ];
+            draft.push(&self.origin, "claim", row.map(|(key, value)| (key, DraftValue::from(value))));
         }
     }
 }
@@ -257,12 +240,6 @@ impl Factor {
 fn plain(value: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_');
     value.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect()
-}
-
-/// A basic string of TOML.
-fn quoted(text: &str) -> String {
-    // Every basic string of JSON is one of TOML.
-    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]
@@ -285,21 +262,23 @@ mod tests {
 
     #[test]
     fn receipts_become_tables() {
-        for (text, table) in [
+        for (text, row) in [
             (
                 "sync=off:output:^off$",
-                "kind = \"output\"\nregex = \"(?m)^off$\"\nwhen = { \"sync\" = \"off\" }",
+                r#"kind=Text("output") regex=Text("(?m)^off$") when=Table([("sync", Text("off"))])"#,
             ),
             (
                 "io=uring:ring-requests:1",
-                "kind = \"ring-requests\"\nat_least = 1.0\nwhen = { \"io\" = \"uring\" }",
+                r#"kind=Text("ring-requests") at_least=Number("1") when=Table([("io", Text("uring"))])"#,
             ),
             (
                 "d=1:open-flag:*/x.dat O_DIRECT",
-                "kind = \"open-flag\"\npath = \"*/x.dat\"\nflag = \"O_DIRECT\"\nwhen = { \"d\" = \"1\" }",
+                r#"kind=Text("open-flag") path=Text("*/x.dat") flag=Text("O_DIRECT") when=Table([("d", Text("1"))])"#,
             ),
         ] {
-            assert_eq!(receipt(text).ok(), Some(format!("[[receipt]]\n{table}")), "{text}");
+            let found = receipt(text).unwrap_or_else(|refused| panic!("{}", refused.message));
+            let found: Vec<String> = found.iter().map(|(key, value)| format!("{key}={value:?}")).collect();
+            assert_eq!(found.join(" "), row, "{text}");
         }
         for wrong in ["sync", "sync=off:output", "sync:output:x", "io=uring:ring-requests:many"] {
             let why = receipt(wrong).expect_err("refused").message;

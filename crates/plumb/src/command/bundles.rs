@@ -22,7 +22,6 @@ use std::time::UNIX_EPOCH;
 pub struct Found {
     /// Its directory; none where it ended early.
     pub path: Option<PathBuf>,
-    /// `run`, `study` or `calibration`.
     pub kind: String,
     /// When it was last written, `2026-02-01 10:00:00`.
     pub date: String,
@@ -32,7 +31,6 @@ pub struct Found {
     pub asked: String,
     /// The line under the report's title.
     pub headline: String,
-    /// All its files.
     pub bytes: Option<Bytes>,
 }
 

@@ -195,7 +195,6 @@ impl From<Written> for Failure {
     }
 }
 
-/// Which rows.
 struct Rows<'a> {
     table: &'a str,
     order_by: Option<&'a str>,

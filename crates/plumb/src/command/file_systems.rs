@@ -7,16 +7,15 @@ use plumb_record::outside;
 use plumb_run::loops::{self, FILE_SYSTEMS, FileSystem, LoopMount};
 use plumb_study::StudyError;
 use plumb_study::bundle::STUDY;
-use plumb_study::definition::catalog;
+use plumb_study::definition::{Draft, catalog};
 use plumb_units::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Bytes of each.
 const SIZE: Bytes = Bytes(Bytes::G);
 
-/// The kinds that the text of a study asks for.
-pub fn asked(text: &str) -> Vec<FileSystem> {
-    FILE_SYSTEMS.into_iter().filter(|kind| text.contains(&format!("\"@{}\"", kind.name))).collect()
+/// Returns the kinds that a study asks for.
+pub fn asked(draft: &Draft<'_>) -> Vec<FileSystem> {
+    FILE_SYSTEMS.into_iter().filter(|kind| draft.has(&format!("@{}", kind.name))).collect()
 }
 
 /// Those of a study, not made yet.
@@ -46,7 +45,8 @@ pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Fa
         None => outside::text(Path::new(name)).unwrap_or_default(),
     };
     let path = arguments.conduct.path.first().map_or(Path::new("."), PathBuf::as_path).to_path_buf();
-    let kinds = asked(&text);
+    // A text that is no TOML is refused where the study is read.
+    let kinds = Draft::of_text(name, &text).map_or_else(|_| Vec::new(), |draft| asked(&draft));
     if kinds.is_empty() {
         return Ok(Required { path, kinds });
     }
@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_study_with_file_systems_of_its_own_is_not_advised_to_go_on() {
-        let of = |text: &str| Required { path: PathBuf::from("."), kinds: asked(text) };
+        let asked = |text| asked(&Draft::of_text("x.toml", text).expect("TOML"));
+        let of = |text| Required { path: PathBuf::from("."), kinds: asked(text) };
         let plain = of("").interrupted("b");
         assert_eq!(plain, "interrupted; `plumb study --resume b` goes on");
         let own = of("levels = [\"@ext4\", \"@xfs\"]").interrupted("b");

@@ -1,12 +1,12 @@
 //! Studies of a workload that are stated on the command line: `plumb study slob --factor SETTING=A,B`.
 
-use super::study::with_options;
+use super::ad_hoc::with_options;
 use super::{ad_hoc, places};
 use crate::arguments::Study;
 use crate::failure::Failure;
 use plumb_run::embedded::Engine;
 use plumb_study::StudyError;
-use plumb_study::definition::{self, Inline, Stated, Varied, catalog};
+use plumb_study::definition::{self, Given, Inline, Varied, catalog};
 use plumb_units::path_text;
 use plumb_workload::{WORKLOADS, Workload};
 use std::path::Path;
@@ -41,8 +41,8 @@ pub fn study(arguments: &Study) -> Result<definition::Study, Failure> {
     Ok(study)
 }
 
-fn stated(origin: &str, name: &str, value: String) -> Stated {
-    Stated { origin: origin.to_string(), name: name.to_string(), value }
+fn stated(origin: &str, name: &str, value: String) -> Given {
+    Given { origin: origin.to_string(), name: name.to_string(), value }
 }
 
 /// Refuses a name that is none of a workload, with what it is instead.
@@ -62,7 +62,7 @@ fn require_workload(name: &str) -> Result<(), Failure> {
     Err(Failure::usage(format!("--factor: {is}, or leave it out")))
 }
 
-fn setting(text: &str) -> Result<Stated, Failure> {
+fn setting(text: &str) -> Result<Given, Failure> {
     let origin = format!("--set {text}");
     let (name, value) = text.split_once('=').ok_or_else(|| {
         Failure::usage(format!("{origin}: expected name=value, as in --set sort_area_size=64M"))

@@ -1,4 +1,4 @@
-//! The places that `--path` names, in the text of a study.
+//! The places that `--path` names, in a study.
 //!
 //! A study that compares places has `"@1"`, `"@2"` and so on where the first, the second `--path` is meant, or `"@ext4"` for a
 //! file system that is made for it (`file_systems`). Into any other study two places or more bring a factor of their own, and a claim
@@ -8,27 +8,29 @@ use super::file_systems;
 use crate::failure::Failure;
 use plumb_io::named_directory;
 use plumb_run::loops;
+use plumb_study::definition::{Draft, DraftValue};
 use plumb_units::path_text;
 use std::path::{Path, PathBuf};
 
 /// What is expected of each place against the first.
 pub const AS_GOOD: &str = "equal within 10%";
+/// The option that names places.
+const OPTION: &str = "--path";
 
-/// The text with these places in it.
+/// Fills these places into a study.
 ///
 /// # Errors
 /// When a place is missing, or one more is named than the study has.
-pub fn named(text: &str, paths: &[PathBuf]) -> Result<String, Failure> {
+pub fn fill(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
     require_different(paths)?;
     let base = paths.first().map_or(Path::new("."), PathBuf::as_path);
-    let mut filled = text.to_string();
-    for kind in file_systems::asked(text) {
+    for kind in file_systems::asked(draft) {
         let mounted = loops::mount_point(&plain(base)?, kind);
-        filled = filled.replace(&format!("\"@{}\"", kind.name), &quoted(&mounted));
+        draft.replace(&format!("@{}", kind.name), &path_text(&mounted));
     }
-    let asked = (1..).take_while(|number| text.contains(&format!("\"@{number}\""))).count();
+    let asked = (1..).take_while(|number| draft.has(&format!("@{number}"))).count();
     if asked == 0 && paths.len() > 1 {
-        return Ok(filled + &factor(paths)?);
+        return add_factor(draft, paths);
     }
     if asked > 0 && asked != paths.len() {
         return Err(Failure::usage(format!(
@@ -40,9 +42,9 @@ pub fn named(text: &str, paths: &[PathBuf]) -> Result<String, Failure> {
         )));
     }
     for (number, path) in (1..=asked).zip(paths) {
-        filled = filled.replace(&format!("\"@{number}\""), &quoted(&plain(path)?));
+        draft.replace(&format!("@{number}"), &path_text(&plain(path)?));
     }
-    Ok(filled)
+    Ok(())
 }
 
 /// The directories of places that are compared with each other.
@@ -83,63 +85,68 @@ fn plain(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-fn quoted(path: &Path) -> String {
-    format!("{:?}", path_text(path))
-}
-
-/// A factor of the places, whose levels are called as they are, and a claim for each but the first.
-fn factor(paths: &[PathBuf]) -> Result<String, Failure> {
-    let places = paths.iter().map(|path| Ok(quoted(&plain(path)?))).collect::<Result<Vec<_>, Failure>>()?;
-    let mut text =
-        format!("\n[[factor]]\nname = \"place\"\nsetting = \"path\"\nlevels = [{}]\n", places.join(", "));
+/// Adds a factor of the places, whose levels have their names, and a claim for each but the first.
+fn add_factor(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
+    let places =
+        paths.iter().map(|path| Ok(path_text(&plain(path)?))).collect::<Result<Vec<_>, Failure>>()?;
+    let levels = places.iter().map(|place| DraftValue::from(place.as_str())).collect();
+    draft.push(
+        OPTION,
+        "factor",
+        [("name", "place".into()), ("setting", "path".into()), ("levels", DraftValue::List(levels))],
+    );
     for (number, (path, place)) in (1..).zip(paths.iter().zip(&places)).skip(1) {
-        text.push_str(&format!(
-            "\n[[claim]]\nname = \"path-{number}\"\ntext = {:?}\nfactor = \"place\"\nfrom = {}\nto = {place}\n\
-             expect = \"{AS_GOOD}\"\n",
-            format!("{} is as good as {}, within 10%.", path_text(path), path_text(&paths[0])),
-            places[0]
-        ));
+        let text = format!("{} is as good as {}, within 10%.", path_text(path), path_text(&paths[0]));
+        let row = [
+            ("name", format!("path-{number}").as_str()),
+            ("text", &text),
+            ("factor", "place"),
+            ("from", &places[0]),
+            ("to", place),
+            ("expect", AS_GOOD),
+        ]
+        .map(|(key, value)| (key, DraftValue::from(value)));
+        draft.push(OPTION, "claim", row);
     }
-    Ok(text)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The values of a study with these places in it, as they are checked.
+    fn filled(text: &str, paths: &[PathBuf]) -> Result<String, Failure> {
+        let mut draft = Draft::of_text("x.toml", text).expect("TOML");
+        fill(&mut draft, paths)?;
+        Ok(format!("{draft:?}"))
+    }
+
     #[test]
     fn places_stand_where_they_are_meant_and_none_may_be_missing() {
         let directory = tempfile::tempdir().expect("a directory");
         let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
-        let shown = |path: &Path| quoted(&path.canonicalize().expect("it is there"));
+        let shown = |path: &Path| format!("{:?}", path_text(&path.canonicalize().expect("it is there")));
         [&one, &other].iter().for_each(|path| std::fs::create_dir(path).expect("a directory"));
         let two = "a = \"@1\"\nb = \"@2\"\n";
-        assert_eq!(
-            named(two, &[one.clone(), other.clone()]).ok(),
-            Some(format!("a = {}\nb = {}\n", shown(&one), shown(&other)))
-        );
-        let error = named(two, std::slice::from_ref(&one)).expect_err("one is missing").message;
+        let both = filled(two, &[one.clone(), other.clone()]).expect("two places");
+        let at = |path: &Path| both.find(&format!("String({})", shown(path)));
+        assert!(at(&one).is_some() && at(&one) < at(&other), "{both}");
+        let error = filled(two, std::slice::from_ref(&one)).expect_err("one is missing").message;
         assert!(error.contains("compares 2 places, and 1 was named"), "{error}");
-        let error = named(two, &[one.clone(), other.join("../one")]).expect_err("the same").message;
+        let error = filled(two, &[one.clone(), other.join("../one")]).expect_err("the same").message;
         assert!(error.contains("are one directory"), "{error}");
-        assert_eq!(
-            named("name = \"x\"\n", std::slice::from_ref(&one)).ok(),
-            Some("name = \"x\"\n".to_string())
-        );
-        // The arms are called as the directories, in the shipped studies too.
-        let levels = format!("levels = [{}, {}]\n", shown(&one), shown(&other));
-        let shipped = named("levels = [\"@1\", \"@2\"]\n", &[one.clone(), other.clone()]).unwrap_or_default();
-        assert_eq!(shipped, levels);
+        let plain = "name = \"x\"\n";
+        let unchanged = format!("{:?}", Draft::of_text("x.toml", plain).expect("TOML"));
+        assert_eq!(filled(plain, std::slice::from_ref(&one)).ok(), Some(unchanged));
         for name in ["storage-slob", "storage-commits", "storage-sort"] {
             let (_, text) = plumb_study::definition::catalog::text(name).expect("it comes with the program");
             assert!(text.contains("levels = [\"@1\", \"@2\"]"), "{name}");
         }
-        let with_factor = named("name = \"x\"\n", &[one, other]).unwrap_or_default();
-        assert!(with_factor.contains(&levels), "{with_factor}");
-        assert!(
-            with_factor.contains("setting = \"path\"") && with_factor.contains("name = \"path-2\""),
-            "{with_factor}"
-        );
-        assert!(named(two, &["/no/such/place".into(), "/none".into()]).is_err());
+        let with_factor = filled(plain, &[one, other]).expect("a factor");
+        for part in ["\"setting\"", "String(\"path\")", "String(\"path-2\")", AS_GOOD] {
+            assert!(with_factor.contains(part), "{part}: {with_factor}");
+        }
+        assert!(filled(two, &["/no/such/place".into(), "/none".into()]).is_err());
     }
 }

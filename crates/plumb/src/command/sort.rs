@@ -123,7 +123,6 @@ fn order_of_lines(arguments: &Sort) -> Result<SortOrder, Failure> {
     Ok(SortOrder { keys, ties })
 }
 
-/// One byte between fields.
 fn delimiter(text: &str) -> Result<u8, Failure> {
     match (text, text.as_bytes()) {
         ("tab" | "\\t", _) => Ok(b'\t'),

@@ -92,7 +92,7 @@ pub(super) fn one(
     let ended = to_its_end(&mut bundle, &mut *target, (budget, &file_systems), (interrupt, &progress));
     let ended = match arguments.factor.is_empty() {
         true => ended,
-        false => ended.map_err(with_options),
+        false => ended.map_err(ad_hoc::with_options),
     };
     drop(target);
     drop(watch);
@@ -172,15 +172,6 @@ fn sized(
     Ok((plan, left))
 }
 
-/// A refusal with the option that says what its cure says of a file.
-pub(super) fn with_options(refusal: Failure) -> Failure {
-    let cures =
-        [("say expects = \"same\" at the top", "give --same"), ("say expects = \"same\"", "give --same")];
-    let message =
-        cures.into_iter().fold(refusal.message, |text, (of_file, option)| text.replace(of_file, option));
-    Failure { message, ..refusal }
-}
-
 /// The bundle to go on with.
 fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
     match (&arguments.resume, &arguments.conduct.bundle) {
@@ -203,7 +194,7 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
             let cure = plumb_io::cure(&error, file, "name a study's file that may be read");
             Failure::run(format!("cannot read the study {name}: {error}{cure}"))
         })?;
-        return Ok(definition::parse(name, &places::named(&text, paths)?, KINDS).map_err(StudyError::from)?);
+        return in_places(name, &text, paths);
     }
     let Some((file, text)) = catalog::text(name) else {
         if Workload::find(name).is_some() {
@@ -219,7 +210,14 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
             "there is no study {name:?}{near}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
         )));
     };
-    Ok(definition::parse(file, &places::named(text, paths)?, KINDS).map_err(StudyError::from)?)
+    in_places(file, text, paths)
+}
+
+/// The study of a file's text, in these places.
+fn in_places(file: &str, text: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
+    let mut draft = definition::Draft::of_text(file, text).map_err(StudyError::from)?;
+    places::fill(&mut draft, paths)?;
+    Ok(draft.check(KINDS).map_err(StudyError::from)?)
 }
 
 /// The plan that the arguments ask for; what they leave open is that of an earlier one.
@@ -229,11 +227,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
             let why = "--path is given twice, and a command has one; make a place a --factor of the command instead";
             return Err(Failure::usage(why));
         }
-        Some(command) => {
-            let draft = ad_hoc::draft(command, &arguments.factor, &arguments.around)?;
-            definition::parse_from(&|line| draft.origin(line), &draft.text, KINDS)
-                .map_err(|error| with_options(Failure::from(StudyError::from(error))))?
-        }
+        Some(command) => ad_hoc::study(command, &arguments.factor, &arguments.around)?,
         None if !arguments.factor.is_empty() => of_workload::study(arguments)?,
         None => find(arguments.study.as_deref().unwrap_or_default(), &arguments.conduct.path)?,
     };

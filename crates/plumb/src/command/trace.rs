@@ -3,7 +3,7 @@
 use crate::arguments::Trace;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::output;
+use crate::{cure, output};
 use plumb_record::trace::{self, Options};
 
 /// Prints them.
@@ -11,7 +11,8 @@ use plumb_record::trace::{self, Options};
 /// # Errors
 /// When the bundle has no trace, it is damaged, or no session has that name.
 pub fn run(arguments: &Trace) -> Result<Outcome, Failure> {
-    let found = trace::read(&arguments.bundle).map_err(|error| Failure::run(error.to_string()))?;
+    let found = trace::read(&arguments.bundle)
+        .map_err(|error| Failure::run(format!("{error}{}", cure::of_trace(&error))))?;
     let options =
         Options { session: arguments.session.clone(), lines: !arguments.summary, paths: arguments.paths };
     let text = trace::render(&found, &options).map_err(|why| Failure::run(format!("--session: {why}")))?;

@@ -22,24 +22,17 @@ use std::path::{Path, PathBuf};
 pub const FILE: &str = "trace.bin";
 const MAGIC: &[u8; 8] = b"plumbtrc";
 const VERSION: u32 = 1;
-/// Magic, version, length, hash.
 const HEAD: usize = 8 + 4 + 8 + 32;
 
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be read.
-    #[error("{}: {source}; `plumb run --trace` keeps one in its bundle", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    #[error("{}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
     /// It is no trace, or not the one that was written.
     #[error("{}: {why}", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// What is wrong, and what was expected.
         why: String,
@@ -127,7 +120,6 @@ pub fn read(bundle: &Path) -> Result<RunTrace, TraceError> {
 /// What the next request of a session is a difference to.
 struct Before {
     begin_ns: u64,
-    /// By file.
     ends: Vec<u64>,
 }
 

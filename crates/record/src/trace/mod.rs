@@ -33,7 +33,6 @@ pub struct RunTrace {
     pub dropped: u64,
     /// Paths, as [`path_text`] has them.
     pub files: Vec<String>,
-    /// What requests are for.
     pub kinds: Vec<Kind>,
     /// By session, in the order of their first requests.
     pub sessions: Vec<SessionTrace>,
@@ -42,7 +41,6 @@ pub struct RunTrace {
 /// What a request is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kind {
-    /// The stream.
     pub stream: String,
     /// What its session waits for if it has to.
     pub event: String,
@@ -53,26 +51,20 @@ pub struct Kind {
 /// The requests of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionTrace {
-    /// Its name.
     pub name: String,
     /// Its requests, in the order of their ends.
     pub requests: Vec<Request>,
 }
 
-/// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// When it was handed to the kernel, nanoseconds from the begin of the trace.
     pub begin_ns: u64,
-    /// Its service time.
     pub latency_ns: u64,
-    /// Place among the kinds.
     pub kind: usize,
-    /// Place among the files.
     pub file: usize,
     /// Where in the file, bytes.
     pub offset: u64,
-    /// How many bytes.
     pub bytes: u64,
 }
 

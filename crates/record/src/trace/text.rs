@@ -8,7 +8,6 @@ use plumb_units::{Bytes, COLUMN_MOST, Nanos, RowCount};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What is printed.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Of sessions whose names contain it; all where it is empty.

@@ -1,14 +1,14 @@
-//! Intervals and bars as one inline SVG a cell.
+//! Intervals and bars as one inline SVG for each cell.
 //!
-//! Horizontal places are percentages, so that a drawing is as wide as its column and nothing is
-//! distorted; no script takes part. What is drawn is also said in figures beside it.
+//! Horizontal positions are percentages, so that a drawing is as wide as its column without
+//! distortion and without a script. Adjacent cells have the same figures.
 
 use crate::table::{Axis, BarKind, Drawing};
 
-/// The middle of a row, pixels.
+/// Vertical middle of a row, pixels.
 const MIDDLE: u32 = 10;
 
-/// A cell's drawing.
+/// Renders the drawing of a cell.
 pub(super) fn drawing(drawing: Option<Drawing>, axis: Option<&Axis>) -> String {
     let mut marks = String::new();
     if let Some(at) = axis.and_then(|axis| axis.line) {
@@ -49,7 +49,7 @@ fn vertical(at: f64, class: &str, [top, bottom]: [i32; 2]) -> String {
     format!("<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y1=\"{top}\" y2=\"{bottom}\"/>")
 }
 
-/// An axis with its labels.
+/// Renders an axis with its labels.
 pub(super) fn axis(axis: &Axis) -> String {
     let ticks = axis.ticks.iter().map(|(at, label)| {
         let anchor = match *at {
@@ -67,7 +67,7 @@ pub(super) fn axis(axis: &Axis) -> String {
     format!("<svg class=\"strip\" width=\"100%\" height=\"18\">{}</svg>", ticks.collect::<String>())
 }
 
-/// A position as a percentage.
+/// Formats a position as a percentage.
 pub(super) fn percent(at: f64) -> String {
     format!("{:.2}%", at * 100.0)
 }

@@ -1,8 +1,8 @@
-//! Text that may hold anything, made safe for the place where it stands.
+//! Escapes untrusted text for its place in a page.
 
 use plumb_units::{changes_direction, visible_lines};
 
-/// For element content and quoted attributes.
+/// Escapes text for element content and quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in visible_lines(text).chars() {
@@ -18,12 +18,11 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// For JSON within a script element, where only the sequence that ends or
-/// nests the element matters. In JSON a `<` stands only within strings, where
-/// its escape means the same.
+/// Escapes JSON in a script element, where only a sequence that ends or nests the element matters.
+/// In JSON a `<` occurs only within strings, where its escape has the same meaning.
 ///
-/// What changes the direction of text is shown escaped in a plot too, as everywhere: the string has
-/// the escape's letters.
+/// Characters that change the direction of text are shown as escapes in a plot, too: the
+/// string contains the escape's letters.
 pub(super) fn json_in_script(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for letter in json.chars() {

@@ -1,9 +1,9 @@
 //! The page of a document: one self-contained file.
 //!
-//! Style sheet, scripts and data are in the file; it asks the network for
-//! nothing, and its policy would not let it. What the document was made from is embedded as JSON. Pictures are SVG and
-//! style sheets; only bytes over time are drawn by a script, from data beside each of them. Without scripts
-//! everything is readable: the profile then stands in characters.
+//! Style sheet, scripts and data are in the file. It makes no network request, and its policy
+//! forbids any. The report's input is embedded as JSON. Pictures are SVG and style sheets; only
+//! bytes over time are drawn by a script, from data next to each. Without scripts everything is
+//! readable: the profile is then drawn in characters.
 
 mod drawing;
 mod escape;
@@ -25,11 +25,11 @@ pub(crate) use escape::escape;
 const UPLOT_SCRIPT: &str = include_str!("../../assets/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
 const STYLE: &str = include_str!("../../assets/report.css");
-/// Runs before everything else, so that a failing script is seen by tests.
+/// First script of a page, so that tests see a failure of any other.
 const ERRORS_SCRIPT: &str = include_str!("../../assets/errors.js");
 const PROFILE_SCRIPT: &str = include_str!("../../assets/profile.js");
 
-/// The whole file.
+/// Renders the whole file of a page.
 #[must_use]
 pub fn render(document: &Document) -> String {
     let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
@@ -55,7 +55,7 @@ pub fn render(document: &Document) -> String {
     )
 }
 
-/// What stands between head and scripts.
+/// Renders the body without head and scripts.
 #[must_use]
 pub fn body(document: &Document) -> String {
     let mut html = contents(&document.sections) + "<main>\n" + &masthead(document);
@@ -112,7 +112,7 @@ fn headline(figures: &[Headline]) -> String {
     html + "</dl>\n"
 }
 
-/// Text whose long names may go on in the next line behind the marks that join their parts.
+/// Allows line breaks in long names after the marks that join their parts.
 fn with_breaks(escaped: &str) -> String {
     let mut text = String::with_capacity(escaped.len());
     for (place, letter) in escaped.char_indices() {
@@ -125,7 +125,7 @@ fn with_breaks(escaped: &str) -> String {
     text
 }
 
-/// A figure whose unit stands beside it, smaller; any other text as it is.
+/// Renders a figure with its unit smaller; other text is unchanged.
 fn with_small_unit(value: &str) -> String {
     match value.split_once(' ') {
         Some((figure, unit)) if figure.starts_with(|c: char| c.is_ascii_digit()) && !unit.contains(' ') => {
@@ -135,8 +135,7 @@ fn with_small_unit(value: &str) -> String {
     }
 }
 
-/// One section.
-/// A section of a page.
+/// Renders a section of a page.
 #[must_use]
 pub fn render_section(section: &Section) -> String {
     let class = match section.placement {
@@ -149,7 +148,7 @@ pub fn render_section(section: &Section) -> String {
         let notes = section.notes.iter().map(|note| format!("<li>{}</li>", escape(note)));
         html.push_str(&format!("<ul class=\"notes\">{}</ul>\n", notes.collect::<String>()));
     }
-    // A note says why nothing follows.
+    // A note gives the reason if nothing follows.
     if section.blocks.is_empty() && section.notes.is_empty() {
         html.push_str(&table::no_data());
     }
@@ -183,7 +182,7 @@ fn profile(chart: &Chart) -> String {
     )
 }
 
-/// What the script draws, beside the place where it does.
+/// Renders the script's data, next to the place where it draws.
 fn data(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_string());
     format!("<script type=\"application/json\">{}</script>", json_in_script(&json))

@@ -1,14 +1,14 @@
 //! Every run of a study in order of execution, as inline SVG.
 //!
-//! As in `drawing`, places are percentages. An arm has a colour and a shape, which repeat after
-//! different numbers, so that no two of the first 24 arms look alike, with or without colours. The
-//! reference's first runs are joined by a line: its drift is the machine's.
+//! As in `drawing`, positions are percentages. An arm has a colour and a shape, which repeat after
+//! different numbers, so that the first 24 arms differ with and without colours. A line joins the
+//! reference's first runs, because their drift is that of the machine.
 
 use super::drawing::percent;
 use super::escape;
 use crate::order::{OrderPanel, OrderPlot, OrderPoint};
 
-/// Shapes about a point, pixels.
+/// Shapes around a point, pixels.
 const SHAPES: [&str; 6] = [
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "M-3.5-3.5h7v7h-7z",
@@ -17,19 +17,18 @@ const SHAPES: [&str; 6] = [
     "M0 4.6L4.4-3.4H-4.4z",
     "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
 ];
-/// The reference's second run.
+/// Shape of the reference's second run.
 const RING: &str =
     "M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0zM-2.2 0a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0-4.4 0z";
-/// A run without a figure.
+/// Shape of a run without a figure.
 const FAILED: &str = "M-4-4L4 4M4-4L-4 4";
-/// Colours of arms in the style sheet.
+/// Number of arms' colours in the style sheet.
 const COLOURS: usize = 8;
 /// Heights of the first panel and of those below it, pixels.
 const HEIGHTS: [u32; 2] = [320, 200];
-/// Least pixels a run.
+/// Least number of pixels for a run.
 const RUN_WIDTH: usize = 5;
 
-/// The figure.
 pub(super) fn figure(plot: &OrderPlot) -> String {
     let panels = plot.panels.iter().enumerate().map(|(index, panel)| {
         let ticks = panel.axis.ticks.iter();
@@ -59,7 +58,7 @@ pub(super) fn figure(plot: &OrderPlot) -> String {
     )
 }
 
-/// The shapes, once for all panels and the legend.
+/// Renders the shapes once for all panels and the legend.
 fn definitions() -> String {
     let shapes = SHAPES.iter().enumerate();
     let shapes = shapes.map(|(index, shape)| format!("<path id=\"shape-{index}\" d=\"{shape}\"/>"));
@@ -102,7 +101,7 @@ fn drawing(plot: &OrderPlot, panel: &OrderPanel, height: u32) -> String {
     svg + "</svg>"
 }
 
-/// The reference's first runs that count, joined in order.
+/// Joins the counted first runs of the reference in order.
 fn reference_line<'a>(
     plot: &OrderPlot,
     places: impl Iterator<Item = (&'a OrderPoint, Option<f64>)>,

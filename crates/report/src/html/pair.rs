@@ -1,12 +1,12 @@
-//! The I/O profiles of two runs: one panel a stream, both runs in each, all on the same axes.
+//! I/O profiles of two runs: one panel for each stream, both runs in each, all on the same axes.
 //!
-//! A script draws the panels with uPlot; without scripts the profiles stand in characters.
+//! A script draws the panels with uPlot; without scripts the profiles are drawn in characters.
 
 use super::{data, escape};
 use crate::profile::PairChart;
 use crate::text;
 
-/// The figure, for the script to fill.
+/// Renders the figure for the script to fill.
 pub(super) fn figure(pair: &PairChart) -> String {
     let [reference, treatment] = &pair.sides;
     let characters = escape(&text::pair_lines(pair, text::WIDTH)[1..].join("\n"));

@@ -1,10 +1,10 @@
-//! The parts of a whole: one bar of coloured lengths, and a legend with their figures.
+//! Parts of a whole: one bar of coloured lengths, and a legend with their figures.
 
 use super::drawing::percent;
 use super::escape;
 use crate::document::{Part, Parts};
 
-/// Colours in the palette.
+/// Number of colours in the palette.
 const COLOURS: usize = 8;
 
 pub(super) fn figure(parts: &Parts) -> String {

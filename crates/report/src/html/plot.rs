@@ -1,8 +1,8 @@
 //! Curves and bars as SVG, without a script.
 //!
-//! Colours are classes, so that the style sheet decides and a change of theme needs
-//! nothing drawn afresh; sizes are in units of the view box, which scales. Pointing at a
-//! mark shows its figures.
+//! Colours are classes, so that the style sheet decides on them and a change of theme redraws
+//! nothing. Sizes are in units of the view box, which scales. A tooltip shows the figures of a
+//! mark.
 
 use super::escape::escape;
 use crate::plot::{Axis, Bar, Bars, Mark, Plot, Series, Side, Stroke};
@@ -14,12 +14,12 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 22.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 44.0;
-/// Colours in the palette.
+/// Number of colours in the palette.
 const COLOURS: usize = 8;
-/// What a letter of a legend takes, about.
+/// Approximate width of a letter in a legend.
 const LETTER: f64 = 6.4;
 
-/// Where a plot's data lies in its picture.
+/// Area of the data in a plot's picture.
 struct Frame<'a> {
     x: &'a Axis,
     y: &'a Axis,
@@ -35,7 +35,6 @@ impl Frame<'_> {
     }
 }
 
-/// A plot.
 pub(super) fn plot(plot: &Plot) -> String {
     let title = escape(&plot.title);
     format!(
@@ -45,7 +44,7 @@ pub(super) fn plot(plot: &Plot) -> String {
     )
 }
 
-/// What is in its view box.
+/// Renders the content of the view box.
 pub(crate) fn drawn(plot: &Plot) -> String {
     let frame = Frame { x: &plot.x, y: &plot.y };
     let mut svg = axes(&frame);
@@ -169,7 +168,6 @@ const BAR_NAME: f64 = 216.0;
 const BAR_SHOWN: f64 = 64.0;
 const BAR_STEP: f64 = 22.0;
 
-/// Bars.
 pub(super) fn bars(bars: &Bars) -> String {
     let largest = bars.bars.iter().map(|bar| bar.value.max(bar.range.1)).fold(f64::MIN_POSITIVE, f64::max);
     let height = BAR_STEP * bars.bars.len() as f64 + 6.0;

@@ -1,12 +1,11 @@
-//! Tables and facts as HTML tables, each in a container that scrolls. On a narrow page the rows of a table of words become
-//! cards: each cell below the one before, behind the title of its column.
+//! Tables and facts as HTML tables, each in a scrolling container. On a narrow page the rows of a
+//! table of words become cards: cells are stacked, each after its column's title.
 
 use super::drawing;
 use super::escape::escape;
 use crate::document::NO_DATA;
 use crate::table::{Alignment, Cell, Column, Facts, Row, RowKind, Table, Tone};
 
-/// A table.
 pub(super) fn table(table: &Table) -> String {
     let caption = caption(table.caption.as_deref());
     if table.rows.is_empty() {
@@ -28,7 +27,6 @@ pub(super) fn table(table: &Table) -> String {
     html + "</tbody>\n</table></div>\n"
 }
 
-/// Names and values.
 pub(super) fn facts(facts: &Facts) -> String {
     let caption = caption(facts.caption.as_deref());
     if facts.rows.is_empty() {
@@ -46,7 +44,7 @@ pub(super) fn facts(facts: &Facts) -> String {
     html + "</tbody>\n</table></div>\n"
 }
 
-/// What stands in place of a table without rows.
+/// Renders the text in place of a table without rows.
 pub(super) fn no_data() -> String {
     format!("<p class=\"no-data\">{NO_DATA}</p>\n")
 }
@@ -55,7 +53,7 @@ fn caption(caption: Option<&str>) -> String {
     caption.map_or_else(String::new, |text| format!("<h3>{}</h3>\n", escape(text)))
 }
 
-/// Whether a table has sentences and no drawings: its rows can be read one below the other.
+/// True if a table has sentences and no drawings, so that its cells can be stacked.
 fn is_of_words(table: &Table) -> bool {
     let has_sentences = |column: &Column| matches!(column.alignment, Alignment::Wrapped(_));
     table.columns.iter().any(has_sentences) && table.columns.iter().all(|column| column.axis.is_none())

@@ -1,27 +1,27 @@
-//! The I/O profile in characters: one panel a stream, all on the same axes.
+//! The I/O profile in characters: one panel for each stream, all on the same axes.
 //!
-//! A column is a hundredth of the time axis (a part of a narrower page), and its height the mean rate over
-//! it. Three characters give a panel of five lines fifteen steps: `.` a third
-//! of a line, `:` two thirds, `#` all of it. What rises above a fixed axis ends
-//! in `^`. What was seen beside a run stands below them in a line each, as dark as its figure is high, from a blank for 0
-//! to `@` for the top of its axis. Below that stand the seconds and the phases.
+//! A column is a hundredth of the time axis (more on a narrower page), and its height the mean
+//! rate. Three characters give a panel of five lines fifteen steps: `.` is a third of a line, `:`
+//! two thirds, `#` a whole one. A column above a fixed axis ends in `^`. Strips of the machine
+//! follow with a line for each figure. They are darker for larger figures, from a blank for 0 to
+//! `@` for the top of the axis. Below them are the seconds and the phases.
 
 use super::wrap;
 use crate::format::{Decimal, Figure, Size, grouped};
 use crate::profile::{Band, Chart, PairChart, Stream, tick_step};
 use crate::strip::{Strip, StripLine};
 
-/// Columns at most.
+/// Largest number of columns of the time axis.
 const COLUMNS_MAX: usize = 100;
-/// What a page has room for besides them: the gutter, and the name of a phase that begins at the end.
+/// Characters besides the columns: the gutter, and the name of a phase that starts at the end.
 const BESIDE: usize = 32;
 const LINES: usize = 5;
-/// Lines of a panel that has a sibling to be compared with.
+/// Lines of a panel in a comparison of two.
 const PAIR_LINES: usize = 3;
 /// Characters left of the axis.
 const GUTTER: usize = 9;
 
-/// The chart's lines.
+/// Renders the lines of the chart.
 pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
     let columns = columns_in(width);
     let mut lines = Vec::new();
@@ -41,13 +41,14 @@ fn columns_in(width: usize) -> usize {
     width.saturating_sub(BESIDE).min(COLUMNS_MAX)
 }
 
-/// What a figure beside the profile is shown by, from nothing to the top of its axis.
+/// Characters for a strip's figures, from nothing to the top of its axis.
 const LEVELS: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
 
-/// Characters for the name of a line behind it; where there are fewer it stands above.
+/// Least number of characters for a name after its line; with fewer it is above the line.
 const NAME_LEAST: usize = 12;
 
-/// A strip: its title once, and below it a line each, with their names behind them or, on a narrow page, above.
+/// Renders a strip: its title, then a line for each figure. Names follow the lines, or precede
+/// them on a narrow page.
 fn strip_lines(chart: &Chart, strip: &Strip, (columns, width): (usize, usize)) -> Vec<String> {
     let room = width.saturating_sub(GUTTER + columns + 3);
     let above = |name: &str| format!("{:GUTTER$} {}", "", name.chars().take(columns).collect::<String>());
@@ -62,7 +63,7 @@ fn strip_lines(chart: &Chart, strip: &Strip, (columns, width): (usize, usize)) -
     std::iter::once(above(&strip.title)).chain(drawn.map(named)).collect()
 }
 
-/// A line of a strip without its name: a column is as dark as its figure is high.
+/// Renders a line of a strip without its name, darker columns for larger figures.
 fn strip_line(chart: &Chart, strip: &Strip, line: &StripLine, columns: usize) -> String {
     let column_s = chart.x_max_s / columns as f64;
     let shade = |column: usize| {
@@ -76,9 +77,9 @@ fn strip_line(chart: &Chart, strip: &Strip, line: &StripLine, columns: usize) ->
     format!("{:>GUTTER$}|{shades}", top.trim_end())
 }
 
-/// The lines of two profiles: stream by stream, the reference above the treatment.
+/// Renders two profiles: stream by stream, the reference above the treatment.
 pub(crate) fn pair_lines(pair: &PairChart, width: usize) -> Vec<String> {
-    // Nothing is named behind the axis.
+    // No names follow the axis here.
     let columns = width.saturating_sub(GUTTER + 1).min(COLUMNS_MAX);
     let [reference, treatment] = &pair.sides;
     let mut lines = wrap(&pair.title, GUTTER + 1 + columns);
@@ -114,25 +115,25 @@ fn panel(chart: &Chart, stream: &Stream, caption: &str, (columns, height): (usiz
     lines
 }
 
-/// The end of an axis without needless decimals.
+/// Formats the end of an axis without needless decimals.
 fn axis_end(value: f64) -> String {
     grouped(value, if value.fract() == 0.0 { 0 } else { 1 })
 }
 
-/// What a column of some height shows on a line, the lowest being 0.
+/// Returns the character of a column on a line; the lowest line is 0.
 fn mark(height: f64, line: usize, lines: usize) -> char {
     let filled = height - line as f64;
     match filled {
         filled if line == lines - 1 && filled > 1.001 => '^',
         filled if filled > 5.0 / 6.0 => '#',
         filled if filled > 0.5 => ':',
-        // A stream that moves at all is seen to move.
+        // Any movement of a stream must be visible.
         filled if filled > 1.0 / 6.0 || (line == 0 && height > 0.0) => '.',
         _ => ' ',
     }
 }
 
-/// The ticks of the time axis: column and seconds, at most ten.
+/// Ticks of the time axis: column and seconds, at most ten.
 fn ticks(chart: &Chart, columns: usize) -> Vec<(usize, f64)> {
     let step_s = tick_step(chart.x_max_s);
     let count = (chart.x_max_s / step_s + 1e-9).floor() as usize;
@@ -153,7 +154,7 @@ fn ruler(chart: &Chart, columns: usize) -> String {
     (1..=columns).map(mark).collect()
 }
 
-/// The names of the ticks, in a line of at most so many characters.
+/// Renders the names of the ticks within this width.
 fn seconds(chart: &Chart, (columns, width): (usize, usize)) -> String {
     let decimals = if tick_step(chart.x_max_s) < 1.0 { 1 } else { 0 };
     let mut line = " ".repeat(GUTTER);
@@ -165,7 +166,7 @@ fn seconds(chart: &Chart, (columns, width): (usize, usize)) -> String {
     if line.len() + 2 <= width { line + " s" } else { line }
 }
 
-/// The phases below the time axis; one that overlaps another starts a new line.
+/// Renders the phases below the time axis; overlapping phases are on separate lines.
 fn phases(chart: &Chart, (columns, width): (usize, usize)) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for band in chart.bands.iter().filter(|band| band.start_s < chart.x_max_s) {
@@ -181,7 +182,7 @@ fn phases(chart: &Chart, (columns, width): (usize, usize)) -> Vec<String> {
     lines
 }
 
-/// `|name....` over so many columns; a narrow one keeps its name, of so many letters.
+/// Renders `|name....` in this number of columns; a narrow one keeps up to `letters` of its name.
 fn label(band: &Band, columns: usize, letters: usize) -> String {
     let name = band.name.chars().take(letters).collect::<String>();
     format!("|{name:.<width$}", width = columns.saturating_sub(1))

@@ -9,7 +9,7 @@
 
 use crate::table::{Axis, BarKind, Drawing};
 
-/// A cell's line.
+/// Renders the line of a cell.
 pub(super) fn drawing(drawing: Option<Drawing>, axis: Option<&Axis>, width: usize) -> String {
     let mut line = vec![' '; width];
     if let Some(at) = axis.and_then(|axis| axis.line) {
@@ -35,7 +35,7 @@ pub(super) fn drawing(drawing: Option<Drawing>, axis: Option<&Axis>, width: usiz
     line.into_iter().collect()
 }
 
-/// The line of an axis' labels, each centred on its place; one that would touch another is left out.
+/// Renders an axis' labels, each centred at its position; one that would touch another is left out.
 pub(super) fn ticks(axis: &Axis, width: usize) -> String {
     let mut line = String::new();
     for (at, label) in &axis.ticks {

@@ -1,23 +1,23 @@
-//! Names and values, the names flush to a colon.
+//! Names and values, with the names aligned at a colon.
 
 use super::wrap::wrap;
 use crate::document::NO_DATA;
 use crate::table::Facts;
 
-/// The column of the colon, unless a name is longer.
+/// Column of the colon, unless a name is longer.
 const NAME_WIDTH: usize = 23;
 
-/// A value narrower than this stands under its name.
+/// Least width of a value next to its name; in less space it is below the name.
 const VALUE_WIDTH_MIN: usize = 20;
 
-/// A name with its value under it.
+/// Renders a name with its value below.
 fn under(name: &str, value: &str, page_width: usize) -> Vec<String> {
     let mut lines = wrap(&format!("{name}:"), page_width);
     lines.extend(wrap(value, page_width - 2).iter().map(|line| format!("  {line}")));
     lines
 }
 
-/// The facts' lines, at most so long.
+/// Renders the facts within this width.
 pub(super) fn lines(facts: &Facts, page_width: usize) -> Vec<String> {
     let mut lines = Vec::from_iter(facts.caption.clone());
     if facts.rows.is_empty() {

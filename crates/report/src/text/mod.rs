@@ -1,9 +1,9 @@
-//! The text of a document: what an AWR report reads like, within the document's columns.
+//! The text of a document, in the form of an AWR report.
 //!
-//! Walks the sections and sets each block: titles of the first page underlined
-//! with tildes, those behind it with the running head beside them and closed by a
-//! ruler; notes after an arrow; tables under dashed rulers. Lines carry no
-//! trailing blanks, so that reports can be compared with diff, and no control characters.
+//! Walks the sections and renders each block. Titles of the first page are underlined with tildes.
+//! Later titles have the running head next to them, and a ruler at the end of the section. Notes
+//! follow an arrow; tables have dashed rulers. Lines have no trailing blanks, so that diff can
+//! compare reports, and no control characters.
 
 mod chart;
 mod drawing;
@@ -21,23 +21,22 @@ use crate::document::{Block, Document, NO_DATA, Placement, Section};
 use crate::table::{Cell, Facts, Tone};
 use plumb_units::{COLUMN_MOST, visible};
 
-/// The usual width: that of an AWR report on wide paper.
+/// Default width, that of an AWR report on wide paper.
 pub const WIDTH: usize = 132;
 
-/// The ruler at the end of a section: its length, and where it ends.
+/// Length and end column of the ruler after a section.
 const END_OF_SECTION: (usize, usize) = (54, 80);
 
-/// The narrowest terminal that reports are set for.
+/// Width of the narrowest terminal supported.
 pub const WIDTH_MIN: usize = 60;
 
-/// The whole report, in lines of at most so many characters (60 at least): tables that are wider are wrapped, and cut into
-/// groups of columns where that does not do.
+/// Renders the report within this width (at least 60): wider tables are wrapped, then
+/// split into groups of columns.
 #[must_use]
 pub fn render_in(document: &Document, width: usize) -> String {
     render(&Document { width: width.clamp(WIDTH_MIN, document.width), ..document.clone() })
 }
 
-/// The whole report.
 #[must_use]
 pub fn render(document: &Document) -> String {
     let mut lines = masthead(document);
@@ -68,11 +67,11 @@ fn masthead(document: &Document) -> Vec<String> {
     lines
 }
 
-/// Text after a mark, its further lines under the first.
+/// Puts text after a mark and wraps it below its start.
 #[must_use]
 pub fn hanging(mark: &str, text: &str, width: usize) -> Vec<String> {
     let indent = mark.chars().count().min(COLUMN_MOST);
-    // A mark may be a name from outside, as long as the page and longer.
+    // A mark may be an external name, longer than the page.
     let lines = wrap(text, width.saturating_sub(indent).max(1)).into_iter().enumerate();
     lines
         .map(
@@ -83,7 +82,7 @@ pub fn hanging(mark: &str, text: &str, width: usize) -> Vec<String> {
         .collect()
 }
 
-/// A section of a document.
+/// Renders a section of a document.
 #[must_use]
 pub fn render_section(section: &Section, document: &Document) -> Vec<String> {
     let mut lines = Vec::new();
@@ -94,7 +93,8 @@ pub fn render_section(section: &Section, document: &Document) -> Vec<String> {
         }
         Placement::Detail => {
             let line = format!("{:<48}  {}", section.title, document.running_head);
-            // The head is said once a section for those who cut a report; a narrow terminal is not cut.
+            // Each section repeats the head, because readers cut reports; a narrow terminal omits
+            // it.
             let fits = document.width >= WIDTH || line.chars().count() <= document.width;
             lines.push(if fits { line } else { section.title.clone() });
         }

@@ -1,20 +1,19 @@
 //! Every run of a study in order of execution, in characters.
 //!
-//! A column is one run, or several where there are more runs than columns; a letter is an arm
-//! (`A` the first), a small letter a run that does not count, `*` several runs in one place. A run
-//! without a figure is `!` on the axis. Below stand the blocks.
+//! A column is one run, or several if there are more runs than columns. A letter is an arm (`A` the
+//! first), a small letter an uncounted run, `*` several runs at one position. A run without a
+//! figure is `!` on the axis. The blocks are below.
 
 use super::hanging;
 use crate::order::{OrderPanel, OrderPlot};
 
 /// Characters left of the axis.
 const GUTTER: usize = 9;
-/// The widest plot.
+/// Columns of the widest plot.
 const COLUMNS_MAX: usize = 100;
-/// The height of a panel.
 const LINES: usize = 12;
 
-/// The plot's lines.
+/// Renders the lines of the plot.
 pub(crate) fn lines(plot: &OrderPlot, width: usize) -> Vec<String> {
     let columns = plot.points.len().min(COLUMNS_MAX).min(width - GUTTER - 1);
     let mut lines = Vec::new();
@@ -51,14 +50,14 @@ fn panel_lines(plot: &OrderPlot, panel: &OrderPanel, columns: usize) -> Vec<Stri
     shown
 }
 
-/// The letter of a slot; beyond `Z` there is only `#`.
+/// Returns the letter of a slot; beyond `Z` all have `#`.
 fn letter(plot: &OrderPlot, slot: usize, is_counted: bool) -> char {
     let arm = plot.slots.get(slot).map_or(slot, |label| label.arm);
     let letter = u8::try_from(arm).ok().filter(|arm| *arm < 26).map_or('#', |arm| char::from(b'A' + arm));
     if is_counted { letter } else { letter.to_ascii_lowercase() }
 }
 
-/// Where each block begins; one whose name has no room is left out.
+/// Renders the start of each block; a name without room is left out.
 fn blocks(plot: &OrderPlot, columns: usize) -> String {
     let mut line = String::new();
     for band in &plot.bands {

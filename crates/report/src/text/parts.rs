@@ -1,11 +1,11 @@
-//! The parts of a whole in characters: one bar, then what each character stands for.
+//! Parts of a whole in characters: one bar, then a legend of the characters.
 
 use super::wrap;
 use crate::document::Parts;
 
-/// The bar at most, characters.
+/// Largest length of the bar, characters.
 const COLUMNS: usize = 100;
-/// What parts are drawn with, in turn.
+/// Characters of the parts, used in turn.
 const MARKS: [char; 8] = ['#', '=', '+', ':', '%', 'o', '-', '.'];
 
 pub(super) fn lines(parts: &Parts, width: usize) -> Vec<String> {

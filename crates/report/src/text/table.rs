@@ -1,4 +1,4 @@
-//! A table under a dashed ruler, its columns as wide as what stands in them.
+//! A table under a dashed ruler, with columns as wide as their content.
 
 use super::drawing;
 use super::wrap::wrap;
@@ -6,11 +6,11 @@ use crate::document::NO_DATA;
 use crate::table::{Alignment, Column, Row, RowKind, Table};
 use plumb_units::{COLUMN_MOST, visible};
 
-/// Blanks between two columns are one each. A column of words is not made narrower than this, unless it is.
+/// Least width of a column of words, unless its content is narrower.
 const WORDS_MIN: usize = 10;
 
-/// The table's lines, of at most so many characters: columns of words are wrapped where it is wider, and where that does not do
-/// the columns come in groups, one below the other, each behind the first column.
+/// Renders the table within this width. If it is wider, columns of words are wrapped. If that is
+/// not enough, columns are in groups below each other, each after the first column.
 pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
     let caption = table.caption.as_deref().map(|caption| wrap(caption, page_width));
     let mut lines = caption.unwrap_or_default();
@@ -24,8 +24,8 @@ pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
         table.columns.iter().zip(&widths).map(|(column, width)| least(column, *width)).collect();
     let widths = match total(&least) <= page_width {
         true => fitted(&widths, &least, page_width),
-        // They will not stand side by side whatever they give: sentences get half a page, and names leave room for any
-        // other column beside them.
+        // If the columns do not fit side by side, sentences take half a page, and names leave room
+        // for any other column.
         false => {
             let others = least.iter().skip(1).max().map_or(0, |widest| widest + 1);
             let names = page_width.saturating_sub(others).min(page_width / 2);
@@ -44,8 +44,8 @@ pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
     lines
 }
 
-/// The widths of columns that fit a page with a blank between two: those that may be are made narrower, the widest first. What
-/// they cannot give they keep.
+/// Returns widths of columns that fit a page with a blank between two. Columns above their least
+/// width are made narrower, the widest first.
 #[must_use]
 pub fn fitted(widths: &[usize], least: &[usize], page_width: usize) -> Vec<usize> {
     let mut fitted = widths.to_vec();
@@ -57,12 +57,12 @@ pub fn fitted(widths: &[usize], least: &[usize], page_width: usize) -> Vec<usize
     fitted
 }
 
-/// What columns take, with the blanks between them.
+/// Returns the width of columns with the blanks between them.
 fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + widths.len().saturating_sub(1)
 }
 
-/// The least width of a column; figures and drawings keep theirs.
+/// Returns the least width of a column; figures and drawings keep theirs.
 fn least(column: &Column, width: usize) -> usize {
     let title = titles(column).into_iter().map(|line| line.chars().count()).max().unwrap_or(0);
     match column.alignment {
@@ -71,7 +71,7 @@ fn least(column: &Column, width: usize) -> usize {
     }
 }
 
-/// Columns that stand side by side: all of them, or the first with as many others as there is room for.
+/// Groups columns that fit side by side; each group starts with the first column.
 fn groups(widths: &[usize], page_width: usize) -> Vec<Vec<usize>> {
     let mut groups = Vec::new();
     let mut group: Vec<usize> = Vec::new();
@@ -89,7 +89,7 @@ fn groups(widths: &[usize], page_width: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The lines of some columns of a table.
+/// Renders some columns of a table.
 fn group_lines(table: &Table, broken: &[Vec<Vec<String>>], widths: &[usize], group: &[usize]) -> Vec<String> {
     let columns: Vec<Column> = group.iter().map(|column| table.columns[*column].clone()).collect();
     let widths: Vec<usize> = group.iter().map(|column| widths[*column]).collect();
@@ -111,12 +111,12 @@ fn group_lines(table: &Table, broken: &[Vec<Vec<String>>], widths: &[usize], gro
     lines
 }
 
-/// The rows' cells, each as its lines, in columns at most so wide.
+/// Returns the rows' cells, each as its lines within these widths.
 fn rows(table: &Table, widths: &[usize]) -> Vec<Vec<Vec<String>>> {
     table.rows.iter().map(|row| broken(row, &table.columns, widths)).collect()
 }
 
-/// The row's cells, each as its lines.
+/// Returns a row's cells, each as its lines.
 fn broken(row: &Row, columns: &[Column], widths: &[usize]) -> Vec<Vec<String>> {
     let cells = row.cells.iter().zip(columns).zip(widths);
     let broken = cells.map(|((cell, column), most)| match column.alignment {
@@ -138,7 +138,7 @@ fn widths(columns: &[Column], rows: &[Vec<Vec<String>>]) -> Vec<usize> {
     columns.iter().enumerate().map(width).collect()
 }
 
-/// The titles' lines, the last ones next to the ruler.
+/// Renders the lines of the titles, the last ones next to the ruler.
 fn header(columns: &[Column], widths: &[usize]) -> Vec<String> {
     let titles = columns.iter().map(titles).collect::<Vec<_>>();
     let height = titles.iter().map(Vec::len).max().unwrap_or(0);
@@ -152,7 +152,7 @@ fn header(columns: &[Column], widths: &[usize]) -> Vec<String> {
     (0..height).map(line).collect()
 }
 
-/// A title's lines; those of an axis end with its ticks.
+/// Returns the lines of a title; an axis adds its ticks.
 fn titles(column: &Column) -> Vec<String> {
     let mut lines = column.title.lines().map(str::to_string).collect::<Vec<_>>();
     if let (Some(axis), Alignment::Drawn(width)) = (&column.axis, column.alignment) {

@@ -1,7 +1,7 @@
-//! Breaking sentences and paths into lines.
+//! Breaks sentences and paths into lines.
 
-/// Lines of at most `width` characters, broken at blanks; a word longer than a
-/// line is cut. A text that fits stays as it is; an empty one is one empty line.
+/// Splits a text into lines of at most `width` characters at blanks; a longer word is cut. A text
+/// that fits is unchanged; an empty one is one empty line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     assert!(width > 0, "a line has room for a character");
     if text.chars().count() <= width && !text.contains('\n') {

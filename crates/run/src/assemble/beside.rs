@@ -1,4 +1,4 @@
-//! What was seen beside the run, and between its snapshots, on the run's clock.
+//! Samples of the machine, and intervals between snapshots, on the run's clock.
 
 use super::phases::Timeline;
 use super::{Evidence, io, load_profile};
@@ -8,7 +8,7 @@ use plumb_record::{Beside, DeviceSample, DeviceTally, Interval, IoFile, MemorySa
 use plumb_study::sampler::{Look, Looks};
 use plumb_units::path_text;
 
-/// What lay between each look and the one before.
+/// Converts each pair of consecutive samples to their difference.
 pub(super) fn beside(looks: &Looks, timeline: &Timeline) -> Beside {
     let samples = looks.looks.windows(2).map(|pair| sample(looks, [&pair[0], &pair[1]], timeline));
     Beside { interval_ns: looks.interval.0, cost_ns: looks.cost.0, samples: samples.collect() }
@@ -56,13 +56,13 @@ fn tally(counts: &RequestCounts) -> DeviceTally {
     }
 }
 
-/// What happened between each snapshot and the next.
+/// Returns the differences between consecutive snapshots.
 pub(super) fn intervals(seen: &Evidence, timeline: &Timeline) -> Vec<Interval> {
     seen.measured.cuts.iter().map(|cut| interval(seen, cut, timeline)).collect()
 }
 
 fn interval(seen: &Evidence, cut: &Cut, timeline: &Timeline) -> Interval {
-    // The data files stand first among those that were seen, in the order of the tablespaces.
+    // The data files come first in both lists, in the order of the tablespaces.
     let files = seen.measured.files.iter().zip(&cut.files);
     let files = files.map(|(file, (reads, writes))| IoFile {
         tablespace: file.role.name().to_string(),

@@ -1,4 +1,4 @@
-//! The device's limits, measured in the same run, and what the run reached of them.
+//! The device's limits, measured in the same run, and the share of them that the run reached.
 
 use super::Evidence;
 use super::phases::Timeline;
@@ -7,10 +7,10 @@ use plumb_events::IoStream;
 use plumb_record::{DeviceLimits, LimitShare, MeasuredLimits};
 use plumb_units::Bytes;
 
-/// The block size that the record's random read is stated for.
+/// Block size of the random read in the record.
 const RECORD_BLOCK_BYTES: u64 = 8 * Bytes::K;
 
-/// What was measured in this run, and what the run reached of the device's limits.
+/// Returns the limits measured in this run, and the share of them that it reached.
 pub(super) fn calibration(seen: &Evidence) -> Option<MeasuredLimits> {
     let shares = shares(seen);
     let calibrated = seen.calibrated.as_ref();
@@ -34,7 +34,7 @@ pub(super) fn calibration(seen: &Evidence) -> Option<MeasuredLimits> {
     })
 }
 
-/// A rate of the device, bytes a second, with the ends of its interval where it has one.
+/// A rate of the device in bytes per second, with the ends of its interval if it has one.
 #[derive(Clone, Copy)]
 struct Limit {
     name: &'static str,
@@ -42,8 +42,8 @@ struct Limit {
     ends: Option<[f64; 2]>,
 }
 
-/// Streams of the build against the device's sequential limits: those of a calibration
-/// that holds for it, otherwise the raw read of the same run.
+/// Compares streams of the build with the device's sequential limits. They are from a calibration
+/// that is valid for it, otherwise from the raw read of the same run.
 fn shares(seen: &Evidence) -> Vec<LimitShare> {
     let stored = match &seen.limits {
         Some(DeviceLimits::Calibrated(stored)) => Some(stored),
@@ -56,7 +56,7 @@ fn shares(seen: &Evidence) -> Vec<LimitShare> {
             of_stored("the device's sequential write", stored.sequential_write_bytes_per_s),
         ),
         None => {
-            // Parts that disagree by a half say nothing of the device's limit.
+            // If the parts differ by half, their median is no limit.
             let found = seen.calibrated.as_ref().map(|found| &found.sequential_read);
             let settled = found.filter(|rate| rate.settled).map(|rate| Limit {
                 name: "the raw sequential read",
@@ -88,12 +88,12 @@ fn shares(seen: &Evidence) -> Vec<LimitShare> {
     reached.into_iter().filter_map(share).collect()
 }
 
-/// Whether the files of a tablespace lie on the file system of the tables, whose limits are known.
+/// True if a tablespace lies on the tables' file system, whose limits are known.
 fn is_beside_the_tables(seen: &Evidence, purpose: Purpose) -> bool {
     let mount = |purpose: Purpose| {
         let files = &seen.inside.tablespace(purpose).files;
         let mounts = files.iter().map(|file| {
-            // The innermost directory that was described.
+            // The innermost directory with a description.
             let under = seen.devices.iter().filter(|device| file.starts_with(&device.path));
             under.max_by_key(|device| device.path.as_os_str().len()).map(|device| &device.mount)
         });

@@ -1,4 +1,4 @@
-//! What others had of the machine, and what answered instead of the device.
+//! Work of others during the run, and caches that answered instead of the device.
 
 use super::Evidence;
 use plumb_events::{SessionKind, Statistic};
@@ -6,8 +6,8 @@ use plumb_record::{Circumstance, LimitShare, MixLimit, Record};
 use plumb_study::disturbance::{self, Stretch};
 use plumb_units::Nanos;
 
-/// The readings around the work, with what its sessions, its requests and the device's own rate
-/// say.
+/// Judges the counters around the work, with the sessions' waits, the requests
+/// and the device's own rate.
 pub(super) fn circumstances(seen: &Evidence, record: &Record) -> Vec<Circumstance> {
     let foreground = || record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let known = foreground().any(|session| session.run_queue_ns.is_some());
@@ -22,8 +22,8 @@ pub(super) fn circumstances(seen: &Evidence, record: &Record) -> Vec<Circumstanc
     })
 }
 
-/// What was reached of the device's own rate of the same mix, at its highest, or else of its
-/// sequential read.
+/// Returns the highest measured share of the device's own rate for the same mix,
+/// otherwise of its sequential read.
 fn above(record: &Record) -> Option<(f64, String)> {
     if let Some([_, of_most, _]) = record.mix.as_ref().and_then(MixLimit::share) {
         return Some((
@@ -32,7 +32,7 @@ fn above(record: &Record) -> Option<(f64, String)> {
         ));
     }
     let shares = record.calibration.iter().flat_map(|found| &found.shares);
-    // A write may end in the device's own cache: a rule of its own says so.
+    // Writes are excluded: they may end in the device's own cache, which another rule reports.
     let reads = shares.filter(|share| share.limit.ends_with("read") && share.what.contains("reads"));
     let of_most = |share: &LimitShare| match share.shares() {
         (_, Some([of_most, _])) => of_most,

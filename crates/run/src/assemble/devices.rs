@@ -1,4 +1,4 @@
-//! What lies under each path, in the report's words.
+//! Devices under each path, as the report shows them.
 
 use super::Evidence;
 use plumb_host::device::DeviceDescription;

@@ -1,4 +1,4 @@
-//! Findings: what the figures mean, each from the figures themselves.
+//! Findings: conclusions drawn from the figures of a run.
 
 use super::phases::Timeline;
 use super::{Evidence, one_pass};
@@ -10,13 +10,13 @@ use plumb_io::{DirectIo, MethodKind};
 use plumb_record::{Circumstance, Fact, Finding, Record, capital};
 use plumb_units::{Bytes, Nanos, Rate, RowCount};
 
-/// A rule; `None` when it sees nothing.
+/// A rule; `None` if it does not apply.
 type Rule = fn(&Evidence, &Record) -> Option<Finding>;
 
-/// What the run itself makes of its times.
+/// Findings about the run's own times.
 const OF_THE_RUN: &[Rule] = &[delayed, stopped];
 
-/// The rules behind what others, and caches, make of them; what casts doubt on the run comes first.
+/// Rules after those about other work and caches; doubts about the run come first.
 const RULES: &[Rule] = &[
     files_grew,
     space_not_reserved,
@@ -41,7 +41,7 @@ pub(super) fn findings(seen: &Evidence, record: &Record) -> Vec<Finding> {
     found(OF_THE_RUN).chain(record.doubtful().map(circumstance)).chain(found(RULES)).collect()
 }
 
-/// What others had of the machine, or what answered instead of the device.
+/// Reports other work on the machine, or a cache that answered instead of the device.
 fn circumstance(found: &Circumstance) -> Finding {
     Finding {
         what: capital(found.fact.words().1),
@@ -62,7 +62,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-/// A run with delayed requests says nothing about a device, and must not be taken for a measurement of one.
+/// Reports injected delays: such a run does not measure a device.
 fn delayed(seen: &Evidence, _: &Record) -> Option<Finding> {
     let each = seen.inside.settings.number(Setting::DebugRequestDelay);
     if each == 0 {
@@ -75,7 +75,7 @@ fn delayed(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-/// The time of a run that was stopped is not that of its work.
+/// Reports a suspended run, because its time includes the suspension.
 fn stopped(_: &Evidence, record: &Record) -> Option<Finding> {
     let stopped = Nanos(record.stopped_ns?);
     finding(
@@ -104,7 +104,7 @@ fn files_grew(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-/// A file system without fallocate: nothing was taken before the first record was read.
+/// Reports a file system without fallocate: no space was reserved before the first record was read.
 fn space_not_reserved(seen: &Evidence, _: &Record) -> Option<Finding> {
     let lengthened = seen.measured.period.statistic(Statistic::SpaceNotReserved);
     if lengthened == 0 {
@@ -133,7 +133,8 @@ fn not_direct(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-/// Sessions of one run that used different methods; a ring without registered buffers is still a ring.
+/// Reports sessions of one run with different methods; a ring without registered
+/// buffers is still a ring.
 fn method_replaced(seen: &Evidence, _: &Record) -> Option<Finding> {
     let method = &seen.inside.access.method;
     let said = method.replaced()?;
@@ -163,7 +164,7 @@ fn memory_scarce(seen: &Evidence, _: &Record) -> Option<Finding> {
     )
 }
 
-/// Writes that are faster than the raw read rate are not on the medium yet.
+/// Reports writes above the raw read rate, because they cannot be on the medium yet.
 fn cache_below(seen: &Evidence, _: &Record) -> Option<Finding> {
     let limit = seen.calibrated.as_ref()?.sequential_read.high;
     let timeline = Timeline::of(seen);
@@ -201,11 +202,11 @@ fn unaccounted(_: &Evidence, record: &Record) -> Option<Finding> {
     )
 }
 
-/// A guest that gives free memory back to its host waits for it at the next touch.
+/// Reports slow page faults: a guest that returns free memory to its host waits at the next touch.
 fn first_touch(seen: &Evidence, record: &Record) -> Option<Finding> {
     let servers = seen.measured.outcome.servers();
     let time = Nanos(servers.iter().map(|server| server.area_mapping.0).sum());
-    let share = percent(time.0, record.header.db_cpu_ns);
+    let share = percent(time.0, record.header.db_cpu());
     if share < 5.0 {
         return None;
     }
@@ -220,7 +221,7 @@ fn first_touch(seen: &Evidence, record: &Record) -> Option<Finding> {
 
 fn free_buffers(seen: &Evidence, record: &Record) -> Option<Finding> {
     let waited = seen.measured.period.event(Event::FreeBufferWaits, SessionKind::Foreground);
-    let share = percent(waited.time.0, record.header.db_time_ns);
+    let share = percent(waited.time.0, record.header.db_time());
     if share < 10.0 {
         return None;
     }
@@ -274,15 +275,15 @@ fn fitted_in_memory(seen: &Evidence, record: &Record) -> Option<Finding> {
     )
 }
 
-/// What bounds the build: the processors, or the device's sequential read.
+/// Reports the bound of the build: the processors, or the device's sequential read.
 fn bound(seen: &Evidence, record: &Record) -> Option<Finding> {
     if did_nothing(seen, record) {
         return None;
     }
-    // What waits use is the processors' time too: a buffered read is a copy.
+    // Waits use processor time, too: a buffered read is a copy.
     let foreground = record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let used = foreground.map(|session| session.cpu_ns + session.wait_cpu_ns).sum();
-    let cpu = percent(used, record.header.db_time_ns);
+    let cpu = percent(used, record.header.db_time());
     let shares = record.calibration.iter().flat_map(|found| &found.shares);
     let reached = shares
         .filter(|share| share.limit_bytes_per_s > 0.0)
@@ -308,8 +309,8 @@ fn bound(seen: &Evidence, record: &Record) -> Option<Finding> {
     None
 }
 
-/// Advice for a build that waits for processors: more of them, unless others or a quota have those
-/// that exist.
+/// Advice for a build that waits for processors: more of them, unless others or a
+/// quota limit the present ones.
 fn more_processors(record: &Record) -> &'static str {
     if record.header.host.cpu_quota.is_some() || record.is_doubtful(&[Fact::Quota]) {
         return "storage settings will change little here; a larger CPU quota would, and more processors would not";
@@ -320,7 +321,7 @@ fn more_processors(record: &Record) -> &'static str {
     "storage settings will change little here; more processors would"
 }
 
-/// Whether there was not a row to work on: what the time went to then bounds nothing.
+/// True if the run had no rows: then the time shows no bound.
 fn did_nothing(seen: &Evidence, record: &Record) -> bool {
     let imported = seen.measured.outcome.import.as_ref().map(|import| import.row_count);
     imported.or(record.sort.as_ref().map(|sort| sort.rows)) == Some(0)

@@ -1,4 +1,4 @@
-//! What ran, where and when.
+//! Head of a record: the program, the machine and the times of the run.
 
 use super::Evidence;
 use crate::settings;
@@ -18,8 +18,8 @@ pub(super) fn header(seen: &Evidence) -> Header {
         begin_time: Moment::of(begin).iso(),
         end_time: Moment::of(end).iso(),
         elapsed_ns: period.elapsed.0,
-        db_time_ns: period.db_time().0,
-        db_cpu_ns: period.db_cpu().0,
+        db_time_ns: Some(period.db_time().0),
+        db_cpu_ns: Some(period.db_cpu().0),
         command_line: seen.asked.command_line.clone(),
         seed: seen.asked.seed,
         settings_hash: settings::hash(&seen.inside.settings),

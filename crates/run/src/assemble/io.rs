@@ -18,7 +18,7 @@ pub(super) fn files(seen: &Evidence) -> Vec<IoFile> {
     seen.measured.files.iter().map(row).collect()
 }
 
-/// The block devices that did something meanwhile.
+/// Returns the block devices with requests in this period.
 pub(super) fn devices(disks: &BTreeMap<String, DiskStats>) -> Vec<IoDevice> {
     let tally = |counts: &RequestCounts| tally((counts.completed, counts.bytes.0, counts.time.0));
     let disks = disks.iter().filter(|(_, disk)| disk.reads.completed + disk.writes.completed > 0);
@@ -33,7 +33,7 @@ pub(super) fn devices(disks: &BTreeMap<String, DiskStats>) -> Vec<IoDevice> {
         .collect()
 }
 
-/// Only a ring lets a completion lie until its session looks.
+/// A ring keeps a completion until its session reads it, so only rings record late times.
 pub(super) fn completion(seen: &Evidence) -> Completion {
     match seen.inside.access.method.kind() {
         MethodKind::IoUring if !seen.inside.in_memory() => Completion::Seen,
@@ -42,5 +42,5 @@ pub(super) fn completion(seen: &Evidence) -> Completion {
 }
 
 pub(super) fn tally((requests, bytes, time_ns): Transfers) -> IoTally {
-    IoTally { requests, bytes, time_ns }
+    IoTally { requests, bytes, time_ns: Some(time_ns) }
 }

@@ -1,4 +1,4 @@
-//! The load profile.
+//! The load profile: amounts of work per second and per transaction.
 
 use super::Evidence;
 use crate::evidence::Done;
@@ -7,7 +7,7 @@ use plumb_events::Statistic;
 use plumb_record::{LoadRow, Response};
 use plumb_units::Bytes;
 
-/// The rows for what was done in all of which this is counted.
+/// Returns the rows for this work, counted over this period.
 pub(super) fn rows(period: &Counted, outcome: &Done) -> Vec<LoadRow> {
     let row = |name: &str, total: f64| LoadRow { name: name.to_string(), total, is_count: false };
     let count = |name: &str, statistic| LoadRow {
@@ -72,7 +72,7 @@ pub(super) fn rows(period: &Counted, outcome: &Done) -> Vec<LoadRow> {
     rows
 }
 
-/// What was due in the whole run and had not begun at its end, where operations arrive by themselves.
+/// Returns the operations due in the run but not begun at its end, if operations arrive at a rate.
 pub(super) fn behind(seen: &Evidence) -> Option<LoadRow> {
     let slob = seen.measured.outcome.slob.as_ref().filter(|slob| slob.spec.rate > 0)?;
     let name = "Operations due that had not begun".to_string();

@@ -1,12 +1,14 @@
-//! The log's requests beside what the kernel moved for them.
+//! Compares the log's requests with the bytes the kernel moved for them.
 //!
-//! What the file system makes of a log write happens below the engine: a buffered write of a part of a block sends the whole block, each time it is
-//! made durable, and fetches it first where it is not in the page cache. The kernel's counters of this process say so: what it sent less
-//! what was asked of files that bypass the cache is the log's. The devices' own counters are of all processes, and are in `io_devices`.
+//! The file system changes log writes below the engine. A buffered write of a part of a block sends
+//! the whole block each time it is made durable. It reads the block first unless it is cached. The
+//! kernel's counters of this process show that: bytes sent, less those of files that bypass the
+//! cache, belong to the log. The devices' counters include all processes, and are in `io_devices`.
 //!
-//! Whether a slow write stood behind such a read nothing shows: the kernel fetches within the write. What is seen is that the log's device read
-//! something between the two looks, a second apart, that the write lies between. So many slow writes beside reads, and such a share of all, have
-//! a name, and the name says no more than that.
+//! No counter shows if a slow write waited for such a read, because the kernel reads within the
+//! write. Visible is a read on the log's device between the two samples around the write, a second
+//! apart. If enough writes are slow in such seconds, the pattern has a name, which claims no more
+//! than that.
 
 use super::Evidence;
 use plumb_events::{IoStream, Statistic};
@@ -18,30 +20,30 @@ use plumb_units::Nanos;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A begin and an end, nanoseconds.
+/// Start and end of a request, nanoseconds.
 type Span = (u64, u64);
 
-/// With fewer writes nothing is called a pattern.
+/// With fewer writes no pattern is reported.
 const WRITES_TO_JUDGE: u64 = 20;
-/// The device got more than was asked for when it got so many times as much.
+/// Ratio of bytes sent to bytes written above which writes count as padded.
 const PADDED: f64 = 1.3;
-/// Bytes that nobody asked for, as a share of those written: less are the program's own files.
+/// Share of bytes read without a request, relative to bytes written; less
+/// is the program's own files.
 const FETCHED_SHARE: f64 = 0.05;
-/// A write is slow that takes so many times the median.
+/// Multiple of the median from which on a write counts as slow.
 const SLOW: u64 = 4;
-/// Slow writes beside reads of which something is said: fewer happen to any log ...
+/// Slow writes during reads below this number occur in any log ...
 const SLOW_MIN: u64 = 5;
-/// ... and so does a smaller share.
+/// ... and so does a share below this one.
 const SLOW_SHARE: f64 = 0.01;
 
-/// What is known of the log; none where nothing was logged.
 pub(super) fn log_io(seen: &Evidence, trace: Option<&RunTrace>) -> Option<LogIo> {
     let done = seen.measured.outcome.log.as_ref()?;
     let period = &seen.measured.period;
     let [writes, reads] = [IoStream::LogWrites, IoStream::LogReads].map(|stream| period.stream(stream));
     let [asked_reads, asked_writes] = [Statistic::PhysicalReadBytes, Statistic::PhysicalWriteBytes]
         .map(|statistic| period.statistic(statistic));
-    // What is read through the page cache need not be fetched, and what is written to it is sent later.
+    // Buffered reads may be answered without a fetch, and buffered writes are sent later.
     let others_direct = seen.inside.access.direct == DirectIo::Required;
     let process = seen.measured.process_io.as_ref().filter(|_| others_direct);
     let slow = trace.map(slow_writes);
@@ -69,7 +71,7 @@ pub(super) fn log_io(seen: &Evidence, trace: Option<&RunTrace>) -> Option<LogIo>
     Some(log)
 }
 
-/// Log writes of a trace that took far longer than the typical one: from when to when, nanoseconds from its begin.
+/// Returns slow log writes of a trace, as start and end in nanoseconds from its start.
 fn slow_writes(trace: &RunTrace) -> Vec<Span> {
     let of_log = |kind: usize| trace.kinds[kind].stream == IoStream::LogWrites.name();
     let requests = trace.sessions.iter().flat_map(|session| &session.requests);
@@ -81,7 +83,7 @@ fn slow_writes(trace: &RunTrace) -> Vec<Span> {
     slow.map(|write| (write.begin_ns, write.begin_ns + write.latency_ns)).collect()
 }
 
-/// The name of the block device that the log files lie on, where all lie on one.
+/// Returns the block device of the log files; `None` if they lie on several.
 fn log_device(seen: &Evidence) -> Option<&str> {
     let log = IoStream::LogWrites.name();
     let trace = seen.measured.trace.as_ref()?;
@@ -99,7 +101,7 @@ fn log_device(seen: &Evidence) -> Option<&str> {
     devices.all(|device| device == Some(first)).then_some(first)
 }
 
-/// When a device read something: between which looks, nanoseconds from the begin of the trace.
+/// Returns pairs of samples between which the device read, in nanoseconds from the trace's start.
 fn when_reading(looks: &Looks, device: &str, begin: Nanos) -> Vec<Span> {
     let Some(index) = looks.devices.iter().position(|name| name == device) else { return Vec::new() };
     let read = |look: &Look| look.disks.get(index).copied().flatten().map(|disk| disk.reads.completed);
@@ -109,7 +111,7 @@ fn when_reading(looks: &Looks, device: &str, begin: Nanos) -> Vec<Span> {
     pairs.map(|pair| (since(pair[0].at), since(pair[1].at))).collect()
 }
 
-/// How many of some spans have a moment in common with one of others.
+/// Counts the spans that overlap one of the others.
 fn beside(spans: &[Span], others: &[Span]) -> u64 {
     let meets = |(begin, end): &Span| others.iter().any(|(from, to)| begin < to && from < end);
     spans.iter().filter(|span| meets(span)).count() as u64
@@ -129,7 +131,7 @@ fn pattern(log: &LogIo) -> LogPattern {
     }
 }
 
-/// Whether writes were slow beside reads oftener than happens to any log.
+/// True if slow writes during reads are more frequent than in any log.
 fn is_slow_beside_reads(log: &LogIo) -> bool {
     log.slow_beside_reads
         .is_some_and(|slow| slow >= SLOW_MIN && slow as f64 >= SLOW_SHARE * log.writes as f64)

@@ -1,4 +1,4 @@
-//! Memory that was declared, and memory that was used.
+//! Declared memory and used memory.
 
 use super::Evidence;
 use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, SlobDone, UPDATER_BYTES};
@@ -6,24 +6,24 @@ use plumb_engine::{Setting, Settings};
 use plumb_record::{Memory, MemoryArea};
 use plumb_units::Bytes;
 
-/// What the program itself may take beside the budget: its code, the recorder's
-/// profiles (a quarter of a megabyte a session), rings, stacks and the allocator's slack.
+/// Memory of the program besides the budget: its code, the recorder's profiles (a quarter of a
+/// megabyte a session), rings, stacks and the allocator's slack.
 const OVERHEAD_BYTES: u64 = 64 * Bytes::M;
 
-/// A batch of the source, and what a row costs in an array beside its bytes.
+/// A batch of the source, and a row's overhead in an array.
 const SOURCE_BATCH_BYTES: u64 = Bytes::M;
 
-/// The buffers of a load server: four of half a megabyte, and a request of its scan.
+/// Buffers of a load server: four of half a megabyte, and a request of its scan.
 const LOAD_BYTES: u64 = 4 * Bytes::M;
 
-/// The log buffer, and what is on its way out of it: a write takes half of it at most.
+/// Log buffer and a write from it, which takes at most half of it.
 fn log_buffer(settings: &Settings) -> (&'static str, u64) {
     let log = settings.number(Setting::LogBuffer);
     ("Log buffer, and a write of it", log + log / 2)
 }
 
-/// The cache, the log buffer with what is on its way out of it, and for each session a batch of the source, and an array that may have grown
-/// by half of itself.
+/// Cache, log buffer with a write from it, and per session a batch of the source and its arrays. An
+/// array may have grown by half of itself.
 fn of_import(seen: &Evidence, import: &ImportDone) -> [MemoryArea; 3] {
     let settings = &seen.inside.settings;
     let arrays = (3 * import.array_bytes + SOURCE_BATCH_BYTES).saturating_mul(import.sessions);
@@ -35,7 +35,7 @@ fn of_import(seen: &Evidence, import: &ImportDone) -> [MemoryArea; 3] {
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
 }
 
-/// The caches, the log buffer with what is on its way out of it, and the buffers of the load and of its source.
+/// Caches, log buffer with a write from it, and buffers of the load and of its source.
 fn of_ctas(seen: &Evidence) -> [MemoryArea; 3] {
     let settings = &seen.inside.settings;
     let caches = seen.inside.caches.iter().map(|cache| cache.frames * cache.block_size.bytes() as u64);
@@ -47,7 +47,7 @@ fn of_ctas(seen: &Evidence) -> [MemoryArea; 3] {
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
 }
 
-/// The cache, the log buffer with what is on its way out of it, and the sessions, each with the blocks that it has in flight.
+/// Cache, log buffer with a write from it, and sessions, each with its blocks in flight.
 fn of_slob(seen: &Evidence, slob: &SlobDone) -> [MemoryArea; 3] {
     let settings = &seen.inside.settings;
     let blocks = 1
@@ -89,7 +89,7 @@ pub(super) fn memory(seen: &Evidence) -> Memory {
         let files = seen.inside.tablespaces.iter().map(|tablespace| tablespace.size).sum::<Bytes>() + log;
         areas.push(MemoryArea { name: "Files (io_method=null)".to_string(), bytes: files.0 });
     }
-    // A peak that covers the load as well says nothing about the build.
+    // A peak that includes the load says nothing about the build.
     let peak = seen.measured.memory.filter(|_| seen.measured.peak_is_of_work);
     Memory { areas, overhead_bytes: Some(OVERHEAD_BYTES), peak_rss_bytes: peak.map(|memory| memory.peak.0) }
 }

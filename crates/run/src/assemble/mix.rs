@@ -1,4 +1,4 @@
-//! The workload's mix of reads and writes, and what the work reached of the device's own rate for it.
+//! The workload's mix of reads and writes, and the share of the device's own rate it reached.
 
 use super::Evidence;
 use crate::device_mix;
@@ -6,7 +6,8 @@ use crate::evidence::MixPoint;
 use plumb_record::{MixLimit, MixRate};
 use plumb_units::path_text;
 
-/// Reads of single blocks into the cache, and writes of the database writers, against the device's rate for such a mix.
+/// Compares single-block reads and writes of the database writers with the
+/// device's rate for that mix.
 pub(super) fn mix(seen: &Evidence) -> Option<MixLimit> {
     let found = seen.mix.as_ref()?;
     let period = &seen.measured.period;

@@ -1,9 +1,8 @@
-//! From the evidence of a run to its record.
+//! Derives the record of a run from its evidence.
 //!
-//! One file a part of the report; each is a pure function of the [`Evidence`].
-//! The measured period (load profile, events, sessions, I/O statistics) is the
-//! index build; phases and I/O profile show load, build and verification on one
-//! clock that starts with the first of them.
+//! Each file makes a part of the report, as a pure function of the [`Evidence`]. The measured
+//! period (load profile, events, sessions, I/O statistics) is that of the work. Phases and I/O
+//! profile show load, work and verification on one clock that starts with the first of them.
 
 mod beside;
 mod calibration;
@@ -33,13 +32,12 @@ use plumb_record::trace;
 use plumb_record::{Record, SCHEMA_VERSION};
 use plumb_units::Nanos;
 
-/// How long the process was stopped while it was measured.
+/// Time for which the process was suspended during the measurement.
 fn stopped(seen: &Evidence) -> Option<Nanos> {
     let begin = seen.measured.begin;
     seen.beside.as_ref()?.stopped((begin, begin + seen.measured.period.elapsed))
 }
 
-/// The record of a run of which this was seen.
 #[must_use]
 pub fn record(seen: &Evidence) -> Record {
     let timeline = Timeline::of(seen);
@@ -84,6 +82,7 @@ pub fn record(seen: &Evidence) -> Record {
         settings: settings::settings(seen),
         measures: Vec::new(),
         command: None,
+        imported: None,
     };
     record.load_profile.extend(load_profile::behind(seen));
     record.circumstances = Some(circumstances::circumstances(seen, &record));

@@ -1,12 +1,13 @@
-//! The smallest sort area whose runs one merge can take.
+//! Computes the smallest sort area whose runs a single merge can take.
 //!
-//! How many runs an area makes follows from this build. A server that needed intermediate
-//! merges wrote each full strip as a run, usually the whole area; so a strip holds at least its
-//! rows divided by its runs. A larger area holds proportionally more. The merge plan itself says
-//! whether one merge takes the runs. The area is found by doubling, then by bisection.
+//! This build shows how many runs an area makes. A server with intermediate merges wrote each full
+//! strip as a run, usually the whole area. So a strip holds at least its rows divided by its runs,
+//! and a larger area proportionally more. The merge planner decides if one merge takes the runs.
+//! The area is found by doubling, then by bisection.
 //!
 //! Limits: the last run counts as full, and a few more rows are assumed than there were, so the
 //! result is slightly above the minimum. A measured read cost will be measured again and is not
+//! used. Requests must then come close to the device's full rate.
 //! used: requests must then come close to the device's full rate.
 
 use super::Evidence;
@@ -19,13 +20,13 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::SortServerSummary;
 use plumb_units::{BlockSize, Bytes};
 
-/// Areas are tried in steps of this size, larger ones in steps of [`STEP_LARGE`].
+/// Step between areas; larger areas have [`STEP_LARGE`].
 const STEP: u64 = 64 * Bytes::K;
 const STEP_LARGE: u64 = Bytes::M;
-/// Where the larger steps begin.
+/// Area from which on the larger steps apply.
 const LARGE: u64 = 16 * Bytes::M;
 
-/// What a server sorted, and the rules for merging it.
+/// Rows sorted by a server, and the rules for merging them.
 #[derive(Debug, Clone, Copy)]
 struct Server {
     rows: u64,
@@ -33,9 +34,9 @@ struct Server {
     row_bytes: f64,
     block: BlockSize,
     chunk_blocks_max: u32,
-    /// The read cost, if it is given and will be the same again.
+    /// Read cost, if it is set, and so will not change.
     read_fac: Option<f64>,
-    /// The part of `sort_area_size` that is left beside the write buffers.
+    /// Share of `sort_area_size` that remains after the write buffers.
     usable: f64,
 }
 
@@ -50,12 +51,12 @@ impl Server {
             block: seen.inside.tablespace(Purpose::Temp).block_size,
             chunk_blocks_max: plan.chunk_blocks_max,
             read_fac: settings.optional_number(Setting::SortReadFac).map(|fac| fac as f64),
-            // With auto write buffers take a tenth of the area at most.
+            // With auto, write buffers take at most a tenth of the area.
             usable: if from_area { 0.9 } else { 1.0 },
         }
     }
 
-    /// Whether one merge takes all runs that this area makes.
+    /// True if one merge takes all runs that this area makes.
     fn fits(&self, area: u64) -> bool {
         let usable = area as f64 * self.usable;
         let runs = (self.rows as f64 * self.row_bytes / usable).ceil() as usize;
@@ -77,8 +78,8 @@ impl Server {
     }
 }
 
-/// The smallest `sort_area_size` that would have needed no intermediate merge;
-/// `None` where the setting's range has none.
+/// Returns the smallest `sort_area_size` without intermediate merges; `None` if
+/// it exceeds the setting's range.
 pub(super) fn area(seen: &Evidence) -> Option<Bytes> {
     let Domain::Size(_, most) = Setting::SortAreaSize.row().domain else { return None };
     let plan = seen.inside.plan.as_deref()?;
@@ -88,7 +89,7 @@ pub(super) fn area(seen: &Evidence) -> Option<Bytes> {
     smallest(asked, most, |area| servers.iter().all(|server| server.fits(area))).map(Bytes)
 }
 
-/// The smallest multiple of the step above `least` that fits.
+/// Returns the smallest multiple of the step above `least` that fits.
 fn smallest(least: u64, most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut low, mut high) = (least, least.next_multiple_of(STEP));
     while high <= low || !fits(high) {
@@ -144,7 +145,7 @@ mod tests {
         };
         assert!(area(100_000) < area(1_000_000));
         assert!(area(1_000_000) < area(100_000_000));
-        // 100 million rows are 1.6 GB; the root of that times a request is what one merge needs.
+        // 100 million rows are 1.6 GB; one merge needs the root of that times a request.
         assert!((10 * Bytes::M..64 * Bytes::M).contains(&area(100_000_000)));
     }
 }

@@ -1,10 +1,9 @@
 //! Phases and the I/O profile, on one clock that starts with the first phase.
 //!
-//! The bytes of a phase of the build come from its sessions' counters, and add up
-//! to those of the build: the coordinator alone reads the sample and joins the
-//! parts; intermediate merges account for what is moved beyond writing and reading the
-//! initial runs once each. Phases outside the build are read off the
-//! profile; a bucket that is only partly inside counts in proportion.
+//! Bytes of a phase of the build are from its sessions' counters, and sum to those of the build.
+//! Only the coordinator reads the sample and joins the parts. Bytes beyond writing and reading the
+//! initial runs once belong to intermediate merges. Phases outside the build are read from the
+//! profile; a bucket partly inside counts in proportion.
 
 use super::Evidence;
 use super::sort::first_run_bytes;
@@ -12,22 +11,22 @@ use plumb_events::{IoStream, Operation, Phase, PhaseSpan, Profile, Role};
 use plumb_record::{self as record, IoProfile, ProfileSeries};
 use plumb_units::{Bytes, Nanos};
 
-/// Points of the plot at most.
+/// Largest number of points in the plot.
 const POINTS_MAX: usize = 600;
 
-/// What was recorded over time, cut at the start of the first phase.
+/// Profile of the run, starting with the first phase.
 #[derive(Debug)]
 pub(super) struct Timeline {
     profile: Profile,
-    /// The recorder's origin, on the monotonic clock.
+    /// Origin of the recorder on the monotonic clock.
     origin: Nanos,
     /// The first bucket that is kept.
     first: usize,
-    /// When that bucket starts, from the recorder's origin.
+    /// Start of that bucket from the recorder's origin.
     zero: Nanos,
     /// Start and end of the build, from the recorder's origin.
     build: (Nanos, Nanos),
-    /// Start and end of the scan: what is read before it is a sample of single blocks.
+    /// Start and end of the scan; earlier reads are a sample of single blocks.
     scan: (Nanos, Nanos),
 }
 
@@ -48,13 +47,13 @@ impl Timeline {
         }
     }
 
-    /// A moment of the monotonic clock as the record counts: from the start of the first phase's bucket.
+    /// Converts a moment of the monotonic clock to nanoseconds since the first phase's bucket.
     pub(super) fn since_start(&self, at: Nanos) -> u64 {
         at.saturating_sub(self.origin).saturating_sub(self.zero).0
     }
 
-    /// Bytes of a stream between two times from the origin. A bucket that lies
-    /// partly outside counts with the part of its time that lies inside.
+    /// Bytes of a stream between two times from the origin. A bucket
+    /// partly outside counts in proportion.
     fn bytes(&self, stream: IoStream, from: Nanos, to: Nanos) -> u64 {
         weighted(self.profile.series(stream), self.profile.width(), from, to)
     }
@@ -64,13 +63,13 @@ impl Timeline {
         ((from.0 / width) as usize, (to.0 / width) as usize)
     }
 
-    /// Bytes a second of a stream during the build, from its first byte to its
-    /// last; `None` when it moved none.
+    /// Bytes per second of a stream during the build, from its first byte to its last;
+    /// `None` if it moved none.
     pub(super) fn rate_in_build(&self, stream: IoStream) -> Option<f64> {
         self.rate_between(stream, self.build)
     }
 
-    /// The same of the table's scan alone.
+    /// Bytes per second of table reads during the scan.
     pub(super) fn rate_of_scan(&self) -> Option<f64> {
         self.rate_between(IoStream::TableReads, self.scan)
     }
@@ -83,7 +82,7 @@ impl Timeline {
         Some(Bytes(bytes).per(active).0)
     }
 
-    /// The buckets of a stretch of time in which a stream moved bytes.
+    /// Returns the buckets of a period in which a stream moved bytes.
     fn moving(&self, stream: IoStream, from: Nanos, to: Nanos) -> Vec<usize> {
         let (first, last) = self.buckets(from, to);
         let buckets = self.profile.series(stream).enumerate().take(last + 1).skip(first);
@@ -91,7 +90,7 @@ impl Timeline {
     }
 }
 
-/// The sum of buckets between two times, those at the ends weighted by their overlap.
+/// Sums buckets between two times; those at the ends are weighted by their overlap.
 fn weighted(buckets: impl Iterator<Item = u64>, width: Nanos, from: Nanos, to: Nanos) -> u64 {
     let width = width.0;
     let shares = buckets.zip(0_u64..).map(|(bytes, index)| {
@@ -102,7 +101,7 @@ fn weighted(buckets: impl Iterator<Item = u64>, width: Nanos, from: Nanos, to: N
     u64::try_from(shares.sum::<u128>()).unwrap_or(u64::MAX)
 }
 
-/// The phases with what they moved.
+/// Returns the phases with their bytes.
 pub(super) fn phases(seen: &Evidence, timeline: &Timeline) -> Vec<record::Phase> {
     let moved = BuildBytes::of(seen);
     let phase = |span: &PhaseSpan| record::Phase {
@@ -120,7 +119,7 @@ pub(super) fn phases(seen: &Evidence, timeline: &Timeline) -> Vec<record::Phase>
     seen.inside.phases.iter().map(phase).collect()
 }
 
-/// What a phase is part of.
+/// Returns the operation that a phase belongs to.
 fn operation(seen: &Evidence, phase: Phase) -> &'static str {
     match phase.operation() {
         Operation::Load => "load",
@@ -130,7 +129,7 @@ fn operation(seen: &Evidence, phase: Phase) -> &'static str {
     }
 }
 
-/// The streams of a phase that is no part of the work.
+/// Returns the streams of a phase outside the work.
 fn streams_outside_the_work(operation: Operation) -> &'static [IoStream] {
     match operation {
         Operation::Load => {
@@ -143,7 +142,7 @@ fn streams_outside_the_work(operation: Operation) -> &'static [IoStream] {
     }
 }
 
-/// What the phases of the build moved.
+/// Bytes moved by the phases of the build.
 #[derive(Debug)]
 struct BuildBytes {
     sample: u64,
@@ -178,7 +177,7 @@ impl BuildBytes {
         let merged = seen.measured.outcome.servers().iter().any(|server| server.intermediate_merges > 0);
         let first_runs = if merged { first_run_bytes(seen).min(written) } else { written };
         let read_last = if merged { first_run_bytes(seen).min(read) } else { read };
-        // What the servers read of a file they sort themselves, or send to others.
+        // File reads of servers that sort the file themselves, or send rows to others.
         let scans_file = seen.inside.phases.iter().any(|span| span.phase == Phase::FileScan);
         BuildBytes {
             sample,
@@ -212,7 +211,7 @@ impl BuildBytes {
             Phase::RandomIo => self.scan + self.log,
             Phase::CreateAsSelect => self.loaded + self.log,
             Phase::Backup => self.copied,
-            // The calibrator's requests are no session's of this run.
+            // Requests of the calibrator belong to no session of this run.
             Phase::MixBefore | Phase::MixAfter => 0,
             Phase::Load
             | Phase::IndexCreation
@@ -223,13 +222,13 @@ impl BuildBytes {
     }
 }
 
-/// The streams of the profile. Requests that measure the device are no part of the
-/// work: they are the bytes of their phase, and would set the scale for all others.
+/// Streams of the profile. Probes of the device are left out: they are not the work, and would set
+/// the scale for all other streams.
 fn drawn() -> impl Iterator<Item = &'static IoStream> {
     IoStream::ALL.iter().filter(|stream| !matches!(stream, IoStream::Probe | IoStream::ProbeWrites))
 }
 
-/// Bytes over time, in few enough buckets to be drawn.
+/// Bytes over time, in at most [`POINTS_MAX`] buckets.
 pub(super) fn profile(timeline: &Timeline) -> IoProfile {
     let recorded = drawn().map(|stream| timeline.profile.series(*stream).count()).max().unwrap_or(0);
     let shown = recorded.saturating_sub(timeline.first);

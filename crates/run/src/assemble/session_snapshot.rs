@@ -1,4 +1,4 @@
-//! The session that did the work, where one session did: its own waits and statistics.
+//! Waits and statistics of the session that did the work, if it was a single one.
 
 use crate::evidence::Evidence;
 use crate::rows::{self, Counted};
@@ -6,7 +6,7 @@ use plumb_events::{Period, SessionKind, SessionTotals};
 use plumb_record::SessionSnapshot;
 use plumb_units::Nanos;
 
-/// Its figures; none of work that several sessions share.
+/// Returns the session's figures; `None` if several sessions share the work.
 pub(super) fn session_snapshot(seen: &Evidence) -> Option<SessionSnapshot> {
     let done = &seen.measured.outcome;
     let is_of_one = (done.ctas.is_some() && seen.inside.degree == 1)
@@ -22,7 +22,7 @@ pub(super) fn session_snapshot(seen: &Evidence) -> Option<SessionSnapshot> {
     })
 }
 
-/// CPU and waits that are not idle.
+/// CPU, and waits that are not idle.
 fn busy(session: &SessionTotals) -> Nanos {
     Nanos(session.cpu.0 + session.waits().0)
 }

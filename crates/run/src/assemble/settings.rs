@@ -1,4 +1,4 @@
-//! The settings as the run had them.
+//! The settings in effect during the run.
 
 use super::Evidence;
 use crate::settings;

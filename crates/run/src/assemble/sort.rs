@@ -1,4 +1,4 @@
-//! What the sort did.
+//! Summary of the sort.
 
 use super::Evidence;
 use plumb_engine::Setting;
@@ -40,8 +40,8 @@ pub(super) fn first_run_bytes(seen: &Evidence) -> u64 {
     first_runs_share(seen, written)
 }
 
-/// The part of a figure of all runs that belongs to the initial runs. A merge does not change the
-/// length of records, so the share of the rows is the share of the bytes.
+/// Returns the initial runs' part of a figure for all runs. A merge does not change the length of
+/// records, so the share of the rows is the share of the bytes.
 pub(super) fn first_runs_share(seen: &Evidence, all: u64) -> u64 {
     let spilled = seen.measured.outcome.servers().iter().filter(|server| !server.optimal);
     let rows: u64 = spilled.map(|server| server.row_count - server.memory_rows).sum();

@@ -1,15 +1,16 @@
-//! Snapshots while the work is done: the same reading as at its ends, every `snapshot_interval`.
+//! Snapshots during the work: the same reading as at its ends, every `snapshot_interval`.
 //!
 //! ```text
-//! reading ── cut ── reading ── cut ── reading ... the last reading is that behind the work
+//! reading ── cut ── reading ── cut ── reading ... the last reading is the one after the work
 //! ```
 //!
-//! A thread of its own reads; sessions go on meanwhile, since each counter has one writer and is read as it stands. The
-//! figures of a session may be of moments some microseconds apart; what one cut lacks the next has. Each reading becomes
-//! rows at once, because the totals of a thousand sessions are megabytes.
+//! A thread of its own takes the readings while sessions continue. Each counter has one writer and
+//! is read without a lock. Figures of a session may differ by some microseconds; what one cut
+//! lacks, the next has. Each reading becomes rows at once, because the totals of a thousand
+//! sessions are megabytes.
 //!
-//! Limits: at most [`CUTS_MAX`]; then neighbours are added up and the time between doubles. A thread that cannot be
-//! started is an error: snapshots were asked for.
+//! Limits: at most [`CUTS_MAX`]; then neighbours are added and the interval doubles. A thread that
+//! cannot be started is an error, because snapshots were requested.
 
 use super::{Reading, Transfers, difference, grown};
 use crate::rows::{self, Counted};
@@ -26,22 +27,21 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// Cuts that are kept at most.
+/// Largest number of cuts kept.
 const CUTS_MAX: usize = 360;
 
-/// What happened between two snapshots.
+/// The period between two snapshots.
 #[derive(Debug, Clone)]
 pub struct Cut {
-    /// When the first was taken, on the monotonic clock.
+    /// Time of the first snapshot on the monotonic clock.
     pub begin: Nanos,
-    /// When the second was taken.
     pub end: Nanos,
-    /// What sessions, host and process did.
+    /// Rows of sessions, host and process.
     pub rows: Interval,
     pub counted: Counted,
-    /// What each block device did.
+    /// Counters of each block device.
     pub disks: BTreeMap<String, DiskStats>,
-    /// What was read from and written to each data file.
+    /// Reads and writes of each data file.
     pub files: Vec<(Transfers, Transfers)>,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn host_cpu(earlier: &Reading, later: &Reading) -> Option<record::Hos
     both.map(|(later_cpu, earlier_cpu)| later_cpu.since(&earlier_cpu, earlier.load, later.load))
 }
 
-/// What the process used between two readings.
+/// Resources of the process between two readings.
 pub(super) fn process(earlier: &Reading, later: &Reading) -> Option<ProcessUse> {
     let grown =
         later.used.zip(earlier.used).map(|(later, earlier): (readings::ProcessUse, _)| later.since(&earlier));
@@ -111,15 +111,17 @@ pub(super) fn process(earlier: &Reading, later: &Reading) -> Option<ProcessUse> 
     })
 }
 
-/// Does work between two readings, and keeps its trace where one was armed, with a snapshot every `snapshot_interval` meanwhile; gives both readings, the cuts
-/// between the snapshots (none where none were asked for) and what came of the work.
+/// Does work between two readings, with a snapshot every `snapshot_interval`, and keeps the trace
+/// if one was armed. Returns both readings, the cuts between snapshots (none without an interval)
+/// and the result of the work.
 pub(super) fn around<T>(
     instance: &Instance,
     devices: &[DeviceDescription],
     work: impl FnOnce() -> Result<T, EngineError>,
 ) -> Result<([Reading; 2], Vec<Cut>, T), EngineError> {
     let interval = Nanos(instance.settings.number(Setting::SnapshotInterval) * 1_000_000);
-    // Background processes go on while readings are taken: the trace is kept around both, and cut at their snapshots.
+    // Background processes continue during the readings, so the trace includes both, and is cut at
+    // their snapshots.
     instance.recorder.begin_trace();
     let before = Reading::take(instance, devices);
     let last_reading = || {
@@ -149,7 +151,7 @@ pub(super) fn around<T>(
     Ok(([before, after], cuts.cuts, outcome))
 }
 
-/// Cuts so far, and what is to lie between two.
+/// Cuts so far, and the interval between two.
 struct Cuts {
     cuts: Vec<Cut>,
     interval: Nanos,
@@ -170,7 +172,7 @@ impl Cuts {
     }
 }
 
-/// Takes snapshots until it is told to stop; gives the last one.
+/// Takes snapshots until `stop` is set; returns the last one.
 fn take_until(
     stop: &AtomicBool,
     instance: &Instance,
@@ -190,7 +192,7 @@ fn take_until(
         let cut = Cut::between(last.as_ref().unwrap_or(before), &reading);
         cuts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(cut);
         last = Some(reading);
-        // One that comes late is not made up for.
+        // A missed snapshot is skipped.
         while due <= clock::now() {
             due += interval();
         }

@@ -1,14 +1,17 @@
-//! Create table as select: rows of a table that lies in the buffer cache go by direct path into a new one, in a tablespace of any block size.
+//! Create table as select: rows of a cached table go by direct path into a new table, with any
+//! block size.
 //!
-//! Two source tables are loaded, of the two shapes of [`plumb_workload::TextShape`]; which one is selected from is a parameter, so that one database serves
-//! all arms of a study. One session reads the source through the cache and writes the new table past it, as a serial statement does: the work is
-//! the writing, and reads nothing from a device.
+//! Two source tables are loaded, of the two shapes of [`plumb_workload::TextShape`]. A parameter
+//! selects one, so that one database serves all arms of a study. One session reads the source
+//! through the cache and writes the new table directly, as a serial statement does. The work is the
+//! writing, and reads nothing from a device.
 //!
-//! Where copies of the log are kept, a load without redo obliges to a backup, for no copy of the log has its rows: then the backup is
-//! made at once, and is part of what is measured. It is of the whole database: a tablespace alone cannot be restored.
+//! With archiving, a load without redo needs a backup, because no copy of the log has its rows. The
+//! backup follows at once, and is part of the measured work. It is of the whole database, because a
+//! single tablespace cannot be restored.
 //!
-//! Every run begins in the state that [`start`] reaches. The new table is read back through the cache of its block size, and goes when it has been
-//! verified.
+//! Every run starts in the state that [`start`] prepares. The new table is read back through the
+//! cache of its block size, and dropped after verification.
 
 use super::{Execution, Place, sizing, start};
 use crate::evidence::{self, CtasDone, Done, LogDone, Measured};
@@ -32,9 +35,9 @@ use plumb_workload::specification::CTAS;
 use plumb_workload::{TextShape, TextsSpec, TextsTable, Work, Workload};
 use std::path::PathBuf;
 
-/// The table that is made.
+/// Name of the table that is made.
 const TABLE: &str = "CTAS";
-/// The cache of another block size, where none was asked for.
+/// Size of the cache for another block size, unless it is set.
 const SIZED_CACHE: &str = "4M";
 
 pub(super) struct Ctas;
@@ -48,7 +51,8 @@ impl Execution for Ctas {
         true
     }
 
-    /// One session that reads through a cache which holds the source, and a cache of the new table's block size.
+    /// One session that reads through a cache as large as the source, and a cache for
+    /// the new table's block size.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError> {
         let bytes = TextShape::ALL.map(|shape| sizing::of_texts(work.rows(), shape)).into_iter().max();
         let cache = Bytes((bytes.unwrap_or(0) / 8 * 9).next_multiple_of(Bytes::M)).as_setting();
@@ -71,7 +75,7 @@ impl Execution for Ctas {
         let sources = TextShape::ALL.map(table).into_iter().sum::<u64>();
         let made = new_table_bytes(work).0;
         let own = InitialSizes { users: Bytes(sources + made), temp: Bytes(1), indx: Bytes(1) };
-        // The tablespace of another block size, the log, and a backup of all of it.
+        // The tablespace of another block size, the log, and a backup of both.
         let beside = made + log + if is_backed_up(work, settings) { sources + 2 * made + log } else { 0 };
         Room { tablespaces: own, beside: InitialSizes { users: Bytes(beside), ..InitialSizes::NONE } }
     }
@@ -94,7 +98,7 @@ impl Execution for Ctas {
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError> {
         let (instance, work) = (place.instance, place.work);
         let session = instance.recorder.session(Role::User);
-        // Before the log is opened, whose records it may make longer.
+        // Must precede opening the log, because it may lengthen the log's records.
         let tablespace = target(place)?;
         let transactions = place.transactions()?;
         let source = source_name(shape(work));
@@ -151,7 +155,7 @@ impl Execution for Ctas {
     }
 
     fn undo(&self, place: &Place<'_>) -> Result<(), EngineError> {
-        // What cannot be removed is in the way of the next backup, which says so.
+        // The next backup reports a directory that could not be removed.
         let _ = std::fs::remove_dir_all(backup_directory(place.instance));
         let exists = place.instance.catalog().tables.iter().any(|table| table.name == TABLE);
         if exists { dropping::drop_named(place.instance, TABLE).map(|_| ()) } else { Ok(()) }
@@ -170,7 +174,7 @@ fn logging(work: &Work) -> Logging {
     if work.value("logging") == Some(1) { Logging::NoLogging } else { Logging::Logging }
 }
 
-/// Whether the load obliges to a backup: copies of the log are kept, and have no redo of it.
+/// True if the load needs a backup: log files are archived, without redo of the load.
 fn is_backed_up(work: &Work, settings: &Settings) -> bool {
     let is_on = |setting| settings.word(setting) == "on";
     logging(work) == Logging::NoLogging && is_on(Setting::ArchiveLogMode) && !is_on(Setting::ForceLogging)
@@ -203,12 +207,12 @@ fn rows(work: &Work, shape: TextShape) -> TextsTable {
     TextsTable::new(TextsSpec { rows: work.rows(), shape, seed: work.seed() })
 }
 
-/// Bytes that the new table may take.
+/// Largest size of the new table in bytes.
 fn new_table_bytes(work: &Work) -> Bytes {
     Bytes(sizing::of_texts(work.rows(), shape(work)))
 }
 
-/// The tablespace of the new table, with files that need not grow for the largest that there may be.
+/// Returns the new table's tablespace, with files large enough for the largest table.
 fn target(place: &Place<'_>) -> Result<Purpose, EngineError> {
     let session = place.instance.recorder.session(Role::User);
     let most = TextShape::ALL.map(|shape| sizing::of_texts(place.work.rows(), shape)).into_iter().max();
@@ -219,7 +223,8 @@ fn table(instance: &Instance, name: &str) -> Result<Table, EngineError> {
     instance.catalog().table(name).cloned()
 }
 
-/// Reads the source into the cache, where the statement will read it from there. Gives whether it found room for all of it.
+/// Reads the source into the cache, from which the statement reads it. Returns true if the cache
+/// holds all of it; `None` for direct reads.
 fn warm(instance: &Instance, session: &Session, source: &str) -> Result<Option<bool>, EngineError> {
     if instance.parallel_degree() > 1 || instance.settings.word(Setting::SerialDirectRead) == "true" {
         return Ok(None);
@@ -230,7 +235,7 @@ fn warm(instance: &Instance, session: &Session, source: &str) -> Result<Option<b
     Ok(Some(instance.caches().of(table.tablespace)?.cached_blocks(table.tablespace) >= blocks))
 }
 
-/// How many rows a table has, and the sum of their hashes, read through the cache.
+/// Returns the number of a table's rows and the sum of their hashes, read through the cache.
 fn sum_of(instance: &Instance, session: &Session, table: &Table) -> Result<(u64, u64), EngineError> {
     let (mut count, mut sum) = (0, 0_u64);
     let (operation, granules) = (instance.operation(), Granules::new(table));

@@ -1,5 +1,5 @@
-//! The large sort: the sales table, an index on it by a parallel disk sort, and the
-//! verification of one against the other.
+//! The large sort: the sales table, an index on it by a parallel disk sort, and the verification of
+//! the index.
 
 use super::{Execution, Place, sizing};
 use crate::evidence::{self, Done, Measured};
@@ -15,7 +15,7 @@ use plumb_study::Stage;
 use plumb_workload::specification::LARGE_SORT;
 use plumb_workload::{SalesSpec, SalesTable, Work, Workload};
 
-/// The index that the workload builds.
+/// Name of the index that the workload builds.
 const INDEX: &str = "SALES_STORE_PROD";
 const KEY: [&str; 2] = ["STORE_ID", "PROD_ID"];
 
@@ -68,7 +68,7 @@ impl Execution for LargeSort {
 /// Builds an index between two readings.
 ///
 /// # Errors
-/// As the build fails.
+/// If the build fails.
 pub fn build(
     instance: &Instance,
     spec: &IndexSpec,
@@ -80,7 +80,8 @@ pub fn build(
     })
 }
 
-/// Blocks of all tables and indexes: what a check reads, and the table once more for its keys.
+/// Blocks of all tables and indexes, which a check reads; it reads the table
+/// once more for its keys.
 #[must_use]
 pub fn blocks_in_use(instance: &Instance) -> u64 {
     let catalog = instance.catalog();

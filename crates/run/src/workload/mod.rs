@@ -1,11 +1,12 @@
-//! How the embedded engine carries out each workload: one file each, and a row of the table below.
+//! Execution of each workload by the embedded engine: one file each, and a row of the table below.
 //!
 //! ```text
 //! load ──> [ prepare ──> work ──> verify ──> undo ]*
 //! ```
 //!
-//! A run alone does all of it once, in a temporary database ([`run`]). A study loads once for each set of settings that
-//! are fixed when a database is made, and does the rest for every run ([`carry_out`]). Both end in the same record.
+//! A single run does all of it once, in a temporary database ([`run`]). A study loads once for each
+//! set of settings fixed when a database is made, and does the rest for every run ([`repeat`]).
+//! Both end in the same record.
 
 mod ctas;
 pub mod large_sort;
@@ -39,15 +40,13 @@ use plumb_workload::{Shown, Work, Workload};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-/// A database in which a workload is carried out.
+/// A database in which a workload runs.
 pub struct Place<'a> {
     pub instance: &'a Instance,
-    /// What is to be done.
     pub work: &'a Work,
-    /// What lies under its paths.
     pub devices: &'a [DeviceDescription],
     pub observer: &'a dyn Observer,
-    /// Its transactions, once they are asked for.
+    /// Transactions of the database, opened at the first use.
     transactions: OnceCell<Transactions<'a>>,
 }
 
@@ -63,10 +62,10 @@ impl<'a> Place<'a> {
         Place { instance, work, devices, observer, transactions: OnceCell::new() }
     }
 
-    /// The transactions of the database, opened at the first call.
+    /// Returns the transactions of the database, opened at the first call.
     ///
     /// # Errors
-    /// When they cannot be opened.
+    /// If they cannot be opened.
     pub fn transactions(&self) -> Result<&Transactions<'a>, EngineError> {
         if let Some(open) = self.transactions.get() {
             return Ok(open);
@@ -75,7 +74,7 @@ impl<'a> Place<'a> {
         Ok(self.transactions.get_or_init(|| opened))
     }
 
-    /// Does some work of transactions; it is said why their sessions wait for the archiver, if they do.
+    /// Does work with transactions, and reports why their sessions wait for the archiver.
     fn watched<T>(
         &self,
         transactions: &Transactions<'_>,
@@ -86,11 +85,11 @@ impl<'a> Place<'a> {
     }
 }
 
-/// How a workload is carried out.
+/// Execution of a workload by the engine.
 pub trait Execution: Sync {
     fn workload(&self) -> &'static Workload;
 
-    /// Whether it writes the log of transactions.
+    /// True if it writes the log of transactions.
     fn logs(&self) -> bool {
         false
     }
@@ -98,42 +97,42 @@ pub trait Execution: Sync {
     /// Sets values that suit the workload, unless the user set others.
     ///
     /// # Errors
-    /// When parameters contradict each other, or what the machine has.
+    /// If parameters contradict each other, or the machine.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError>;
 
-    /// What its files will take.
+    /// Returns the space that its files will take.
     fn room(&self, work: &Work, settings: &Settings) -> Room;
 
-    /// The tablespace that its first reads come from.
+    /// Returns the tablespace of its first reads.
     fn source(&self) -> Purpose;
 
-    /// The mix of random reads and writes that it asks of the device, where it is one.
+    /// Returns the mix of random reads and writes that it makes on the device, if it is one.
     fn mix(&self, _: &Work, _: &Settings) -> Option<Mix> {
         None
     }
 
-    /// Makes its data, in a database that has none.
+    /// Makes its data, in an empty database.
     ///
     /// # Errors
-    /// As the load fails.
+    /// If the load fails.
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError>;
 
     /// Does the work between two readings, on data that is not in the page cache.
     ///
     /// # Errors
-    /// As the work fails.
+    /// If the work fails.
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError>;
 
-    /// Checks the result.
+    /// Checks the result of the work.
     ///
     /// # Errors
-    /// When the result is wrong, or cannot be read.
+    /// If the result is wrong, or cannot be read.
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError>;
 
-    /// Removes the result; a run that died may have left one.
+    /// Removes the result; a killed run may have left one.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// If it cannot be removed.
     fn undo(&self, place: &Place<'_>) -> Result<(), EngineError>;
 }
 
@@ -141,49 +140,47 @@ pub trait Execution: Sync {
 const EXECUTIONS: &[&dyn Execution] =
     &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo, &ctas::Ctas, &slob::Slob];
 
-/// How this one is carried out.
+/// Returns the execution of this workload.
 ///
 /// # Panics
-/// When the table lacks a workload, which a test sees to.
+/// If the table lacks a workload, which a test prevents.
 #[must_use]
 pub fn execution(workload: &Workload) -> &'static dyn Execution {
     let found = EXECUTIONS.iter().find(|execution| execution.workload() == workload);
     *found.expect("every workload has its execution")
 }
 
-/// What is to be run, and where.
+/// A workload to run, and its directories.
 #[derive(Debug)]
 pub struct Request<'a> {
     pub work: &'a Work,
     /// A value for every setting.
     pub settings: Settings,
     pub places: &'a Places<'a>,
-    /// What lies under these places.
     pub devices: &'a [DeviceDescription],
     /// The command as it could be typed again.
     pub command_line: &'a str,
 }
 
-/// A run that came to its end.
 #[derive(Debug)]
 pub struct Ran {
     pub record: Record,
-    /// Its requests, where they were asked for.
+    /// The requests, if a trace was requested.
     pub trace: Option<RunTrace>,
-    /// Its database, which goes with this.
+    /// The database, removed when this is dropped.
     pub database: Temporary,
 }
 
-/// Runs a workload from nothing to its record.
+/// Runs a workload from an empty directory to its record.
 ///
 /// # Errors
-/// When it cannot run to its end. A failed verification is no error but a check of the record.
+/// If it cannot finish. A failed verification is no error but a check of the record.
 pub fn run(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Result<Ran, RunError> {
     let (seen, database) = observe(request, cancel, observer)?;
     Ok(Ran { record: assemble::record(&seen), trace: seen.measured.trace, database })
 }
 
-/// As [`run`], but returns the evidence instead of the record. All files are removed with the guard.
+/// Runs a workload as [`run`], but returns the evidence. The guard removes all files.
 pub(crate) fn observe(
     request: Request<'_>,
     cancel: Cancel,
@@ -214,7 +211,8 @@ pub(crate) fn observe(
     Ok((seen.with_mix(mix).with_beside(sampler.end()), database))
 }
 
-/// The mix that a workload asks of the device under its tables; none where it asks for none, and of files in memory.
+/// Returns the mix that a workload makes on the tables' device; `None` without a mix,
+/// or for files in memory.
 fn mix_asked_of<'a>(place: &Place<'a>, places: &Places<'_>) -> Option<(Mix, &'a DeviceDescription)> {
     let mix = execution(place.work.workload).mix(place.work, &place.instance.settings)?;
     let tables = places.tables().first()?.canonicalize().ok()?;
@@ -229,7 +227,7 @@ fn mix_point(place: &Place<'_>, device: &DeviceDescription, mix: Mix, phase: Pha
     MixPoint { mix, rate }
 }
 
-/// A run of a study, in a database that was loaded for it.
+/// Makes a run of a study, in a database that was loaded for it.
 ///
 /// # Errors
 /// As [`run`].
@@ -271,7 +269,7 @@ fn parameter((name, value): (&str, Shown)) -> ParameterRow {
     ParameterRow { name: name.to_string(), value: value.to_string() }
 }
 
-/// What the arguments of a run place apart.
+/// Returns the places that the arguments of a run give.
 fn placed_by(places: &Places<'_>) -> Vec<PlaceAsked> {
     let lists = [("data_path", places.users), ("temp_path", places.temp), ("index_path", places.indx)];
     let joined = |paths: &[PathBuf]| paths.iter().map(|path| path_text(path)).collect::<Vec<_>>().join(",");
@@ -289,7 +287,7 @@ fn carry_out(place: &Place<'_>) -> Result<(Measured, Vec<Check>), EngineError> {
     device_probe::make_cold(instance);
     let measured = execution.work(place)?;
     match execution.verify(place) {
-        // What is no finding about the data (an interruption, a device that fails) stays an error.
+        // Errors other than damaged data (an interruption, a failing device) stay errors.
         Err(error) if !error.is_damage() => Err(error),
         found => {
             let checks =
@@ -299,7 +297,7 @@ fn carry_out(place: &Place<'_>) -> Result<(Measured, Vec<Check>), EngineError> {
     }
 }
 
-/// What the device under the tables can do, by what is stored under the paths of the run.
+/// Returns the limits of the tables' device, from calibrations under the paths of the run.
 fn limits(instance: &Instance, places: &Places<'_>, devices: &[DeviceDescription]) -> Option<DeviceLimits> {
     if matches!(instance.access.disk, Disk::Memory(_)) {
         return None;

@@ -1,12 +1,12 @@
 //! The sort of a file that the user names: its lines or records go, sorted, into another file.
 //!
-//! Nothing is made beforehand but a temporary database for what does not fit in memory. Its temporary tablespace
-//! is made as large as the sort will need, so that it need not grow while it is measured; where the input is far smaller
-//! than the sort areas it is one extent.
+//! Only a temporary database for the data that does not fit in memory is made beforehand. Its
+//! temporary tablespace is as large as the sort will need, so that it does not grow during the
+//! measurement. If the input is far smaller than the sort areas, it is one extent.
 //!
-//! Records of 100 bytes with a key of 10 at their front go the way of the record sort ([`record_sort`]), everything else
-//! that of lines ([`line_sort`]). The output is read again afterwards and judged. One that is wrong goes: whoever finds a file
-//! of its name may rely on it.
+//! Records of 100 bytes with a key of 10 at their front use the record sort ([`record_sort`]),
+//! everything else the sort of lines ([`line_sort`]). The output is read again and judged. A wrong
+//! output is removed, because users rely on a file of that name.
 
 use super::{record_sort, sizing};
 use crate::evidence::{self, Asked, Done, Evidence, FileRole, Measured};
@@ -33,28 +33,28 @@ use std::io::Read;
 use std::path::Path;
 
 const NAME: &str = "sort";
-/// What is read of a file to learn how long its lines are.
+/// Bytes read from the start of a file to estimate the length of its lines.
 const BEGINNING_BYTES: u64 = 64 * Bytes::K;
 
-/// What is to be sorted, and where.
+/// A file to sort, and its directories.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// The files and the order.
     pub spec: &'a LineSortSpec,
     /// A value for every setting.
     pub settings: Settings,
-    /// Where the temporary database goes.
+    /// Directories of the temporary database.
     pub places: &'a Places<'a>,
-    /// What lies under it and under the files.
+    /// Devices under it and under the files.
     pub devices: &'a [DeviceDescription],
     /// The command as it could be typed again.
     pub command_line: &'a str,
 }
 
-/// Sorts the file, judges the output, and makes the record of it.
+/// Sorts the file, judges the output, and makes the record.
 ///
 /// # Errors
-/// When it cannot run to its end: then there is no output. An output that is wrong is a check of the record.
+/// If it cannot finish: then there is no output. A wrong output is a check of the record.
 pub fn sort(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Result<Record, RunError> {
     let Request { spec, mut settings, places, devices, command_line } = request;
     apply_defaults(spec, &mut settings)?;
@@ -90,7 +90,7 @@ pub fn sort(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Re
     Ok(assemble::record(&seen))
 }
 
-/// The largest blocks, unless the user set others: they bound the length of a line.
+/// Sets the largest blocks, unless the user set others: they bound the length of a line.
 fn apply_defaults(spec: &LineSortSpec, settings: &mut Settings) -> Result<(), EngineError> {
     if is_of_the_benchmarks(spec) {
         return record_sort::apply_write_buffers(settings, NAME);
@@ -101,21 +101,21 @@ fn apply_defaults(spec: &LineSortSpec, settings: &mut Settings) -> Result<(), En
     Ok(())
 }
 
-/// Whether a file has the records that the sort of records is made for.
+/// True if the record sort supports the file's records and order.
 fn is_of_the_benchmarks(spec: &LineSortSpec) -> bool {
     let front = SortKey { part: Part::Bytes(0..KEY_BYTES), compared: Compared::Bytes };
     spec.shape == Shape::Records(RECORD_BYTES)
         && spec.order == SortOrder { keys: vec![front], ties: Ties::Bytes }
 }
 
-/// Bytes of the input, and of a line of it on average, by its beginning.
+/// Returns the bytes of the input, and the mean bytes of a line at its start.
 fn measure(spec: &LineSortSpec) -> Result<(u64, u64), RunError> {
     let file = Disk::Kernel.open(&spec.input, OpenMode::Read, DirectIo::Off).map_err(EngineError::from)?;
     let length = file.length().map_err(EngineError::from)?;
     if let Shape::Records(bytes) = spec.shape {
         return Ok((length, bytes as u64));
     }
-    // What cannot be read is refused by the sort, with its reason.
+    // The sort rejects an unreadable file, with the reason.
     let mut beginning = Vec::new();
     let _ = plumb_host::regular::open_regular(&spec.input)
         .and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
@@ -123,7 +123,7 @@ fn measure(spec: &LineSortSpec) -> Result<(u64, u64), RunError> {
     Ok((length, (beginning.len() / lines.max(1)).max(1) as u64))
 }
 
-/// The temporary tablespace: what the sort will write to it.
+/// Returns the size of the temporary tablespace: the bytes that the sort will write to it.
 fn temporary(spec: &LineSortSpec, (bytes, line): (u64, u64), settings: &Settings) -> InitialSizes {
     let keys = spec.order.keys.len() as u64 * line + if spec.order.ties == Ties::Input { 8 } else { 0 };
     match is_of_the_benchmarks(spec) {
@@ -132,7 +132,7 @@ fn temporary(spec: &LineSortSpec, (bytes, line): (u64, u64), settings: &Settings
     }
 }
 
-/// Sorts between two readings; gives what was read, where the sort sums it up.
+/// Sorts between two readings; returns the checksum of the input if the sort computes it.
 fn carry_out(
     instance: &Instance,
     spec: &LineSortSpec,
@@ -150,7 +150,7 @@ fn carry_out(
             read = Some(sorted.summed);
             (sorted.sort, sorted.input, sorted.output)
         };
-        // The output was made within the work.
+        // The output was made during the work.
         let nothing = evidence::residency(&output).map(|pages| Residency { resident_pages: 0, ..pages });
         let files = vec![
             evidence::of_plain_file(FileRole::Input, &spec.input, &input, cached_before),
@@ -165,7 +165,7 @@ fn file_spec(spec: &LineSortSpec) -> FileSortSpec {
     FileSortSpec { input: spec.input.clone(), output: spec.output.clone() }
 }
 
-/// Reads the output, and compares it with what was read.
+/// Reads the output, and compares it with the input.
 fn verify(
     instance: &Instance,
     spec: &LineSortSpec,
@@ -212,7 +212,7 @@ fn verify(
     ])
 }
 
-/// The directory that a file lies in, or will.
+/// Returns the directory of a file that may not exist yet.
 #[must_use]
 pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -1,9 +1,9 @@
-//! The record sort: a file of the sort benchmarks' records, sorted into another file
-//! and judged as valsort does.
+//! The record sort: a file of sort-benchmark records, sorted into another file and judged as
+//! valsort does.
 //!
-//! The temporary tablespace is made beforehand, as a database has it; the output is
-//! made while the sort is measured. Input and output lie in the directories of the
-//! tables and of the indexes. The records have no seed: they are gensort's first.
+//! The temporary tablespace is made beforehand, as in a database; the output is made during the
+//! measured sort. Input and output are in the directories of the tables and of the indexes. The
+//! records have no seed: they are gensort's first.
 
 use super::{Execution, Place, sizing};
 use crate::evidence::{self, Done, FileRole, Measured};
@@ -24,8 +24,8 @@ use plumb_workload::specification::RECORD_SORT;
 use plumb_workload::{Work, Workload};
 use std::path::PathBuf;
 
-/// Write buffers that take in a load at once: with few of them a server that has
-/// sorted its load stands until the device has taken most of it.
+/// Largest number of write buffers, enough for a whole load. With few of them, a server that has
+/// sorted its load waits until the device has written most of it.
 const WRITE_BUFFERS_MAX: u64 = 16;
 const WRITE_BUFFER_BYTES: u64 = 512 * Bytes::K;
 
@@ -36,7 +36,7 @@ impl Execution for RecordSort {
         &RECORD_SORT
     }
 
-    /// As many large write buffers as the tenth of the sort area holds that they may take.
+    /// Sets as many large write buffers as a tenth of the sort area holds.
     fn apply_defaults(&self, _: &Work, settings: &mut Settings) -> Result<(), EngineError> {
         apply_write_buffers(settings, RECORD_SORT.name)
     }
@@ -71,7 +71,7 @@ impl Execution for RecordSort {
         let cached_before = evidence::residency(&input);
         evidence::around(instance, place.devices, || {
             let sorted = sort_file::<RECORD_BYTES, KEY_BYTES>(instance, &spec)?;
-            // The output was made within the work.
+            // The output was made during the work.
             let nothing =
                 evidence::residency(&sorted.output).map(|pages| Residency { resident_pages: 0, ..pages });
             let files = vec![
@@ -96,7 +96,7 @@ impl Execution for RecordSort {
     }
 }
 
-/// As many large write buffers as a tenth of the sort area holds, unless the user set others.
+/// Sets as many large write buffers as a tenth of the sort area holds, unless the user set others.
 pub(super) fn apply_write_buffers(settings: &mut Settings, origin: &str) -> Result<(), EngineError> {
     let asked = [Setting::SortWriteBuffers, Setting::SortWriteBufferSize];
     let room = settings.number(Setting::SortAreaSize) / 10 / WRITE_BUFFER_BYTES;
@@ -115,7 +115,7 @@ fn files(place: &Place<'_>) -> FileSortSpec {
     }
 }
 
-/// A file of the run's own in the directory of a tablespace.
+/// Returns the path of a file in the directory of a tablespace.
 fn beside_files_of(instance: &Instance, purpose: Purpose, name: &str) -> PathBuf {
     let data_file = instance.tablespace(purpose).files.first();
     let directory = data_file.and_then(|file| file.file.path().parent()).unwrap_or(instance.home());

@@ -1,10 +1,13 @@
-//! Redo: page views are imported as an import utility does it, by array inserts with a commit after each.
+//! Redo: page views are imported by array inserts with a commit after each, as an import utility
+//! does.
 //!
-//! `buffer` is the length of an array: of 1K it makes many small transactions, of 16M few large ones. The sessions share the rows. As such a
-//! utility does, the index is made when the rows are there, and is not part of what is measured; then rows and index are verified.
+//! `buffer` is the length of an array: 1K makes many small transactions, 16M few large ones. The
+//! sessions share the rows. As with such a utility, the index is made after the rows, and is not
+//! part of the measured work. Then rows and index are verified.
 //!
-//! The log is made with the database, so that nobody writes its zeros while the import is measured; every import begins in the state
-//! that [`start`] reaches. Table and rows go when it has been verified, and a checkpoint ends it.
+//! The log is made with the database, so that its zeros are not written during the import. Every
+//! import starts in the state that [`start`] prepares. Table and rows are dropped after
+//! verification, and a checkpoint ends it.
 
 use super::{Execution, Place, sizing, start};
 use crate::evidence::{self, Done, ImportDone, LogDone, Measured};
@@ -25,7 +28,7 @@ use plumb_workload::specification::REDO;
 use plumb_workload::{PagesSpec, PagesTable, Work, Workload};
 use std::sync::atomic::AtomicU64;
 
-/// The index that is made of the rows.
+/// Name of the index on the rows.
 const INDEX: &str = "PAGE_VIEWS_PAGE";
 const KEY: [&str; 2] = ["PAGE", "VIEW_DATE"];
 
@@ -40,7 +43,8 @@ impl Execution for Redo {
         true
     }
 
-    /// A log that has room for the transactions of all sessions at once, of which there may not be more than a checkpoint lists.
+    /// Sets a log with room for the transactions of all sessions at once;
+    /// a checkpoint limits their number.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError> {
         require_sessions(sessions(work), settings.block_size())?;
         let asked = [Setting::LogFileSize, Setting::LogFileGroups];
@@ -132,10 +136,11 @@ fn rows(work: &Work) -> PagesTable {
     PagesTable::new(PagesSpec { rows: work.rows(), seed: work.seed() })
 }
 
-/// Refuses more sessions than a checkpoint of a database lists transactions, by its largest blocks.
+/// Rejects more sessions than a checkpoint can list transactions, given the database's largest
+/// blocks.
 ///
 /// # Errors
-/// When there are more.
+/// If there are more.
 pub fn require_sessions(sessions: u64, largest: BlockSize) -> Result<(), EngineError> {
     let most = LogOptions::transactions_max(largest.bytes());
     if sessions as usize <= most {
@@ -148,7 +153,7 @@ pub fn require_sessions(sessions: u64, largest: BlockSize) -> Result<(), EngineE
     })
 }
 
-/// Refuses an array of which the transactions do not fit the largest log that there is.
+/// Rejects an array size whose transactions exceed the largest possible log.
 fn require_buffer(work: &Work, settings: &Settings) -> Result<(), EngineError> {
     let most = sizing::buffer_of_import_max(sessions(work), settings);
     if buffer(work) <= most {
@@ -164,7 +169,7 @@ fn require_buffer(work: &Work, settings: &Settings) -> Result<(), EngineError> {
     })
 }
 
-/// What an import was asked to do, and did.
+/// Returns the requested import and its counts.
 #[must_use]
 pub fn done(spec: &ImportSpec<'_>, imported: &Imported) -> ImportDone {
     ImportDone {
@@ -177,10 +182,11 @@ pub fn done(spec: &ImportSpec<'_>, imported: &Imported) -> ImportDone {
     }
 }
 
-/// Holds a table against the number of its rows and the sum of their hashes, and its indexes against it.
+/// Verifies a table against the number of its rows and the sum of their hashes,
+/// and its indexes against it.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first difference.
 pub fn judge(
     transactions: &Transactions<'_>,
     table: &str,
@@ -211,7 +217,7 @@ pub fn judge(
     Ok(lines.into_iter().map(line).collect())
 }
 
-/// How many rows a source has, and the sum of their hashes.
+/// Returns the number of a source's rows, and the sum of their hashes.
 fn sum_of(source: &dyn RowSource) -> Result<(u64, u64), EngineError> {
     let (mut count, mut sum) = (0, 0_u64);
     let mut batch = RowBatch::new();

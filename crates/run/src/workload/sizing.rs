@@ -1,7 +1,7 @@
-//! How large the files of a run must be, so that none grows while it is measured.
+//! Sizes of a run's files, so that none grows while it is measured.
 //!
-//! Estimates err on the large side: a file that is too large costs seconds of
-//! writing zeros before the run; one that is too small makes the run invalid.
+//! Estimates are high: a file too large costs seconds of writing zeros before the run, one too
+//! small makes the run invalid.
 
 use plumb_engine::instance::{InitialSizes, extent_bytes};
 use plumb_engine::settings::Domain;
@@ -11,16 +11,16 @@ use plumb_units::Bytes;
 use plumb_workload::TextShape;
 use plumb_workload::slob::SlobSpec;
 
-/// Bytes that a row of the sales table takes in a block, its slot included; 46 on average.
+/// Bytes of a sales row in a block, slot included; 46 on average.
 const SALES_ROW_BYTES: u64 = 49;
-/// Bytes that an entry of its index takes in a leaf; 19 on average.
+/// Bytes of an index entry in a leaf; 19 on average.
 const INDEX_ENTRY_BYTES: u64 = 22;
-/// Bytes of a sort record of its key.
+/// Bytes of a sort record with its key.
 const SORT_RECORD_BYTES: u64 = 16;
-/// The least a merge can join at once, however small its memory.
+/// Smallest number of runs that a merge joins, however small its memory.
 const MERGE_WIDTH_MIN: u64 = 2;
 
-/// The first sizes of the tablespaces for a sort of so many sales.
+/// Returns the first sizes of the tablespaces for a sort of this number of sales.
 #[must_use]
 pub fn of_sales(rows: u64, settings: &Settings) -> InitialSizes {
     let degree = settings.degree() as u64;
@@ -38,20 +38,19 @@ pub fn of_sales(rows: u64, settings: &Settings) -> InitialSizes {
     }
 }
 
-/// The first sizes of the tablespaces for a sort of a file of so many records of
-/// so many bytes: runs are all that lies in them.
+/// Returns the first sizes of the tablespaces for a sort of a file of records; they hold only runs.
 #[must_use]
 pub fn of_records(count: u64, record_bytes: u64, settings: &Settings) -> InitialSizes {
     InitialSizes { users: Bytes(0), temp: temp(count, record_bytes, settings), indx: Bytes(0) }
 }
 
-/// Bytes that a line takes in a run beside its own: lengths and row id.
+/// Bytes of a line in a run besides its own: lengths and row id.
 const LINE_HEAD_BYTES: u64 = 12;
-/// Memory of the areas that lines and their heads take at least, in eighths, before any of them spills.
+/// Share of the areas, in eighths, that lines and their heads fill before any area spills.
 const AREA_EIGHTHS: u64 = 5;
 
-/// The first sizes of the tablespaces for a sort of so many lines of so many bytes, their keys included: runs, where they
-/// do not all fit in the areas.
+/// Returns the first sizes of the tablespaces for a sort of lines with their keys: runs, unless
+/// all fit in the areas.
 #[must_use]
 pub fn of_lines(count: u64, line_bytes: u64, settings: &Settings) -> InitialSizes {
     let record = line_bytes + LINE_HEAD_BYTES;
@@ -61,15 +60,16 @@ pub fn of_lines(count: u64, line_bytes: u64, settings: &Settings) -> InitialSize
     InitialSizes { users: Bytes(1), temp, indx: Bytes(1) }
 }
 
-/// Bytes that a page view takes in a block of a table that transactions change, its slot and version included; 64 on average.
+/// Bytes of a page view in a block of a transactional table, slot and
+/// version included; 64 on average.
 const VIEW_BYTES: u64 = 72;
-/// Bytes that its entry takes in a leaf; 48 on average.
+/// Bytes of its index entry in a leaf; 48 on average.
 const VIEW_ENTRY_BYTES: u64 = 60;
-/// What a transaction logs and reserves for its undoing, in lengths of its rows.
+/// Bytes that a transaction logs and reserves for undo, in lengths of its rows.
 const REDO_OF_ROWS: u64 = 6;
 
-/// The first sizes of the tablespaces for an import of so many page views. A tenth of each block stays free, and each session has
-/// an extent of its own begun.
+/// Returns the first sizes of the tablespaces for an import of page views. A tenth of each block
+/// stays free, and each session has a started extent of its own.
 #[must_use]
 pub fn of_import(rows: u64, sessions: u64, settings: &Settings) -> InitialSizes {
     let slack = extent_bytes(settings) * (settings.number(Setting::DataFiles) + 2);
@@ -82,22 +82,22 @@ pub fn of_import(rows: u64, sessions: u64, settings: &Settings) -> InitialSizes 
     }
 }
 
-/// Bytes of a table of so many texts in blocks of any size. A row takes a slot; a block of 32K loses less than one row, and a chained row of a
-/// block of 2K the end of the block before.
+/// Returns the bytes of a table of texts in blocks of any size. A row takes a slot. A block of 32K
+/// loses less than one row, and a chained row in blocks of 2K loses the end of the block before.
 #[must_use]
 pub fn of_texts(rows: u64, shape: TextShape) -> u64 {
     let bytes = rows.saturating_mul(shape.row_bytes() + 4);
     bytes.saturating_add(bytes / 4).saturating_add(8 * Bytes::M)
 }
 
-/// The size of a log file with which the transactions of an import fit the log, all under way at once.
+/// Returns the size of log files that hold the transactions of all sessions at once.
 #[must_use]
 pub fn log_file_of_import(buffer: u64, sessions: u64, settings: &Settings) -> u64 {
     let all = buffer.saturating_mul(sessions).saturating_mul(REDO_OF_ROWS);
     (all / settings.number(Setting::LogFileGroups)).min(u64::MAX - Bytes::M).next_multiple_of(Bytes::M)
 }
 
-/// The longest arrays with which that is a size that a log file may have.
+/// Returns the longest arrays for which a log file of that size is possible.
 #[must_use]
 pub fn buffer_of_import_max(sessions: u64, settings: &Settings) -> u64 {
     let Domain::Size(_, most) = Setting::LogFileSize.row().domain else { return u64::MAX };
@@ -105,18 +105,19 @@ pub fn buffer_of_import_max(sessions: u64, settings: &Settings) -> u64 {
         * Bytes::M
 }
 
-/// Bytes of an entry of an index on a key of SLOB, its slot included: 20 at most, in leaves that are half full at worst.
+/// Bytes of an index entry on a SLOB key: at most 20 with its slot, in leaves at worst half full.
 const KEY_ENTRY_BYTES: u64 = 40;
 
-/// The first sizes of the tablespaces for SLOB: a block a row, and a header and the rest of an extent for each table and index.
+/// Returns the first sizes of the tablespaces for SLOB. A row takes a block, and each table and
+/// index a header and the rest of an extent.
 #[must_use]
 pub fn of_slob(spec: &SlobSpec, settings: &Settings) -> InitialSizes {
     let extent = extent_bytes(settings);
     let files = settings.number(Setting::DataFiles);
     let scan = if spec.scan_pct > 0 { spec.scan_blocks } else { 0 };
-    // A large segment grows by several extents at once, a thirty-second of it at most.
+    // A large segment grows by several extents at once, at most a thirty-second of it.
     let whole = |bytes: u64| {
-        // Half of all that can be said is more than any device has.
+        // Avoids overflow: no device has half of the largest number.
         let bytes = bytes.min(u64::MAX / 2);
         (bytes + bytes / 32 + 2 * spec.block_bytes).next_multiple_of(extent)
     };
@@ -131,13 +132,13 @@ pub fn of_slob(spec: &SlobSpec, settings: &Settings) -> InitialSizes {
     }
 }
 
-/// Transactions that other sessions begin and end while the slowest one is under way. With twice as
-/// many sessions as processors and a log that is always full, four were too few once in a minute.
+/// Transactions of other sessions that start and end during the slowest one. With twice as many
+/// sessions as processors and a full log, four were too few once in a minute.
 const TRANSACTIONS_BESIDE: u64 = 6;
 
-/// The size of a log file with which the log holds what all sessions write while the slowest
-/// transaction or statement is under way. Each row may log its block, and reserves as much for its
-/// undoing. The log is needed from the oldest transaction on, and readers find old versions in it.
+/// Returns the size of log files that hold all sessions' writes during the slowest transaction or
+/// statement. Each row may log its block, and reserves the same for undo. The log is needed from
+/// the oldest transaction on, and readers find old versions in it.
 #[must_use]
 pub fn log_file_of_updates(spec: &SlobSpec, settings: &Settings) -> u64 {
     if spec.update_pct == 0 {
@@ -150,17 +151,16 @@ pub fn log_file_of_updates(spec: &SlobSpec, settings: &Settings) -> u64 {
     size.min(u64::MAX - Bytes::M).next_multiple_of(Bytes::M)
 }
 
-/// The whole input once as runs, and once more while intermediate merges have
-/// written longer runs and not yet given back what they read. A server's runs
-/// follow one another without loss; the result of an intermediate merge of two
-/// runs or more ends inside an extent of its own.
+/// Returns the temporary space. The input is stored once as runs, and twice during intermediate
+/// merges, which write longer runs before they free the shorter ones. A server's runs follow one
+/// another without loss. The result of an intermediate merge ends inside an extent of its own.
 fn temp(rows: u64, record_bytes: u64, settings: &Settings) -> Bytes {
     let degree = settings.degree() as u64;
     let extent = extent_bytes(settings);
     let slack = extent * (2 * degree + settings.number(Setting::DataFiles));
     let records = rows.saturating_mul(record_bytes);
     let bytes = records.saturating_add(records / 16);
-    // Write buffers may come out of the area.
+    // Write buffers may be taken from the area.
     let area = settings.number(Setting::SortAreaSize) * 4 / 5;
     let runs = bytes / area + degree;
     let block = settings.number(Setting::DbBlockSize);

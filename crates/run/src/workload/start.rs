@@ -1,13 +1,17 @@
-//! The state that work on transactions begins in, so that no run pays for the one before.
+//! Prepares the state in which work on transactions starts, so that no run pays for the one before.
 //!
 //! ```text
 //! log switch ──> checkpoint ──> copies made ──> pages dropped
 //! ```
-//! The log goes on at the beginning of a file, all changed blocks are written (so database writers are at rest), filled log files are copied
-//! where copies are made, and neither log nor tables are in the page cache: a buffered log else finds the pages of its last use there, and
-//! need not read what it writes a part of. What was reached is looked at, and receipts are made of it (`assemble/receipts/start`).
 //!
-//! That the device is idle is waited for between the runs of a study ([`settle`](plumb_study::settle)), and by nothing here.
+//! The log continues at the start of a file, and all changed blocks are written, so that database
+//! writers are idle. Filled log files are archived if archiving is on. Neither log nor tables are
+//! in the page cache. Otherwise a buffered log would find pages of its last use there, and need not
+//! read a block before a partial write. The state is checked, and receipts report it
+//! (`assemble/receipts/start`).
+//!
+//! The runs of a study also wait for an idle device in between ([`settle`](plumb_study::settle));
+//! this module does not.
 
 use super::Place;
 use crate::device_probe;
@@ -18,10 +22,10 @@ use plumb_events::Session;
 use plumb_host::readings::{self, Residency};
 use plumb_io::File;
 
-/// Reaches it, and says what was found.
+/// Prepares the state and returns what was found.
 ///
 /// # Errors
-/// When the log cannot be switched, or a write fails.
+/// If the log cannot be switched, or a write fails.
 pub(super) fn reach(place: &Place<'_>, session: &Session) -> Result<LogStart, EngineError> {
     let (instance, transactions) = (place.instance, place.transactions()?);
     transactions.switch_log_file(session)?;
@@ -42,7 +46,7 @@ pub(super) fn reach(place: &Place<'_>, session: &Session) -> Result<LogStart, En
     })
 }
 
-/// The sum; none where one is not known.
+/// Sums the pages; `None` if one file's are unknown.
 fn all(of: impl Iterator<Item = Option<Residency>>) -> Option<Residency> {
     of.reduce(|sum, next| {
         let (sum, next) = (sum?, next?);

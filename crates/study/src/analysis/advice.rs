@@ -1,10 +1,11 @@
-//! What to do with it: the settings to use, what was noticed, what was not tested.
+//! Recommended settings, findings, and effects that the study did not test.
 //!
-//! Which arm is best is a claim too, the one a reader acts on. `proof::best` says which arms cannot be told from the best, and
-//! which of them are better than the reference, with the share of the error that the family leaves for advice, so
-//! that none is given before a claim is settled; of two arms, the claim that compares them says it. Among the
-//! candidates that are no further from the best-looking one than the smallest effect worth finding, that one is recommended
-//! which changes least of the reference: a level whose difference is open stays as it is.
+//! Readers act on the recommendation, so it is tested like a claim. With three arms or more
+//! `proof::best` returns the arms that cannot be told from the best, and those better than the
+//! reference. It tests at the share of the error that the family leaves for advice, so that advice
+//! waits until the claims are settled. With two arms, the claim that compares them decides.
+//! Candidates lie within the smallest effect of interest of the best-looking arm. The recommended
+//! one changes the fewest levels of the reference: a level whose difference is open stays as it is.
 
 use super::claims::Tests;
 use super::doubts::contradicted;
@@ -29,16 +30,16 @@ use plumb_proof::signed_rank;
 use plumb_proof::verdict::{Aim, TOO_LARGE, Verdict};
 use plumb_record::{Fact, Finding, capital};
 
-/// A share of runs that began on a busy device, above which it is said.
+/// Share of runs begun on a busy device above which a finding reports them.
 const BUSY_SHARE: f64 = 0.2;
-/// A share of a difference in one phase, above which it is said.
+/// Share of a difference in one phase above which a finding reports it.
 const ONE_PHASE_SHARE: f64 = 0.8;
-/// The same of a phase that is another one than the claim names.
+/// The same limit for a phase other than the one the claim names.
 const OTHER_PHASE_SHARE: f64 = 0.5;
-/// p below which the reference is said to differ from itself.
+/// p at or below which a finding reports that the reference differs from itself.
 const SELF_P: f64 = 0.01;
 
-/// The settings to use; none when no arm is better than the reference beyond doubt.
+/// Returns the recommended settings; `None` if no arm is proved better than the reference.
 pub(super) fn recommendation(
     seen: &Seen<'_>,
     (claims, doubtful): (&[JudgedClaim], Option<&DoubtfulRuns>),
@@ -46,12 +47,12 @@ pub(super) fn recommendation(
 ) -> Option<Recommendation> {
     let plan = &seen.contents.plan;
     let Best { candidates, better } = chosen(seen, tests)?;
-    // An arm that was answered from memory where others asked a device is better at another thing.
+    // An arm answered from memory won against arms that used a device: not a fair comparison.
     let of_memory = |arm: usize| {
         let compared = doubtful.filter(|found| found.compares_memory_with_a_device(plan.schedule.arms));
         compared.is_some_and(|found| found.cached.iter().any(|cached| cached.arm == arm))
     };
-    // What is UNSTABLE, INVALID or IMPOSSIBLE about a claim is so about its arms, and what is better on no average is no advice.
+    // A doubtful claim makes its arms doubtful, and an arm without a better average is no advice.
     let doubted = |arm: usize| {
         let about = plan.study.claims.iter().zip(claims);
         let mut about = about.filter(|(claim, _)| claim.all_arms(&plan.design).contains(&arm));
@@ -71,7 +72,7 @@ pub(super) fn recommendation(
         changes(*one).cmp(&changes(*two)).then(a.estimate.total_cmp(&b.estimate))
     });
     let (arm, Gain { estimate, interval, level }) = *least.filter(|_| !doubted(reference))?;
-    // Those that all arms share are not the study's advice.
+    // Settings that all arms share are not advice of this study.
     let levels = plan.study.factors.iter().zip(&plan.design.arms[arm]);
     let settings: Vec<_> = levels.flat_map(|(factor, level)| &factor.levels[*level].settings).collect();
     let too_few = blocks_to_tell_apart(plan.schedule.arms, tests.advice_level);
@@ -90,8 +91,8 @@ pub(super) fn recommendation(
     })
 }
 
-/// Says what the advice rests on; `too_few` is the number of blocks that would tell arms apart,
-/// where there are fewer.
+/// Describes the evidence for the advice. `too_few` is the number of blocks that would tell the
+/// arms apart, if fewer ran.
 fn evidence(plan: &Plan, blocks: usize, candidates: usize, too_few: Option<usize>) -> String {
     let arms = plan.schedule.arms;
     match plan.advice_claim() {
@@ -111,14 +112,14 @@ fn evidence(plan: &Plan, blocks: usize, candidates: usize, too_few: Option<usize
     }
 }
 
-/// The fewest blocks in which one arm can be proved worse than another that ran once a block: one
-/// of 2K - 3 tests on one side, whose smallest p halves with each block.
+/// Returns the fewest blocks in which one arm can be proved worse than another that ran once a
+/// block. Its test is one of 2K - 3 on one side, and the smallest p halves with each block.
 fn blocks_to_tell_apart(arms: usize, advice_level: f64) -> usize {
     let tests = (2 * arms).saturating_sub(3).max(1) as f64;
     fewest_blocks(0.5, 2.0 * advice_level / tests)
 }
 
-/// The candidates, and those better than the reference.
+/// Returns the candidates and the arms better than the reference.
 fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
     let plan = &seen.contents.plan;
     let reference = plan.schedule.reference;
@@ -131,7 +132,7 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
     };
     let tested = tests.claims[claim].as_ref().ok()?;
     let (answer, Interval { low, high }) = (tested.answer, tested.interval);
-    // A claim may compare the reference with the treatment, too.
+    // A claim may name the reference as its treatment.
     let turned = plan.study.claims[claim].sides(&plan.design).from != [reference];
     let turned = turned != (plan.study.measure.better == Better::Higher);
     let (side, estimate, interval) = match turned {
@@ -145,7 +146,7 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
     answer.is(side).then(|| Best { candidates: vec![treatment], better: vec![(treatment, gain)] })
 }
 
-/// Adds to the reasons of each claim which of its arms were answered from memory.
+/// Adds to each claim's reasons which of its arms the page cache answered.
 pub(super) fn say_what_answered(
     seen: &Seen<'_>,
     claims: &mut [JudgedClaim],
@@ -155,7 +156,7 @@ pub(super) fn say_what_answered(
     for (claim, judged) in plan.study.claims.iter().zip(claims) {
         let arms = claim.all_arms(&plan.design).into_iter();
         let said = arms.filter_map(|arm| doubtful?.of_arm(arm, &plan.arm_name(arm), plan.schedule.arms));
-        // The decisive reason stays the last.
+        // The decisive reason stays last.
         judged.reasons.splice(0..0, said);
     }
 }
@@ -185,7 +186,7 @@ pub(super) fn findings(
     findings
 }
 
-/// The bound that figures were held against, where it is no bound.
+/// Finding: the calibration is in doubt, so no figure was compared with its limits.
 fn calibration_in_doubt(seen: &Seen<'_>) -> Option<Finding> {
     let doubts = &seen.contents.environment.calibration_doubts;
     (!doubts.is_empty()).then(|| {
@@ -197,7 +198,7 @@ fn calibration_in_doubt(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-/// Claims whose typical run and average disagree.
+/// Findings for claims whose typical run and average disagree.
 fn mixed(claims: &[JudgedClaim]) -> Vec<Finding> {
     let row = |claim: &JudgedClaim| {
         let slow = claim.slow_runs.map_or(String::new(), |slow| {
@@ -213,7 +214,7 @@ fn mixed(claims: &[JudgedClaim]) -> Vec<Finding> {
     claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Mixed { .. })).map(row).collect()
 }
 
-/// Claims that are proved by a study which finds such effects in fewer than four of five cases.
+/// Findings for claims proved by a study with less than 80% power for such effects.
 fn looks_too_large(claims: &[JudgedClaim]) -> Vec<Finding> {
     let row = |claim: &JudgedClaim| {
         let proved = matches!(claim.verdict, Verdict::Faster(_) | Verdict::Slower(_));
@@ -227,7 +228,7 @@ fn looks_too_large(claims: &[JudgedClaim]) -> Vec<Finding> {
     claims.iter().filter_map(row).collect()
 }
 
-/// Levels that are databases, of which there is one each.
+/// Finding: each level of these factors is a single database.
 fn one_database(seen: &Seen<'_>) -> Option<Finding> {
     let factors = created(seen);
     (!factors.is_empty()).then(|| {
@@ -239,12 +240,12 @@ fn one_database(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-/// Proved differences that lie in one phase of several. Where the claim names the phase that it is about, only those that lie mostly
-/// in another; where it names none, that is for the reader to say.
+/// Findings for proved differences that lie in one phase of several. If the claim names its phase,
+/// only differences mostly in another phase are reported; if not, the reader decides.
 fn one_phase(asked: &[Claim], claims: &[JudgedClaim]) -> Vec<Finding> {
     let row = |(asked, claim): (&Claim, &JudgedClaim)| {
         let why = claim.why.as_ref().filter(|why| why.phases.len() > 1)?;
-        // A share of nothing is none, and phases are of whole runs.
+        // A share needs a difference that excludes 0, and phases are of whole runs.
         if !why.is_told() || why.per.is_some() {
             return None;
         }
@@ -275,7 +276,7 @@ fn one_phase(asked: &[Claim], claims: &[JudgedClaim]) -> Vec<Finding> {
     asked.iter().zip(claims).filter_map(row).collect()
 }
 
-/// UNSTABLE, INVALID and IMPOSSIBLE; and MIXED, which is better on no average.
+/// True for UNSTABLE, INVALID, IMPOSSIBLE and MIXED; MIXED does not improve the average.
 fn speaks_against_the_data(verdict: &Verdict) -> bool {
     matches!(
         verdict,
@@ -299,9 +300,9 @@ fn marked(seen: &Seen<'_>) -> Option<Finding> {
     ))
 }
 
-/// The reference's two runs of a block are the same treatment.
+/// Finding: the reference's two runs of a block differ, although they are the same treatment.
 fn itself(seen: &Seen<'_>) -> Option<Finding> {
-    // Its p is a look at the figures, too.
+    // This p reads the figures too, so it waits for the end of the study.
     let seen = Some(seen).filter(|seen| seen.contents.has_ended())?;
     let plan = &seen.contents.plan;
     let observations = seen.observations(&plan.study.measure).ok()?;
@@ -316,7 +317,7 @@ fn itself(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-/// Arms that were answered from memory, and layers that answer for the disk.
+/// Findings for arms answered from memory, and for layers that answer in place of the disk.
 fn of_memory(seen: &Seen<'_>, doubtful: &DoubtfulRuns) -> Vec<Finding> {
     let plan = &seen.contents.plan;
     let of_fact = |fact: Fact| doubtful.facts.iter().find(|found| found.fact == fact);
@@ -333,7 +334,7 @@ fn of_memory(seen: &Seen<'_>, doubtful: &DoubtfulRuns) -> Vec<Finding> {
     cached.chain(others.map(|found| counted(found, found.fact.advice()))).collect()
 }
 
-/// A finding for each disturbance of runs that count; the one about the hypervisor is separate.
+/// Findings for disturbances of counted runs. The hypervisor has a finding of its own.
 fn disturbed(doubtful: &DoubtfulRuns) -> Vec<Finding> {
     let ours = doubtful.facts.iter().filter(|found| found.fact.is_disturbance() && found.fact != Fact::Steal);
     let advice = |fact| match fact {
@@ -370,7 +371,7 @@ fn busy(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-/// Runs that had another machine than the rest.
+/// Finding: the hypervisor gave processor time to other guests during runs.
 fn others_had_it(stolen: &StolenFigure) -> Option<Finding> {
     (stolen.much > 0).then(|| {
         let percent = |share: f64| format!("{:.0}%", 100.0 * share);
@@ -448,7 +449,7 @@ fn use_these(
     );
     let evidence = match (&others[..], found.blocks_to_tell_apart) {
         ([], _) => against,
-        // What no figures could have shown is not said of those that there are.
+        // A limit of the number of blocks is not reported as a result of the figures.
         (_, Some(needed)) => format!(
             "{against}; whether another arm is as good takes {needed} blocks or more to tell{}, and these are {}",
             in_time(seen, needed),
@@ -471,7 +472,7 @@ fn refuted(claims: &[JudgedClaim]) -> Vec<Finding> {
     refuted.map(row).collect()
 }
 
-/// The critical size of the sort area: below it merges of merges were made.
+/// Finding: the critical sort area, the size below which runs needed more than one merge pass.
 fn critical(seen: &Seen<'_>) -> Option<Finding> {
     let plan = &seen.contents.plan;
     let sizes = |level: &crate::definition::Level| {
@@ -559,12 +560,12 @@ fn undecided(seen: &Seen<'_>, claims: &[JudgedClaim]) -> Option<Finding> {
     ))
 }
 
-/// Returns ` (4 h at 9.1 s a block)`; nothing where no block ran.
+/// Returns ` (4 h at 9.1 s a block)`; empty if no block ran.
 fn in_time(seen: &Seen<'_>, blocks: u64) -> String {
     Spent::by(seen).in_time(blocks).map_or(String::new(), |time| format!(" ({time})"))
 }
 
-/// Whether runs had the machine to themselves, by what was read around them.
+/// Says if other work ran on the machine, as far as the runs' circumstances show.
 fn other_work(doubtful: Option<&DoubtfulRuns>) -> String {
     match doubtful {
         Some(found) if found.disturbed > 0 => format!(

@@ -1,14 +1,16 @@
-//! What the canary says of the machine: how steady it was, and what of the noise it explains.
+//! The canary: how steady the machine was, and the share of the noise that its times explain.
 //!
-//! Its two times (a fixed loop, fixed reads) are covariates that every study of a fixed number of
-//! blocks has registered before its first run: comparisons are adjusted by the better one when it
-//! explains a quarter of the noise within blocks and arms (`proof::covariate`). A study that stops
-//! when it is decided looks at its figures after each block, and a line that changes from look to
-//! look would change figures that were looked at: there it is only shown.
+//! The two times (a fixed loop, fixed reads) are covariates that every study with a fixed number of
+//! blocks registers before its first run. The better one adjusts the comparisons if it explains a
+//! quarter of the noise within blocks and arms (`proof::covariate`). A study that stops when it is
+//! decided reads its figures after each block. A fit that changes with every look would change
+//! figures already read, so there the canary is only shown.
 //!
-//! A canary that changes its level says that the machine is another one than before. Blocks take care of that where the treatment's effect is
-//! the same on both; a change by [`MOVES`] or more is too much to say so, and the claims are UNSTABLE. Change points of one figure a
-//! block take fourteen blocks (`proof::change_point`); in fewer, from eight on, a step is looked for in the canary of each run.
+//! A canary that changes its level reports a changed machine. Blocks absorb a change under which
+//! the treatment's effect stays the same. Nothing supports that assumption after a change by
+//! [`MOVES`] or more, so the claims become UNSTABLE. Change points of one figure a block need
+//! fourteen blocks (`proof::change_point`). With eight to thirteen blocks, a step is searched in
+//! the canary of each run.
 
 use super::result::{CanaryFigure, Explains, LevelChange};
 use super::seen::Seen;
@@ -20,16 +22,16 @@ use plumb_proof::covariate::Explained;
 use plumb_proof::effect::Observations;
 use plumb_proof::verdict::ArmChange;
 
-/// The change of level, as a ratio, from which on nothing is said of an effect over both levels.
+/// Change of level, as a ratio, from which on claims over both levels are UNSTABLE.
 const MOVES: f64 = 1.2;
 
-/// One of its times, by block and slot.
+/// One time of the canary, by block and slot.
 pub(super) struct Series {
     what: &'static str,
     pub(super) seen: Observations,
 }
 
-/// Its times over the used blocks; none where a run has none.
+/// Returns the canary's times over the used blocks; none if a run lacks one.
 pub(super) fn series(seen: &Seen<'_>) -> Vec<Series> {
     type Time = fn(&Canary) -> Option<u64>;
     let times: [(&str, Time); 2] = [
@@ -46,7 +48,7 @@ pub(super) fn series(seen: &Seen<'_>) -> Vec<Series> {
     times.into_iter().filter_map(of).collect()
 }
 
-/// Returns the figures with the canary that explains enough of their noise as a covariate.
+/// Returns the figures with the canary as a covariate, if it explains enough of their noise.
 pub(super) fn beside(seen: &Seen<'_>, figures: Observations) -> Observations {
     let series = series(seen);
     match best(seen, &series, &figures) {
@@ -61,7 +63,8 @@ fn best<'a>(seen: &Seen<'_>, series: &'a [Series], figures: &Observations) -> Op
     (seen.contents.plan.until == Until::Blocks && best.0.helps()).then_some(best.1)
 }
 
-/// What the report says of it; `figures` are those of the study's own measure, as they were measured.
+/// Returns the canary's figures for the report. `figures` are unadjusted values
+/// of the study's own measure.
 pub(super) fn figures(seen: &Seen<'_>, figures: Option<&Observations>) -> Vec<CanaryFigure> {
     let series = series(seen);
     let used = figures.and_then(|figures| best(seen, &series, figures)).map(|canary| canary.what);
@@ -95,7 +98,7 @@ pub(super) fn changes(seen: &Seen<'_>) -> Vec<LevelChange> {
         .collect()
 }
 
-/// Changes after which it is another machine.
+/// Returns changes so large that the machine counts as another one.
 pub(super) fn moves(seen: &Seen<'_>) -> Vec<ArmChange> {
     let search = Search { shift: MOVES.ln(), ..Search::usual(seen.contents.plan.schedule.seed) };
     let row = |(what, change)| ArmChange { arm: format!("the canary ({what})"), change };

@@ -1,11 +1,13 @@
-//! Every claim's test, its place in the family, and its verdict.
+//! Tests every claim, places it in the family, and judges it.
 //!
-//! One family (`proof::family`) has all claims of the study, those that are invalid too: what was
-//! claimed is counted, not what turned out well. Differences, equalities, margins, averages, and
-//! the advice share its error. What a claim expects decides at which points of the line its effect
-//! is tested; a study that stops as soon as it may is tested by the walk that pays for every look.
+//! One family (`proof::family`) holds all claims of the study, invalid ones too. The error is
+//! shared among the claims made, not those that turned out well. Differences, equalities, margins,
+//! averages, and the advice share its error. A claim's expectation decides at which points of the
+//! line its effect is tested. A study that stops as soon as it may pays for every look at its
+//! figures.
 //!
-//! Beside the typical effect stands that on the average of all runs, and how many of them were slow (`proof::average`).
+//! Next to the typical effect, a claim reports the effect on the average of all runs, and the
+//! number of slow runs (`proof::average`).
 
 use super::canary;
 use super::doubts;
@@ -42,7 +44,7 @@ pub(super) struct Tested {
 }
 
 impl Tested {
-    /// Whether blocks up to the planned number would not change what is said: it is decided, or hardly can be any more.
+    /// True if the remaining planned blocks cannot change the verdict: it is decided, or hopeless.
     pub(super) fn settles(&self, planned: usize) -> bool {
         self.answer.decided(self.asks) || is_hopeless(&self.answer, self.asks, &self.contrast, planned)
     }
@@ -51,7 +53,6 @@ impl Tested {
         effect(self.answer.estimate, self.interval, self.answer.interval_level)
     }
 
-    /// The effect on the average of all runs.
     fn on_average(&self) -> Option<Effect> {
         let RatioOfMeans { ratio, interval } = self.average?;
         let logs = Interval { low: interval.low.ln(), high: interval.high.ln() };
@@ -59,13 +60,13 @@ impl Tested {
     }
 }
 
-/// The tests of all claims in their order, or why one has no numbers; and the error that is left for advice.
+/// Tests of all claims in their order, or the reason why one has none, and
+/// the error left for advice.
 pub(super) struct Tests {
     pub(super) claims: Vec<Result<Tested, String>>,
     pub(super) advice_level: f64,
 }
 
-/// The measure of a claim.
 fn measure<'a>(seen: &'a Seen<'_>, claim: &'a Claim) -> &'a Measure {
     claim.measure.as_ref().unwrap_or(&seen.contents.plan.study.measure)
 }
@@ -108,8 +109,8 @@ pub(super) fn test(seen: &Seen<'_>) -> Tests {
     Tests { claims, advice_level: family.advice_level }
 }
 
-/// Returns the interval for a verdict: for a proved equality that of its one-sided tests,
-/// widened to hold no effect (Hsu, Hwang, Liu, Ruberg 1994), so that it lies within the margin.
+/// Returns the interval for a verdict. A proved equality has the interval of its one-sided tests,
+/// which lies within the margin. It is widened to include no effect (Hsu, Hwang, Liu, Ruberg 1994).
 fn interval(looks: Looks, contrast: &Contrast, asks: Asks, answer: &Answer) -> Interval {
     if answer.place != Place::Within || answer.differs() {
         return looks.interval(contrast, asks, answer.interval_level);
@@ -118,7 +119,7 @@ fn interval(looks: Looks, contrast: &Contrast, asks: Asks, answer: &Answer) -> I
     Interval { low: low.min(0.0), high: high.max(0.0) }
 }
 
-/// The same of the average.
+/// Returns the ratio of means, with the interval chosen as in [`interval`].
 fn average(looks: Looks, means: &Means, answer: &Answer) -> Option<RatioOfMeans> {
     let found = looks.ratio(means, answer.interval_level)?;
     if answer.equivalence.is_none() || answer.on_average != Some(OnAverage::Within) {
@@ -128,7 +129,7 @@ fn average(looks: Looks, means: &Means, answer: &Answer) -> Option<RatioOfMeans>
     Some(RatioOfMeans { interval: Interval { low: low.min(1.0), high: high.max(1.0) }, ..found })
 }
 
-/// The numbers on which a claim is tested.
+/// Input of a claim's test.
 struct Numbers {
     contrast: Contrast,
     observations: Observations,
@@ -136,7 +137,7 @@ struct Numbers {
     slow: Option<SlowShare>,
 }
 
-/// What is asked of a claim's effect: better by 20% is a time of 80%, or a rate of 120%.
+/// Returns the question put to a claim's effect: better by 20% is a time of 80%, or a rate of 120%.
 fn asked(expects: Expectation, better: Better) -> Asks {
     let sign = if better == Better::Higher { -1.0 } else { 1.0 };
     match expects {
@@ -149,7 +150,7 @@ fn asked(expects: Expectation, better: Better) -> Asks {
     }
 }
 
-/// The comparison of a claim, and the figures it is made of.
+/// Returns a claim's comparison and the figures it is made of.
 fn numbers(seen: &Seen<'_>, claim: &Claim) -> Result<Numbers, String> {
     let plan = &seen.contents.plan;
     let measure = measure(seen, claim);
@@ -161,7 +162,7 @@ fn numbers(seen: &Seen<'_>, claim: &Claim) -> Result<Numbers, String> {
     Ok(Numbers { contrast: contrast.without(lost), observations, means, slow })
 }
 
-/// Why a measure has no ratios: the run in which it is 0.
+/// Explains why a measure has no ratios: names the run in which it is not positive.
 fn no_ratio(seen: &Seen<'_>, measure: &Measure, error: &ProofError) -> String {
     let ProofError::NotPositive { block, slot, value } = error else { return error.to_string() };
     let run = seen.blocks.get(*block).and_then(|(_, runs)| runs.get(*slot));
@@ -172,7 +173,7 @@ fn no_ratio(seen: &Seen<'_>, measure: &Measure, error: &ProofError) -> String {
     )
 }
 
-/// The mean times of both sides, and the slow runs; an interaction has neither.
+/// Returns the mean times of both sides, and the slow runs; an interaction has neither.
 fn averages(
     seen: &Seen<'_>,
     claim: &Claim,
@@ -188,12 +189,12 @@ fn averages(
         arms.iter().copied().chain(again).collect::<Vec<usize>>()
     };
     let (to, from) = (slots(&sides.to), slots(&sides.from));
-    // Times, or of a rate the times a unit: stalls weigh what they cost.
+    // Times, or for a rate the time per unit: a stall counts with the time it costs.
     let better = measure(seen, claim).better;
     let cost = |log: f64| if better == Better::Higher { (-log).exp() } else { log.exp() };
     let means = |slots: &[usize]| -> Vec<f64> {
         let mean = |block: &Vec<f64>| {
-            // The reference's two runs are one arm's.
+            // The two runs of the reference count as one arm.
             let of_arm = |arm: usize| {
                 let own: Vec<f64> = slots
                     .iter()
@@ -224,7 +225,6 @@ fn averages(
     (Some(Means::new(means(&to), means(&from), figures)), slow)
 }
 
-/// The claims of the report.
 pub(super) fn claims(seen: &Seen<'_>, stability: &Stability, tests: &Tests) -> Vec<JudgedClaim> {
     let study = &seen.contents.plan.study;
     let rows = study.claims.iter().zip(&tests.claims);
@@ -245,13 +245,13 @@ fn judged(
         _ => None,
     };
     let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Mixed { .. });
-    // Data that are doubted explain nothing.
+    // Doubtful data explain nothing.
     let is_of_effect = proved
         || !matches!(
             judgement.verdict.standing(),
             Standing::Unstable | Standing::Invalid | Standing::Impossible
         );
-    // The parts of a time say nothing of a figure that the target measures by itself.
+    // Parts of the elapsed time do not explain a figure that the target measures itself.
     let timed = !matches!(measure(seen, claim).figure, Figure::Measured(_));
     let explained = proved && timed && claim.with.is_none();
     let tested = tested.as_ref().ok();
@@ -288,7 +288,7 @@ fn judged(
             let (blocks, level) = (tested.contrast.blocks(), tested.answer.level);
             let found =
                 noise::smallest_effect(blocks, tested.contrast.deviation(), level, POWER, plan.schedule.seed);
-            // Figures without any spread tell no floor.
+            // Figures without spread show no noise floor.
             (found.is_finite() && found > 0.0).then(|| found.exp_m1())
         }),
         covered: some.filter(|_| is_of_effect).and_then(|_| why::covered(seen, claim)),
@@ -363,7 +363,7 @@ fn verdict(
     judgement
 }
 
-/// Blocks that a claim lost, and what its tests make of them.
+/// Says how many blocks a claim lost, and how its tests count them.
 fn lost(contrast: &Contrast) -> Option<String> {
     let blocks = match contrast.lost() {
         0 => return None,
@@ -379,7 +379,7 @@ fn lost(contrast: &Contrast) -> Option<String> {
     })
 }
 
-/// Where an effect lies, as of a cost.
+/// Returns the place of an effect in terms of the measure: a higher rate is a lower cost.
 fn place_of(place: Place, better: Better) -> Place {
     match (place, better) {
         (Place::Below, Better::Higher) => Place::Above,
@@ -388,7 +388,7 @@ fn place_of(place: Place, better: Better) -> Place {
     }
 }
 
-/// What was proved means for what was expected.
+/// Returns the outcome of a claim: its verdict compared with its expectation.
 fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcome {
     let typical = matches!(
         verdict,
@@ -406,7 +406,7 @@ fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcom
         (Expectation::Faster { at_least }, Place::Above, _) if at_least > 0.0 => ClaimOutcome::Refuted,
         (Expectation::Slower { at_least }, Place::Above, _) if at_least > 0.0 => ClaimOutcome::Holds,
         (Expectation::Slower { at_least }, Place::Below, _) if at_least > 0.0 => ClaimOutcome::Refuted,
-        // What a margin says of the average is in the verdict.
+        // The verdict already includes the average.
         (Expectation::NotSlower { .. }, Place::Above, _) => ClaimOutcome::Refuted,
         (Expectation::NotSlower { .. }, Place::Below, Verdict::NotProved { .. }) => ClaimOutcome::Open,
         (Expectation::NotSlower { .. }, Place::Below, _) => ClaimOutcome::Holds,

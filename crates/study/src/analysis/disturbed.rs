@@ -1,9 +1,8 @@
-//! Runs that count and whose circumstances make them doubtful: others had part of the machine, or a
-//! cache answered.
+//! Counted runs with doubtful circumstances: other work used the machine, or a cache answered.
 //!
-//! A block holds runs of all arms, so what disturbs a block costs precision more than it misleads.
-//! A cache that answers instead of the device is part of an arm: its figures would be read as the
-//! device's.
+//! A block holds runs of all arms, so a disturbed block costs precision more than it misleads. A
+//! cache that answers instead of the device is part of an arm, and its figures would be taken for
+//! the device's.
 
 use super::result::{CachedArm, DoubtfulFact, DoubtfulRuns};
 use super::seen::Seen;
@@ -11,7 +10,7 @@ use crate::bundle::RunRecord;
 use plumb_record::{Circumstance, Fact, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The runs of used blocks; none where no run was judged.
+/// Summarizes doubtful runs of used blocks; `None` if no run was judged.
 pub(super) fn figure(seen: &Seen<'_>) -> Option<DoubtfulRuns> {
     let all: Vec<usize> = (0..seen.contents.plan.schedule.arms).collect();
     let runs = seen.records(&all);
@@ -36,7 +35,7 @@ pub(super) fn figure(seen: &Seen<'_>) -> Option<DoubtfulRuns> {
     })
 }
 
-/// True if what others had of the device or of the processors could be told from what was its own.
+/// True if the machine's use by others could be separated from the run's own.
 fn knows_of_others(record: &Record) -> bool {
     let mut found = record.circumstances.iter().flatten();
     found.any(|found| matches!(found.fact, Fact::Device | Fact::Processors))
@@ -59,7 +58,7 @@ fn of_fact(fact: Fact, found: &[(&RunRecord, &Circumstance)]) -> Option<Doubtful
     })
 }
 
-/// The arms of whose runs most read from the page cache, with the mean of their shares.
+/// Returns the arms most of whose runs read from the page cache, with the mean of their shares.
 fn cached(seen: &Seen<'_>) -> Vec<CachedArm> {
     let of_arm = |arm: usize| {
         let records = seen.records(&[arm]);
@@ -78,7 +77,7 @@ impl DoubtfulRuns {
         !self.cached.is_empty() && self.cached.len() < arms
     }
 
-    /// What is to be said of an arm that read from memory, next to the verdict of its claim.
+    /// Returns the remark on an arm that read from memory, for its claim's verdict.
     #[must_use]
     pub fn of_arm(&self, arm: usize, name: &str, arms: usize) -> Option<String> {
         let cached = self.cached.iter().find(|cached| cached.arm == arm)?;

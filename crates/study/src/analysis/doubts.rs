@@ -1,8 +1,9 @@
-//! What speaks against the data of a claim before any number of it is looked at.
+//! Objections to the data of a claim, raised before any of its figures is read.
 //!
-//! INVALID: a receipt contradicts its setting, a result was wrong, no run of an arm came to its end, no
-//! receipt shows that the treatment took effect at all, or a treatment of the I/O path was given to
-//! files that the page cache kept. IMPOSSIBLE: a figure that the machine cannot have produced.
+//! - INVALID: a receipt contradicts its setting, a result was wrong, or no run of an arm finished.
+//!   Also: no receipt shows that the treatment took effect, or the page cache kept the files of a
+//!   treatment of the I/O path.
+//! - IMPOSSIBLE: a figure that the machine cannot have produced.
 
 use super::seen::{Seen, fault};
 use crate::definition::Claim;
@@ -11,16 +12,15 @@ use plumb_record::{self as record, Held, Record};
 use plumb_units::Bytes;
 use std::collections::BTreeSet;
 
-/// The share of the files' pages that may stay in the page cache.
+/// Share of the files' pages that the page cache may hold at the start of a run.
 const RESIDENT_SHARE_MAX: f64 = 0.05;
-/// What a device may give beyond its calibration: caches below the file system are kinder to a
-/// smaller file.
+/// Factor allowed above the calibration, because caches below the file system favour smaller files.
 const CALIBRATION_SLACK: f64 = 1.5;
-/// What the clocks of the scheduler may count beyond the processors there are.
+/// Factor by which the scheduler's clocks may exceed the processors present.
 const CPU_SLACK: f64 = 1.05;
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 
-/// What makes a claim invalid, a sentence each.
+/// Returns the reasons that make a claim invalid, a sentence each.
 pub(super) fn contradictions(seen: &Seen<'_>, claim: &Claim) -> Vec<String> {
     let plan = &seen.contents.plan;
     let arms = claim.all_arms(&plan.design);
@@ -37,7 +37,7 @@ pub(super) fn contradictions(seen: &Seen<'_>, claim: &Claim) -> Vec<String> {
     found
 }
 
-/// Results that were wrong; and, where no block is left, whatever took the first.
+/// Returns wrong results; if no block is left, the fault that spoiled the first.
 fn faults(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
     let runs = seen.contents.runs.iter().filter(|run| arms.contains(&run.arm_index));
     let faults: Vec<_> = runs.filter_map(|run| Some((run, fault(run)?))).collect();
@@ -64,11 +64,11 @@ pub(super) fn contradicted(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
     reasons.collect()
 }
 
-/// No receipt of any setting that the change gives another value held in any run.
+/// Reports a change none of whose settings has a receipt that held in any run.
 fn without_effect(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<String> {
     let factor = &seen.contents.plan.study.factors[change.factor];
     let settings = factor.differing(change.from, change.to);
-    // Levels that set the same are compared to see the noise: there is nothing to be shown.
+    // Levels with equal settings are compared to measure noise, so there is no effect to show.
     if settings.is_empty() {
         return None;
     }
@@ -84,7 +84,7 @@ fn without_effect(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<Str
     Some(format!("nothing shows that {} took effect: {why}", settings.join(" and ")))
 }
 
-/// Commands that were given the same: whatever differs between these arms, it is not what the study varied.
+/// Reports commands given identical treatments: the study did not vary what differs between them.
 fn one_treatment(seen: &Seen<'_>, claim: &Claim) -> Option<String> {
     let plan = &seen.contents.plan;
     let sides = claim.sides(&plan.design);
@@ -101,11 +101,11 @@ fn one_treatment(seen: &Seen<'_>, claim: &Claim) -> Option<String> {
     })
 }
 
-/// Whether all that shows the treatment is that it was asked for.
+/// True if the only evidence of the treatment is that it was requested.
 pub(super) fn asked_only(seen: &Seen<'_>, claim: &Claim) -> bool {
     let plan = &seen.contents.plan;
     let records = seen.records(&claim.all_arms(&plan.design));
-    // Other executables or files are seen, whatever the study declares.
+    // Different executables or files are evidence, whatever the study declares.
     let held = |arms: &[usize]| {
         let commands = seen.records(arms).into_iter().filter_map(|(_, record)| record.command.as_ref());
         let files = commands.flat_map(|command| command.executables.iter().chain(&command.files));
@@ -126,7 +126,7 @@ pub(super) fn asked_only(seen: &Seen<'_>, claim: &Claim) -> bool {
     })
 }
 
-/// Requests that the page cache answered say nothing about how they would reach a device.
+/// Reports a treatment of the I/O path whose requests the page cache answered.
 fn kept_in_cache(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<String> {
     let factor = &seen.contents.plan.study.factors[change.factor];
     let known = &seen.contents.environment.settings;
@@ -145,7 +145,7 @@ fn kept_in_cache(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<Stri
     ))
 }
 
-/// Figures beyond a physical bound, a sentence each.
+/// Returns figures beyond a physical bound, a sentence each.
 pub(super) fn beyond_bound(seen: &Seen<'_>, claim: &Claim) -> Vec<String> {
     let arms = claim.all_arms(&seen.contents.plan.design);
     let mut found = Vec::new();
@@ -162,7 +162,7 @@ fn seconds(record: &Record) -> f64 {
     (record.header.elapsed_ns as f64 / 1e9).max(1e-9)
 }
 
-/// The bounds that the study's author states.
+/// Checks the bounds that the study's author states.
 fn stated(seen: &Seen<'_>, record: &Record) -> Vec<String> {
     let exceeded = seen.contents.plan.study.bounds.iter().filter_map(|bound| {
         let total = record.statistics.iter().find(|row| row.name == bound.statistic)?.total;
@@ -177,18 +177,19 @@ fn stated(seen: &Seen<'_>, record: &Record) -> Vec<String> {
     exceeded.collect()
 }
 
-/// More processor time than there are processors.
+/// Reports more processor time than the processors can give.
 fn processors(record: &Record) -> Option<String> {
-    let (cpu, cpus) = (record.header.db_cpu_ns as f64 / 1e9, record.header.host.cpus);
+    let (cpu, cpus) = (record.header.db_cpu() as f64 / 1e9, record.header.host.cpus?);
     let most = seconds(record) * f64::from(cpus) * CPU_SLACK + 0.01;
     (cpu > most).then(|| format!("{cpu:.2} s of CPU in {:.2} s on {cpus} processors", seconds(record)))
 }
 
-/// Little's law: what is on its way at once is rate times time, and no more than was let out.
+/// Reports more requests in flight than the queue depth allows, by Little's law: rate times time.
 fn in_flight(record: &Record) -> Option<String> {
     let depth = record.settings.iter().find(|setting| setting.name == "io_queue_depth")?;
     let most = depth.value.parse::<f64>().ok()? * record.sessions.len().max(1) as f64;
-    let time: u64 = record.io_functions.iter().map(|row| row.reads.time_ns + row.writes.time_ns).sum();
+    let tallies = record.io_functions.iter().flat_map(|row| [row.reads, row.writes]);
+    let time: u64 = tallies.filter_map(|tally| tally.time_ns).sum();
     let on_their_way = time as f64 / 1e9 / seconds(record);
     (on_their_way > most).then(|| {
         format!(
@@ -198,7 +199,7 @@ fn in_flight(record: &Record) -> Option<String> {
     })
 }
 
-/// More bytes a second past the page cache than the calibration found.
+/// Reports more bytes per second past the page cache than the calibration measured.
 fn device(seen: &Seen<'_>, record: &Record) -> Option<String> {
     let direct = record.receipts.iter().any(|receipt| {
         receipt.setting == "filesystemio_options"
@@ -206,7 +207,7 @@ fn device(seen: &Seen<'_>, record: &Record) -> Option<String> {
             && receipt.held == Held::Held
     });
     let environment = &seen.contents.environment;
-    // Nothing is impossible by a calibration that another load or a cache had a part in.
+    // A calibration disturbed by other load or a cache is no bound.
     let known = environment.calibration_doubts.is_empty();
     let limits = environment.limits.iter().filter(|limit| known && limit.unit == "MB/s");
     let most = limits.map(|limit| limit.high * MEGABYTE).fold(0.0, f64::max);

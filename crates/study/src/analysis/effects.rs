@@ -1,8 +1,8 @@
-//! Main effects and two-factor interactions, for reading.
+//! Main effects and two-factor interactions, for information.
 //!
-//! A claim's comparison is left out, so that no reader has two answers to one question. The
-//! rows of a table share the error: their intervals hold together in 95% of studies, and p is
-//! corrected for their number. An effect has both runs of the reference, as that of a claim has.
+//! A comparison that a claim makes is left out, so that no question has two answers. The rows of a
+//! table share the error: their intervals hold together in 95% of studies, and p is corrected for
+//! their number. As in a claim, an effect uses both runs of the reference.
 
 use super::CONFIDENCE;
 use super::seen::Seen;
@@ -13,7 +13,7 @@ use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{Change, Observations};
 use plumb_proof::family::{Asks, Looks};
 
-/// Every factor moved from its reference to each of its other levels.
+/// Every change from a factor's reference level to another of its levels.
 fn changes(seen: &Seen<'_>) -> Vec<Change> {
     let factors = seen.contents.plan.study.factors.iter().enumerate();
     factors
@@ -26,8 +26,8 @@ fn observed(seen: &Seen<'_>) -> Option<Observations> {
     (observations.blocks() > 0).then_some(observations)
 }
 
-/// The comparison of a change, averaged over all other factors, or with a second one; none where
-/// the study has a claim of it, or the design has no arms for it.
+/// Returns the comparison of a change, averaged over all other factors, or with a second change.
+/// `None` if a claim of the study makes it, or the design has no arms for it.
 fn comparison(
     seen: &Seen<'_>,
     observations: &Observations,
@@ -66,8 +66,8 @@ fn is_between(one: &Claim, other: &Claim) -> bool {
     changes(one) == changes(other)
 }
 
-/// The effects of a table with their p. In a study that may stop, intervals hold at whatever block
-/// it did, and there is no p: the only ones known are those of the claims' levels.
+/// Returns the effects of a table with their p. In a study that may stop early, intervals hold at
+/// any block, and p is unknown: only the claims' levels are tested.
 fn tested(seen: &Seen<'_>, contrasts: &[Contrast]) -> Vec<(Effect, Option<f64>)> {
     let (rows, looks) = (contrasts.len().max(1) as f64, seen.looks());
     let level = (1.0 - CONFIDENCE) / rows;
@@ -109,7 +109,7 @@ pub(super) fn interactions(seen: &Seen<'_>) -> Vec<Interaction> {
     let (mut pairs, mut contrasts) = (Vec::new(), Vec::new());
     for (index, first) in changes.iter().enumerate() {
         for second in changes[index + 1..].iter().filter(|second| second.factor != first.factor) {
-            // In a fraction not every pair has arms at all four corners.
+            // A fraction does not have arms at all four corners of every pair.
             if let Some(contrast) = comparison(seen, &observations, (*first, Some(*second))) {
                 pairs.push((named(first), named(second)));
                 contrasts.push(contrast);

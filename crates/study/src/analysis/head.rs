@@ -1,4 +1,4 @@
-//! How a study ran: its end, arms, design and the list of runs.
+//! The course of a study: its end, arms, design and list of runs.
 
 use super::result::{Arm, Counted, Design, StudyRun, StudyState};
 use super::seen::{Seen, fault};
@@ -11,7 +11,8 @@ use plumb_record::calendar::Moment;
 use plumb_record::{MeasuredLimits, Record, SettingRow};
 use std::time::Duration;
 
-/// When the study ended: its state, the time of its last run's end, and how long it ran, pauses left out, nanoseconds.
+/// Returns the state, the end of the last run, and the time the study ran in nanoseconds, without
+/// pauses.
 pub(super) fn ended(seen: &Seen<'_>) -> (StudyState, String, u64) {
     let contents = seen.contents;
     let elapsed_ns = contents.ran().0;
@@ -19,7 +20,7 @@ pub(super) fn ended(seen: &Seen<'_>) -> (StudyState, String, u64) {
         None | Some(Stop::Interrupted) => StudyState::Interrupted,
         Some(_) => StudyState::Finished,
     };
-    // A study that paused ended later than it ran.
+    // A study that paused ended later than its running time suggests.
     let last = contents.runs.iter().rev().find_map(|run| Some(run.record.as_ref()?.header.end_time.clone()));
     let begin = || Moment::of(Duration::from_nanos(contents.environment.begin_ns)).iso();
     (state, last.unwrap_or_else(begin), elapsed_ns)
@@ -78,18 +79,18 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
     }
 }
 
-/// What the canary before a run took, nanoseconds.
+/// Returns the time of the canary before a run, nanoseconds.
 fn sung(run: &RunRecord) -> u64 {
     run.settled.canary.map_or(0, |canary| canary.cpu_ns + canary.read_ns.unwrap_or(0))
 }
 
-/// What passed before the first run, and where the study was resumed before the first one again, without the settling and
-/// the canary of that run.
+/// Returns the time before the first run, and before the first run after each resumption, in
+/// nanoseconds. Settling and the canary of that run are excluded.
 pub(super) fn loading(seen: &Seen<'_>) -> u64 {
     let mut ended = 0;
     let mut loading = 0;
     for (index, run) in seen.contents.runs.iter().enumerate() {
-        // The run that warms up a resumed study has no place in its order.
+        // A warm-up after a resumption has position 0.
         if index == 0 || run.position == 0 {
             loading += run.start_ns.saturating_sub(ended + run.settled.waited_ns + sung(run));
         }
@@ -98,7 +99,7 @@ pub(super) fn loading(seen: &Seen<'_>) -> u64 {
     loading
 }
 
-/// The factors whose levels take effect when a database is made, and are one database each.
+/// Returns the factors whose levels take effect when a database is made, each level one database.
 pub(super) fn created<'a>(seen: &Seen<'a>) -> Vec<&'a str> {
     if own_data(seen) {
         return Vec::new();
@@ -114,13 +115,13 @@ pub(super) fn created<'a>(seen: &Seen<'a>) -> Vec<&'a str> {
     factors.filter(varied).map(|factor| factor.name.as_str()).collect()
 }
 
-/// Whether each run had a database of its own.
+/// True if each run had a database of its own.
 fn own_data(seen: &Seen<'_>) -> bool {
     let mut runs = seen.blocks.iter().flat_map(|(_, runs)| runs);
     runs.next().is_some_and(|run| run.settled.own_data)
 }
 
-/// When it was to stop, and why it did if that was another reason.
+/// Describes the rule by which the study stops, and the reason if it stopped otherwise.
 fn stopping(seen: &Seen<'_>) -> String {
     let plan = &seen.contents.plan;
     let rule = match plan.until {
@@ -140,7 +141,7 @@ fn stopping(seen: &Seen<'_>) -> String {
     format!("{rule}; {why}")
 }
 
-/// The blocks whose failures ended the study; the warm-up is one.
+/// Counts the blocks whose failures ended the study; the warm-up is one.
 fn failures(seen: &Seen<'_>) -> String {
     let warm_up = seen.contents.runs.iter().any(|run| run.block.is_none() && fault(run).is_some());
     let blocks = seen.marked.len();
@@ -186,7 +187,7 @@ fn counted(seen: &Seen<'_>, run: &RunRecord) -> Counted {
         return Counted::Yes;
     }
     let block = seen.marked.iter().find(|marked| run.block == Some(marked.block));
-    // Which run it was; the reason stands at that one.
+    // The reason is printed at the run that failed; the others of its block name that run.
     let run_of =
         |reason: &str| format!("its block: {}", reason.split_once(": ").map_or(reason, |(run, _)| run));
     let of_block =
@@ -194,7 +195,7 @@ fn counted(seen: &Seen<'_>, run: &RunRecord) -> Counted {
     Counted::No { reason: fault(run).unwrap_or_else(of_block) }
 }
 
-/// The device's limits, with the shares of the run that reached most of them.
+/// Returns the device's limits, with the shares of the run that came closest to one.
 pub(super) fn calibration(seen: &Seen<'_>) -> Option<MeasuredLimits> {
     let found = seen.contents.runs.iter().filter_map(|run| run.record.as_ref()?.calibration.clone());
     let most = |calibration: &MeasuredLimits| {
@@ -205,7 +206,7 @@ pub(super) fn calibration(seen: &Seen<'_>) -> Option<MeasuredLimits> {
     found.max_by(|one, two| most(one).total_cmp(&most(two)))
 }
 
-/// The settings that all arms share.
+/// Returns the settings that all arms share.
 pub(super) fn settings(seen: &Seen<'_>) -> Vec<SettingRow> {
     let factors = &seen.contents.plan.study.factors;
     let levels = || factors.iter().flat_map(|factor| &factor.levels);

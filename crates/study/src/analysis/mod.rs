@@ -7,9 +7,9 @@
 //! proved ──[why]──> CPU, waits and the rest of the elapsed difference
 //! ```
 //!
-//! All inference is `proof`'s; what is decided here is what it is fed with. Nothing is random but by the
-//! study's seed, no clock is read and no file: the same bundle gives the same bytes, which is what
-//! `plumb verify` relies on.
+//! All inference is in `proof`; this module decides on its input. Randomness comes from the study's
+//! seed alone, and neither clock nor file is read. The same bundle gives the same bytes, on which
+//! `plumb verify` relies.
 
 mod advice;
 mod canary;
@@ -33,15 +33,15 @@ use plumb_proof::change_point::{STEP_BLOCKS_MIN, Search};
 use seen::Seen;
 use stability::Stability;
 
-/// The confidence of intervals that no claim is judged by.
+/// Confidence of intervals that judge no claim.
 const CONFIDENCE: f64 = 0.95;
 
-/// Everything that a study's report says.
+/// Computes everything that a study's report says.
 #[must_use]
 pub fn analyse(contents: &Contents) -> Analysis {
     let seen = Seen::of(contents);
     let stability = Stability::of(&seen);
-    // Figures of a study that may go on are looked at by nobody: a look would have its price.
+    // Figures of a study that may continue stay unread, because each look at them spends error.
     let ended = seen.contents.has_ended();
     let tests = ended.then(|| claims::test(&seen));
     let mut claims = tests.as_ref().map_or_else(Vec::new, |tests| claims::claims(&seen, &stability, tests));
@@ -82,7 +82,7 @@ pub fn analyse(contents: &Contents) -> Analysis {
     }
 }
 
-/// Whether every claim is decided, or has hardly a chance to be, so that a study that was to stop then may.
+/// True if every claim is decided or hopeless, so that a study that stops when decided may stop.
 #[must_use]
 pub fn decided(contents: &Contents) -> bool {
     let seen = Seen::of(contents);

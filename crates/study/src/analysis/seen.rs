@@ -1,8 +1,8 @@
 //! The runs that count: those of complete blocks whose runs all finished and verified.
 //!
-//! The block is the unit. One run that crashed, or whose result was wrong, takes its block
-//! with it: without it the others have lost what they are compared with, and which run of a block
-//! fails may depend on the treatment.
+//! The block is the unit. One run that crashed or returned a wrong result takes its block with it.
+//! Without that run, the others have lost what they are compared with. Also, the treatment may
+//! influence which run of a block fails.
 
 use super::canary;
 use crate::analysis::result::MarkedBlock;
@@ -18,10 +18,9 @@ use plumb_proof::order::{self, After, Asked};
 use plumb_proof::sequential::Spending;
 use plumb_record::Record;
 
-/// A bundle's contents with the blocks that are used.
 pub(super) struct Seen<'a> {
     pub(super) contents: &'a Contents,
-    /// The blocks used, from 1, each with its runs by slot.
+    /// Blocks used, numbered from 1, each with its runs by slot.
     pub(super) blocks: Vec<(u64, Vec<&'a RunRecord>)>,
     pub(super) marked: Vec<MarkedBlock>,
 }
@@ -39,15 +38,15 @@ impl<'a> Seen<'a> {
         seen
     }
 
-    /// The figures of the used blocks by slot; those of the study's own measure with the
-    /// canary that explains enough of their noise.
+    /// Returns the figures of the used blocks by slot. The study's own measure has the canary as a
+    /// covariate, if that explains enough of the noise.
     pub(super) fn observations(&self, measure: &Measure) -> Result<Observations, ProofError> {
         let figures = self.measured(measure)?;
         let own = *measure == self.contents.plan.study.measure;
         Ok(if own { canary::beside(self, figures) } else { figures })
     }
 
-    /// The figures as they were measured.
+    /// Returns the figures without a covariate.
     pub(super) fn measured(&self, measure: &Measure) -> Result<Observations, ProofError> {
         let value = |run: &&RunRecord| run.record.as_ref().map_or(0.0, |record| measure.value(record));
         let rows: Vec<Vec<f64>> =
@@ -55,7 +54,8 @@ impl<'a> Seen<'a> {
         Observations::new(self.contents.plan.schedule.slots(), &rows)
     }
 
-    /// The same as costs: a rate by its inverse, so that less is better of every measure.
+    /// Returns the figures as costs: a rate by its inverse, so that less
+    /// is better for every measure.
     pub(super) fn costs(&self, measure: &Measure) -> Result<Observations, ProofError> {
         let cost = |logs: &Vec<f64>| match measure.better {
             Better::Lower => logs.iter().map(|log| log.exp()).collect(),
@@ -67,7 +67,7 @@ impl<'a> Seen<'a> {
         Ok(if own { canary::beside(self, costs) } else { costs })
     }
 
-    /// The slots of the used blocks in order of execution.
+    /// Returns the slots of the used blocks in order of execution.
     pub(super) fn orders(&self) -> Vec<Vec<usize>> {
         let order = |(block, _): &(u64, Vec<_>)| {
             self.contents.plan.schedule.block(usize::try_from(*block).unwrap_or(usize::MAX))
@@ -75,14 +75,14 @@ impl<'a> Seen<'a> {
         self.blocks.iter().map(order).collect()
     }
 
-    /// The records that count of some arms, with their runs.
+    /// Returns the counted records of some arms, with their runs.
     pub(super) fn records(&self, arms: &[usize]) -> Vec<(&'a RunRecord, &'a Record)> {
         let runs = self.blocks.iter().flat_map(|(_, runs)| runs.iter().copied());
         let ours = runs.filter(|run| arms.contains(&run.arm_index));
         ours.filter_map(|run| Some((run, run.record.as_ref()?))).collect()
     }
 
-    /// How often its figures are looked at: in a study that ends when it is decided, after every block.
+    /// Returns the looks at the figures: one per block in a study that ends when it is decided.
     pub(super) fn looks(&self) -> Looks {
         let plan = &self.contents.plan;
         match plan.until {
@@ -91,7 +91,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Blocks that are not used because a run of these arms did not come to its end.
+    /// Counts blocks excluded because a run of these arms failed, by side.
     pub(super) fn lost(&self, Sides { to, from }: &Sides) -> Lost {
         let (failed, schedule) = (self.failed(), &self.contents.plan.schedule);
         let of = |arms: &[usize]| failed.iter().flatten().filter(|arm| arms.contains(arm)).count();
@@ -108,7 +108,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// For each block that is not used, the arms of which a run did not come to its end in it.
+    /// Returns for each excluded block the arms with a failed run.
     pub(super) fn failed(&self) -> Vec<Vec<usize>> {
         let of = |block: u64| {
             let runs = self.contents.runs.iter().filter(|run| run.block == Some(block));
@@ -118,7 +118,7 @@ impl<'a> Seen<'a> {
         self.marked.iter().map(|marked| of(marked.block)).collect()
     }
 
-    /// What runs after these arms were, against all others.
+    /// Compares the runs that follow these arms with all others.
     pub(super) fn after(&self, observations: &Observations, arms: &[usize]) -> Option<After> {
         let schedule = &self.contents.plan.schedule;
         let slots: Vec<usize> =
@@ -130,13 +130,13 @@ impl<'a> Seen<'a> {
         )
     }
 
-    /// Whether a run's block is used.
+    /// True if the run's block is used.
     pub(super) fn counts(&self, run: &RunRecord) -> bool {
         self.blocks.iter().any(|(block, _)| run.block == Some(*block))
     }
 }
 
-/// Why a run does not count by itself, if it does not.
+/// Returns the reason why a run itself does not count; `None` if it does.
 pub(super) fn fault(run: &RunRecord) -> Option<String> {
     if let Ended::Failed { reason } = &run.ended {
         return Some(reason.clone());
@@ -145,7 +145,7 @@ pub(super) fn fault(run: &RunRecord) -> Option<String> {
     Some(format!("verification failed: {}: {}", failed.name, failed.detail))
 }
 
-/// The runs of a block by slot, or why it is not used.
+/// Returns the runs of a block by slot, or the reason why it is not used.
 fn block_of(contents: &Contents, block: u64) -> Result<Vec<&RunRecord>, String> {
     let runs: Vec<&RunRecord> = contents.runs.iter().filter(|run| run.block == Some(block)).collect();
     if let Some((run, why)) = runs.iter().find_map(|run| Some((run, fault(run)?))) {

@@ -1,15 +1,15 @@
-//! Mean time of a block: blocks that would decide a claim are given as time, too.
+//! Mean time of a block, so that reports give the blocks that would decide a claim as time, too.
 
 use super::head;
 use super::result::Analysis;
 use super::seen::Seen;
 
-/// The time that a study spent, and on what.
+/// Time that a study ran, with the runs and arms that took it.
 #[derive(Debug, Clone, Copy)]
 pub struct Spent {
-    /// Of the whole study, pauses left out.
+    /// Time of the whole study in nanoseconds, without pauses.
     elapsed_ns: u64,
-    /// Time before the first run, without settling.
+    /// Time before the first run in nanoseconds, without settling.
     loading_ns: u64,
     runs: u64,
     arms: u64,
@@ -25,7 +25,7 @@ impl Spent {
         }
     }
 
-    /// Returns the time of a study that was analysed.
+    /// Returns the time of an analysed study.
     #[must_use]
     pub fn of(analysis: &Analysis) -> Spent {
         Spent {
@@ -36,7 +36,7 @@ impl Spent {
         }
     }
 
-    /// Returns `4 h at 9.1 s a block`, by the blocks that ran; none where none did.
+    /// Returns `4 h at 9.1 s a block`, by the blocks that ran; `None` if none ran.
     #[must_use]
     pub fn in_time(self, blocks: u64) -> Option<String> {
         let block = self.block_ns()? as f64 / 1e9;
@@ -44,15 +44,15 @@ impl Spent {
         Some(format!("{} at {a_block} a block", rough(block * blocks as f64)))
     }
 
-    /// The mean time of a block, with all that happened between its runs.
+    /// Mean time of a block, with everything between its runs.
     fn block_ns(self) -> Option<u64> {
         let spent = self.elapsed_ns.checked_sub(self.loading_ns)?;
-        // The reference runs twice.
+        // The reference runs twice per block.
         spent.checked_div(self.runs).map(|run| run * (self.arms + 1)).filter(|block| *block > 0)
     }
 }
 
-/// A time in the unit that says it best.
+/// Prints a time in a suitable unit.
 fn rough(seconds: f64) -> String {
     match seconds {
         ..100.0 => format!("{seconds:.0} s"),

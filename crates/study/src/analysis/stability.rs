@@ -1,4 +1,4 @@
-//! Whether the machine held still: noise of the reference against itself, order of execution, changes.
+//! Stability of the machine: noise of the reference against itself, order of execution, changes.
 
 use super::result::{CanaryFigure, Effect, LevelChange, NoiseFloor, StolenFigure};
 use super::seen::Seen;
@@ -9,10 +9,10 @@ use plumb_proof::noise::Floor;
 use plumb_proof::order::{self, OrderReport};
 use plumb_proof::signed_rank;
 
-/// Blocks below which neither noise nor order can be told.
+/// Number of blocks below which neither noise nor order can be tested.
 const BLOCKS_MIN: usize = 2;
 
-/// What was found, on the study's own measure.
+/// Tests of stability, on the study's own measure.
 pub(super) struct Stability {
     observations: Option<Observations>,
     pub(super) order: Option<OrderReport>,
@@ -27,7 +27,6 @@ impl Stability {
         Stability { observations, order }
     }
 
-    /// The noise floor of the report.
     pub(super) fn floor(&self, seen: &Seen<'_>) -> Option<NoiseFloor> {
         let plan = &seen.contents.plan;
         let observations = self.observations.as_ref()?;
@@ -42,7 +41,8 @@ impl Stability {
         })
     }
 
-    /// Changes of level: of the reference's own figures, and of every other arm's ratio to it.
+    /// Searches changes of level in the reference's own figures, and in every
+    /// other arm's ratio to it.
     pub(super) fn changes(&self, seen: &Seen<'_>) -> Vec<LevelChange> {
         let plan = &seen.contents.plan;
         let Some(observations) = &self.observations else { return Vec::new() };
@@ -67,25 +67,25 @@ impl Stability {
         changes
     }
 
-    /// What the hypervisor gave to others, beside the study's own measure.
+    /// Processor time given to other guests, related to the noise of the study's own measure.
     pub(super) fn stolen(&self, seen: &Seen<'_>) -> Option<StolenFigure> {
         stolen::figure(seen, self.observations.as_ref())
     }
 
-    /// What the canary says of the study's own measure.
+    /// Times of the canary, related to the noise of the study's own measure.
     pub(super) fn canary(&self, seen: &Seen<'_>) -> Vec<CanaryFigure> {
         canary::figures(seen, self.observations.as_ref())
     }
 }
 
-/// The noise of the reference's two runs; of unknown size below two blocks.
+/// Noise of the reference's two runs; of unknown size below two blocks.
 pub(super) fn reference_floor(seen: &Seen<'_>, observations: &Observations) -> Floor {
     let schedule = &seen.contents.plan.schedule;
     let series = |slot| observations.series(slot).unwrap_or_default();
     Floor::of(&series(schedule.reference), &series(schedule.reference_again()))
 }
 
-/// An effect as reports have it, from logarithms of ratios; an open end is none.
+/// Converts logarithms of ratios to the effect of a report; an infinite end is `None`.
 pub(super) fn effect(estimate: f64, interval: plumb_proof::interval::Interval, level: f64) -> Effect {
     let end = |log: f64| log.is_finite().then(|| log.exp());
     Effect {

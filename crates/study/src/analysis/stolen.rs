@@ -1,8 +1,9 @@
 //! Processor time that the hypervisor gave to other guests, by run.
 //!
-//! Why no covariate as the canary is: it is counted during the runs, and a treatment that uses the processors more has more of them taken away.
-//! So it is shown, with what of the noise goes with it, and no figure is adjusted by it. A canary is over in milliseconds and may
-//! miss what a run of seconds meets; this tells the reader why the runs differ.
+//! Unlike the canary, it is no covariate. It is counted during the runs, and a treatment that uses
+//! the processors more loses more of them. So it is shown with the share of the noise that it
+//! explains, and no figure is adjusted by it. A canary lasts milliseconds and may miss what a run
+//! of seconds meets. This figure shows why runs differ.
 
 use super::result::{Explains, StolenFigure};
 use super::seen::Seen;
@@ -10,11 +11,11 @@ use plumb_proof::covariate::Explained;
 use plumb_proof::effect::Observations;
 use plumb_record::HostCpu;
 
-/// The share of the processors' time from which on a run had another machine.
+/// Share of the processors' time from which on a run counts as slowed by other guests.
 pub(super) const MUCH: f64 = 0.05;
 
-/// Its share of the processors' time during the used blocks' runs; `figures` are those of the study's own measure, as they were measured.
-/// None where a run has no such record.
+/// Returns the share of the processors' time lost during the used blocks' runs. `figures` are
+/// unadjusted values of the study's own measure. `None` if a run did not record the lost time.
 pub(super) fn figure(seen: &Seen<'_>, figures: Option<&Observations>) -> Option<StolenFigure> {
     let share = |cpu: &HostCpu| cpu.steal_ns as f64 / cpu.total_ns().max(1) as f64;
     let of_block = |runs: &Vec<&crate::bundle::RunRecord>| {
@@ -36,7 +37,8 @@ pub(super) fn figure(seen: &Seen<'_>, figures: Option<&Observations>) -> Option<
     })
 }
 
-/// What of the noise within blocks goes with it. Fits are of logarithms, and a share is one already: by how much a run is slowed.
+/// Relates the lost time to the noise within blocks. Fits are of logarithms, and a share already is
+/// one: the factor by which a run is slowed.
 fn explains(seen: &Seen<'_>, figures: &Observations, shares: &[Vec<f64>]) -> Option<Explains> {
     let rows: Vec<Vec<f64>> =
         shares.iter().map(|block| block.iter().map(|share| share.exp()).collect()).collect();

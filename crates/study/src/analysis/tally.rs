@@ -1,18 +1,20 @@
-//! What a study as a whole says: the worst of its claims' verdicts, and how many say what.
+//! Summary of a study: the worst of its claims' verdicts, and counts of outcomes.
 
 use super::result::{Analysis, ClaimOutcome, Covered, Effect, JudgedClaim, StudyState};
 use plumb_proof::verdict::{Standing, Verdict};
 use plumb_report::format::{Change, Ends, Figure, Share};
 
 impl Analysis {
-    /// The verdict of the claim that stands worst, the first of equals; none without claims.
+    /// Returns the verdict of the claim with the worst standing, the first
+    /// of equals; `None` without claims.
     #[must_use]
     pub fn verdict(&self) -> Option<&Verdict> {
         let worst = self.claims.iter().min_by_key(|claim| claim.standing())?;
         Some(&worst.verdict)
     }
 
-    /// How the study stands: as the worst of its claims, and as not proved before its end; none without claims.
+    /// Returns the standing of the worst claim, or not proved before the
+    /// study's end; `None` without claims.
     #[must_use]
     pub fn standing(&self) -> Option<Standing> {
         match self.state {
@@ -21,13 +23,13 @@ impl Analysis {
         }
     }
 
-    /// The exit code of the study: that of its standing, 0 without claims.
+    /// Returns the exit code of the study's standing, 0 without claims.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         self.standing().map_or(0, Standing::exit_code)
     }
 
-    /// How the study stands, in a word. Claims that are all proved in the same way have its label.
+    /// Returns the standing in a word. Claims that are all proved in the same way give their label.
     #[must_use]
     pub fn headline(&self) -> &'static str {
         if self.state == StudyState::Interrupted {
@@ -38,7 +40,7 @@ impl Analysis {
         if standing == Standing::Proved && alike { verdict.label() } else { standing.word() }
     }
 
-    /// What the verdicts mean for the claims, in one line: `3 of 6 claims held, 1 REFUTED, 2 open`.
+    /// Counts claims by outcome in one line: `3 of 6 claims held, 1 REFUTED, 2 open`.
     #[must_use]
     pub fn tally(&self) -> String {
         if self.state == StudyState::Interrupted {
@@ -55,7 +57,7 @@ impl Analysis {
         text
     }
 
-    /// The smallest effects that the blocks find: of the claim that finds the smallest, and of the one that finds the largest.
+    /// Returns the smallest detectable effects of the most and of the least sensitive claim.
     pub fn floors(&self) -> Option<[(&str, f64); 2]> {
         let floors =
             self.claims.iter().filter_map(|claim| Some((claim.name.as_str(), claim.smallest_effect?)));
@@ -64,12 +66,12 @@ impl Analysis {
         Some([least, most])
     }
 
-    /// An arm's name; its number where the context has no such arm.
+    /// Returns an arm's name, or its number if the analysis has no such arm.
     pub fn arm_name(&self, arm: usize) -> String {
         self.arms.get(arm).map_or_else(|| format!("arm {arm}"), |arm| arm.name.clone())
     }
 
-    /// The name of a slot: its arm's, or that of the reference with a mark.
+    /// Returns the arm's name of a slot; the reference's second slot is marked `(again)`.
     pub fn slot_name(&self, slot: usize) -> String {
         match self.arms.get(slot) {
             Some(arm) => arm.name.clone(),
@@ -79,25 +81,27 @@ impl Analysis {
 }
 
 impl JudgedClaim {
-    /// How the claim stands: as its verdict does, unless it is refuted, which is worse than anything that is said of numbers.
+    /// Returns the standing of the verdict. A refuted claim has `Refuted`,
+    /// unless its verdict is worse.
     #[must_use]
     pub fn standing(&self) -> Standing {
         let own = self.verdict.standing();
         if self.outcome == ClaimOutcome::Refuted { own.min(Standing::Refuted) } else { own }
     }
 
-    /// The effect that refutes the claim where nothing else is proved of it: then more blocks decide nothing more.
+    /// Returns the effect that refutes the claim if nothing else is proved, so
+    /// that more blocks decide nothing.
     fn refuting(&self) -> Option<Effect> {
         let open = matches!(self.verdict, Verdict::NotProved { .. });
         self.effect.filter(|_| open && self.outcome == ClaimOutcome::Refuted)
     }
 
-    /// The words of the verdict before its first figure.
+    /// Returns the words of the verdict before its first figure.
     pub fn label(&self) -> &'static str {
         if self.refuting().is_some() { Standing::Refuted.word() } else { self.verdict.label() }
     }
 
-    /// The verdict as it is printed.
+    /// Returns the verdict as it is printed.
     #[must_use]
     pub fn shown(&self) -> String {
         if let Some(Effect { ratio, low, high, .. }) = self.refuting() {
@@ -107,7 +111,7 @@ impl JudgedClaim {
         format!("{}{}", self.verdict, if self.asked_only { " (asked only)" } else { "" })
     }
 
-    /// How much of the difference is in what the claim takes off, as it is printed.
+    /// Returns the share of the difference in the excluded statistic, as it is printed.
     #[must_use]
     pub fn covers(&self) -> Option<String> {
         let Covered { parts, of, share, low, high } = self.covered.as_ref()?;
@@ -117,7 +121,7 @@ impl JudgedClaim {
         Some(format!("{} {are} {} {ends} of the change of {of}", parts.join(" and "), Share(*share).figure()))
     }
 
-    /// The word for what the verdict means for the claim.
+    /// Returns the word for the claim's outcome.
     #[must_use]
     pub fn outcome_word(&self) -> &'static str {
         match self.outcome {

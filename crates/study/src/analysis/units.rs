@@ -1,17 +1,17 @@
-//! Asks about figures of a command that lie a thousandfold apart.
+//! Questions about figures of a command that differ by a factor of a thousand.
 //!
-//! A tool that changes its unit (`985 MB/s`, `1.1 GB/s`) and a pattern that leaves the unit out
-//! give figures of which one is a thousandth of the other, with a small interval and a sure
-//! verdict. That cannot be told from a true thousandfold, so it is asked and not refused.
+//! A tool may change its unit (`985 MB/s`, `1.1 GB/s`), or a pattern may leave the unit out. The
+//! figures then differ by a factor of a thousand, with a small interval and a sure verdict. A true
+//! factor of a thousand looks the same, so the report asks and does not reject.
 
 use super::seen::Seen;
 use plumb_record::Finding;
 use std::ops::RangeInclusive;
 
-/// Bounds of the gap, as a share of a power of 1000: runs differ by themselves, too.
+/// Tolerance around a power of 1000, because runs differ without any treatment.
 const AROUND: RangeInclusive<f64> = 0.25..=4.0;
 
-/// A question for each measure of the study's own whose figures fall into two groups.
+/// Returns a question for each measure of the study's own whose figures form two groups.
 pub(super) fn findings(seen: &Seen<'_>) -> Vec<Finding> {
     let declared = seen.contents.plan.study.vocabulary.declared();
     let all: Vec<usize> = (0..seen.contents.plan.schedule.arms).collect();
@@ -40,7 +40,7 @@ pub(super) fn findings(seen: &Seen<'_>) -> Vec<Finding> {
     declared.iter().filter_map(of_measure).collect()
 }
 
-/// The figures below and above a gap of a thousand or a million, each in order.
+/// Returns the figures below and above a gap of a thousand or a million, each in order.
 fn apart(mut figures: Vec<f64>) -> Option<(Vec<f64>, Vec<f64>)> {
     figures.retain(|figure| *figure > 0.0);
     figures.sort_by(f64::total_cmp);

@@ -1,28 +1,30 @@
-//! Where a difference comes from: the elapsed time as the sum of its parts.
+//! Origin of a difference: the elapsed time as the sum of its parts.
 //!
-//! A parallel build has several sessions at work at once, so their CPU and waits add up to more than
-//! the elapsed time. Each part of the time in which foreground sessions were not idle (CPU, every wait
-//! event, time ready to run without a processor, what is unaccounted) is divided by how many of them were active on
-//! average:
+//! In a parallel build several sessions work at once, so their CPU and waits exceed the elapsed
+//! time. The time in which foreground sessions were not idle has parts: CPU, every wait event, time
+//! ready to run without a processor, and the unaccounted rest. Each part is divided by the average
+//! number of active sessions:
 //!
 //! ```text
 //! active sessions = sum of (elapsed - idle) over foreground sessions / elapsed
 //! part of elapsed = part / active sessions            the parts sum to the elapsed time
 //! ```
 //!
-//! Why not by the degree: servers of the scan end early and those of the sort wait for them, so that there
-//! is no number of lanes by which the parts would add up. Why not by all sessions, idle ones too: the coordinator
-//! waits for its servers all the time, and would take a share of every difference.
+//! Rejected: dividing by the degree. Servers of the scan end early and those of the sort wait for
+//! them, so no number of lanes makes the parts add up. Rejected: dividing by all sessions, idle
+//! ones included. The coordinator waits for its servers all the time, and would take a share of
+//! every difference.
 //!
-//! A part of an arm is the mean over its counted runs, one of several arms the mean over these; averages are linear, so that the sum stays exact. What
-//! rounding to nanoseconds leaves is with the unaccounted part, which the report derives.
+//! A part of an arm is the mean over its counted runs, a part of several arms the mean over those.
+//! Averages are linear, so the sum stays exact. The remainder of rounding to nanoseconds joins the
+//! unaccounted part, which the report derives.
 //!
-//! Runs that end by the clock last alike whatever they do. Where their elapsed times are the same
-//! and their work is not, all times are those of one operation, as comparisons have it. Of a
-//! difference that is not told from nothing no share is stated.
+//! Runs that end by the clock have equal elapsed times. If elapsed times are equal and the work is
+//! not, all times are those of one operation, as in comparisons. No share is stated of a difference
+//! whose interval includes 0.
 //!
-//! Phases are the other way to cut a run: by when, not by what for. Of both kinds the difference has an interval over blocks,
-//! Student's, each alone: they say which parts are worth looking at, and nothing is proved of them.
+//! Phases cut a run by time instead of by kind. For both cuts, the difference has Student's
+//! interval over blocks, uncorrected: it shows which parts deserve attention, and proves nothing.
 
 use super::CONFIDENCE;
 use super::seen::Seen;
@@ -38,17 +40,16 @@ use plumb_record::Record;
 use plumb_record::operation::operations;
 use std::collections::BTreeMap;
 
-/// The name of the time on a processor in a database's runs.
+/// Name of the time on a processor in a database's runs.
 const DB_CPU: &str = "DB CPU";
-/// How the parts of two sets of a database's runs came about.
+/// Sentence that explains the parts of two sets of a database's runs.
 const PARTS_OF_ACTIVE: &str = "each part of the time in which foreground sessions were not idle, divided by the average number \
                                of them that was active; means over the runs";
-/// The name of the time without a processor.
 const RUN_QUEUE: &str = "run queue";
-/// Parts by name: wait class and nanoseconds of the elapsed time.
+/// Parts by name: wait class, and nanoseconds of the elapsed time.
 type Parts = BTreeMap<String, (String, f64)>;
 
-/// The decomposition of a claim's difference; none without a run that counts.
+/// Decomposes a claim's difference; `None` without a counted run.
 pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
     let plan = &seen.contents.plan;
     let sides = claim.sides(&plan.design);
@@ -97,16 +98,16 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
     })
 }
 
-/// Elapsed times, and amounts of work, this near to each other, a share, are the same.
+/// Relative difference up to which elapsed times, and amounts of work, count as equal.
 const SAME: f64 = 0.02;
 
-/// The operations of a run, a count; 0 where nothing counts them.
+/// Number of operations of a run; 0 if nothing counts them.
 fn done(record: &Record) -> f64 {
     operations(record).map_or(0.0, |(_, count)| count as f64)
 }
 
-/// The operation that runs of both sides did more or less often in the same time; none where they
-/// did the same work, for then their elapsed times are what differs.
+/// Returns the operation whose count differs in equal elapsed time. `None` if both sides did the
+/// same work, because then their elapsed times differ.
 fn of_same_time(from: &[(&RunRecord, &Record)], to: &[(&RunRecord, &Record)]) -> Option<&'static str> {
     let mean = |runs: &[(&RunRecord, &Record)], of: &dyn Fn(&Record) -> f64| {
         runs.iter().map(|(_, record)| of(record)).sum::<f64>() / runs.len().max(1) as f64
@@ -121,7 +122,7 @@ fn of_same_time(from: &[(&RunRecord, &Record)], to: &[(&RunRecord, &Record)]) ->
     (counted && same_time && !near(&done)).then_some(name)
 }
 
-/// The phases of both sides' runs, as the first run has them in order.
+/// Phases of both sides' runs, in the order of the first run.
 fn phases(seen: &Seen<'_>, sides: &Sides) -> Vec<PhasePart> {
     let (reference, treatment) = (seen.records(&sides.from), seen.records(&sides.to));
     let mut names: Vec<&str> = Vec::new();
@@ -143,20 +144,20 @@ fn phases(seen: &Seen<'_>, sides: &Sides) -> Vec<PhasePart> {
     names.into_iter().map(part).collect()
 }
 
-/// How long a phase of a run lasted in all, nanoseconds.
+/// Total time of a phase in a run, nanoseconds.
 fn lasted(record: &Record, name: &str) -> f64 {
     let own = record.phases.iter().filter(|phase| phase.name == name);
     own.map(|phase| phase.end_ns.saturating_sub(phase.start_ns) as f64).sum()
 }
 
-/// The interval of the difference of a figure over blocks.
+/// Interval of a figure's difference over blocks.
 fn ends(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Option<EndsNanos> {
     of_differences(&differences(seen, sides, figure))
 }
 
-/// The difference of a figure between the means of both sides, by block.
+/// Differences of a figure between the means of both sides, by block.
 fn differences(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Vec<f64> {
-    // The reference's two runs are one arm's.
+    // The two runs of the reference count as one arm.
     let of_arm = |runs: &[&RunRecord], arm: usize| {
         let own = runs.iter().filter(|run| run.arm_index == arm);
         let values: Vec<f64> = own.filter_map(|run| Some(figure(run.record.as_ref()?))).collect();
@@ -169,8 +170,9 @@ fn differences(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) 
     seen.blocks.iter().map(|(_, runs)| mean(runs, &sides.to) - mean(runs, &sides.from)).collect()
 }
 
-/// How much of the difference is in what the claim's measure takes off, by block: the ratio of the means of the difference of that and of the
-/// whole one; none of a measure that takes nothing off, or where the whole is not told from nothing.
+/// Share of the difference in the statistic that the claim's measure excludes, over blocks. It is
+/// the ratio of two mean differences, of that statistic and of the whole. `None` if the measure
+/// excludes nothing, or the share's interval is unbounded.
 pub(super) fn covered(seen: &Seen<'_>, claim: &Claim) -> Option<Covered> {
     let rest = claim.measure.as_ref()?;
     let whole = rest.taken_from().filter(|_| claim.with.is_none())?;
@@ -183,8 +185,8 @@ pub(super) fn covered(seen: &Seen<'_>, claim: &Claim) -> Option<Covered> {
     is_told.then(|| Covered { parts, of: whole.title(), share, low: interval.low, high: interval.high })
 }
 
-/// The decomposition of the difference of two sets of runs, each time of a run times its own factor; none without a run
-/// whose sessions did something. Where they are pairs the parts have intervals over them.
+/// Decomposes the difference of two sets of runs, each run's times multiplied by its own factor.
+/// `None` without a run whose sessions were active. Paired sets give the parts intervals.
 pub(crate) fn between(
     [reference, treatment]: [(&str, &[Record]); 2],
     factor: impl Fn(&Record) -> f64,
@@ -246,14 +248,14 @@ pub(crate) fn between(
     })
 }
 
-/// The 95% interval of the mean of differences; none of fewer than two.
+/// 95% interval of the mean of differences; `None` of fewer than two.
 fn of_differences(differences: &[f64]) -> Option<EndsNanos> {
     let interval = student::interval(differences, 1.0 - CONFIDENCE)?;
     Some(EndsNanos { low_ns: interval.low.round() as i64, high_ns: interval.high.round() as i64 })
 }
 
-/// The mean elapsed time of some runs, and the means of its parts, each time of a run times its own
-/// factor.
+/// Mean elapsed time of some runs, and the means of its parts, each run's times
+/// multiplied by its own factor.
 fn mean_parts(
     runs: &[(&RunRecord, &Record)],
     cpu: &str,
@@ -273,14 +275,15 @@ fn mean_parts(
     Some((elapsed, sum))
 }
 
-/// What each run is divided by in a mean over arms: these count alike, and the reference has two runs a block.
+/// Divisor of each run in a mean over arms: arms have equal weight, although the reference
+/// has two runs per block.
 fn counts(runs: &[(&RunRecord, &Record)]) -> Vec<f64> {
     let mut of_arm: BTreeMap<usize, usize> = BTreeMap::new();
     runs.iter().for_each(|(run, _)| *of_arm.entry(run.arm_index).or_default() += 1);
     runs.iter().map(|(run, _)| (of_arm[&run.arm_index] * of_arm.len()) as f64).collect()
 }
 
-/// The parts of one run's elapsed time, the time on a processor under this name, without the unaccounted one.
+/// Parts of one run's elapsed time, processor time under `cpu_name`, without the unaccounted part.
 fn parts(record: &Record, cpu_name: &str) -> Vec<(String, String, f64)> {
     let foreground = || record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let busy: f64 = foreground().map(|session| session.elapsed_ns as f64 - session.idle_ns as f64).sum();
@@ -297,12 +300,12 @@ fn parts(record: &Record, cpu_name: &str) -> Vec<(String, String, f64)> {
     own.into_iter().chain(waits).map(|(name, class, nanos)| (name, class, nanos as f64 * scale)).collect()
 }
 
-/// The I/O profiles of a typical run of either arm.
+/// I/O profiles of a typical run of either arm.
 pub(super) fn profiles(seen: &Seen<'_>, pair: ArmPair) -> Option<ProfilePair> {
     Some(ProfilePair { reference: typical(seen, pair.reference)?, treatment: typical(seen, pair.treatment)? })
 }
 
-/// The run whose elapsed time is the arm's median, the lower of the two in the middle.
+/// Returns the run with the arm's median elapsed time, the lower of two middle ones.
 fn typical(seen: &Seen<'_>, arm: usize) -> Option<RunProfile> {
     let mut records = seen.records(&[arm]);
     records.sort_by_key(|(run, record)| (record.header.elapsed_ns, run.number));

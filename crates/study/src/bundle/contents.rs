@@ -1,4 +1,4 @@
-//! What a bundle says, read back: the study, where and in what order it ran, and the raw records.
+//! Reads a bundle: the study, its environment and order, and the raw records.
 
 use super::record::{self, EndFile, Environment, OrderFile, RunRecord, Stop};
 use super::{END, ENVIRONMENT, Manifest, ORDER, RECORD, RUNS, STUDY};
@@ -11,29 +11,28 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
-/// Bytes of a hash that tell two studies under one path apart.
+/// Bytes of a hash that distinguishes two studies under one path.
 const ID_BYTES: usize = 5;
 
-/// Everything that an analysis rests on.
+/// Input of an analysis: the files of a bundle, parsed and checked.
 #[derive(Debug, Clone)]
 pub struct Contents {
-    /// The study with its order.
     pub plan: Plan,
     pub environment: Environment,
-    /// The runs in order of execution.
+    /// Runs in order of execution.
     pub runs: Vec<RunRecord>,
-    /// How it ended; none while it runs, or when it was killed.
+    /// End of the study; `None` while it runs, or after it was killed.
     pub end: Option<EndFile>,
 }
 
 impl Contents {
-    /// Whether the study has come to an end after which no block is run: only then may a figure of it be looked at.
+    /// True if no further block will run. Figures may be read only then.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.end.is_some_and(|end| end.stop != Stop::Interrupted)
     }
 
-    /// How long the study has run, pauses left out.
+    /// Time that the study has run, without pauses.
     #[must_use]
     pub fn ran(&self) -> Nanos {
         let ended =
@@ -42,17 +41,17 @@ impl Contents {
         Nanos(self.end.map_or(last, |end| end.end_ns))
     }
 
-    /// A short name for this study of all studies: of the study and the time it began.
+    /// Short name of this study among all studies: a hash of its text and start time.
     #[must_use]
     pub fn id(&self) -> String {
         let text = format!("{} {}", self.plan.study.hash(), self.environment.begin_ns);
         hex(&Sha256::digest(text)[..ID_BYTES])
     }
 
-    /// Reads a bundle, every file of it against its checksum.
+    /// Reads a bundle and checks every file against its checksum.
     ///
     /// # Errors
-    /// When a file is missing or has changed, or is not what it should be.
+    /// If a file is missing, has changed, or does not parse.
     pub fn read(directory: &Path, kinds: &Kinds) -> Result<(Manifest, Contents), StudyError> {
         let manifest = Manifest::read(directory)?;
         let shown = directory.join(STUDY).display().to_string();
@@ -64,7 +63,7 @@ impl Contents {
             let why = "its order is not the one that study and seed give".to_string();
             return Err(StudyError::Tampered { path: directory.join(ORDER), why });
         }
-        // Beside a failed run's record lies what it printed.
+        // Next to a failed run's record lies its standard error.
         let names = manifest.names().filter(|name| name.starts_with(RUNS) && name.ends_with(RECORD));
         let runs = names.map(|name| record::read(&directory.join(name), &manifest.text(directory, name)?));
         let mut runs: Vec<RunRecord> = runs.collect::<Result<_, _>>()?;
@@ -75,10 +74,10 @@ impl Contents {
     }
 }
 
-/// A run has its place in the plan.
+/// Checks that a run has its place in the plan.
 fn fits(plan: &Plan, run: &RunRecord, directory: &Path) -> Result<(), StudyError> {
     let planned = match (run.block, run.position) {
-        // The run that warms up a resumed study is of the reference.
+        // The warm-up of a resumed study runs the reference.
         (None, 0) => run.arm_index == plan.schedule.reference,
         (block, position) => {
             let block = usize::try_from(block.unwrap_or(0)).unwrap_or(usize::MAX);

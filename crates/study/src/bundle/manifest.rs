@@ -1,4 +1,4 @@
-//! The checksums of a bundle's files, as `sha256sum` prints and checks them.
+//! Checksums of a bundle's files, in the format of `sha256sum`.
 
 use super::single::bundles_below;
 use super::{
@@ -16,7 +16,6 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub const MANIFEST: &str = "manifest.sha256";
-/// Hexadecimal digits of a checksum.
 const DIGITS: usize = 64;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +27,7 @@ impl Manifest {
         self.0.insert(name.to_string(), checksum(text.as_bytes()));
     }
 
-    /// Lists a file no longer.
+    /// Removes a file from the list.
     pub fn strike(&mut self, name: &str) {
         self.0.remove(name);
     }
@@ -37,20 +36,19 @@ impl Manifest {
         self.0.keys().map(String::as_str)
     }
 
-    /// Whether a file is listed.
     #[must_use]
     pub fn lists(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// As it is written: checksum, two blanks, name.
+    /// Returns the text of the file: checksum, two blanks, name.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.0.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect()
     }
 
-    /// A hash of all that a study's analysis rests on, and of nothing that rests on it: whoever published it has named
-    /// these runs and no others.
+    /// Hashes the input of a study's analysis, and nothing derived from it. Publishing this hash
+    /// commits to these runs and no others.
     #[must_use]
     pub fn evidence(&self) -> String {
         let derived = |name: &str| name == ANALYSIS || REPORTS.contains(&name);
@@ -63,10 +61,10 @@ impl Manifest {
         checksum(lines.as_bytes())
     }
 
-    /// Reads a bundle's manifest.
+    /// Reads and parses a bundle's manifest.
     ///
     /// # Errors
-    /// When there is none, or it is not of this form to the byte.
+    /// If it is missing, or any byte differs from this format.
     pub fn read(directory: &Path) -> Result<Manifest, StudyError> {
         let path = directory.join(MANIFEST);
         if !path.exists() && directory.join(ORDER).is_file() {
@@ -103,10 +101,10 @@ impl Manifest {
         })
     }
 
-    /// The text of a listed file, if it is the one that was written.
+    /// Returns the text of a listed file after checking its checksum.
     ///
     /// # Errors
-    /// When it is missing or has changed.
+    /// If the file is missing or has changed.
     pub fn text(&self, directory: &Path, name: &str) -> Result<String, StudyError> {
         let path = directory.join(name);
         let expected = self.0.get(name).ok_or_else(|| StudyError::Tampered {
@@ -133,10 +131,10 @@ impl Manifest {
     }
 }
 
-/// Files and directories of a bundle that its manifest does not list, the mark of who writes it apart.
+/// Returns files and directories that the manifest does not list, except the mark of a writer.
 ///
 /// # Errors
-/// When a directory cannot be read.
+/// If a directory cannot be read.
 pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, StudyError> {
     let mut found = Vec::new();
     let runs = directory.join(RUNS);
@@ -147,7 +145,7 @@ pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, St
             .map_err(|source| StudyError::BundleRead { path: inside.clone(), why: source.to_string() })?;
         for entry in entries.flatten() {
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            // A link to a directory is a stray, whatever its name.
+            // A link to a directory is unlisted, whatever its name.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 found.extend((name != RUNS).then(|| format!("{name}/")));
             } else if !manifest.lists(&name) && name != MANIFEST && name != MARK {
@@ -159,7 +157,7 @@ pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, St
     Ok(found)
 }
 
-/// True if a study makes a file of this name in its bundle, or while it writes one.
+/// True if a study creates this file in its bundle, or uses the name while writing one.
 #[must_use]
 pub fn is_made(name: &str) -> bool {
     let Some(run) = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('/')) else {

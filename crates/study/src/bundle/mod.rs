@@ -1,4 +1,4 @@
-//! A bundle: the directory that keeps a study, written as the study goes.
+//! A bundle: the directory of a study, written while the study runs.
 //!
 //! ```text
 //! study.toml          the study, with everything spelled out
@@ -11,15 +11,14 @@
 //! manifest.sha256     checksums of all of them, as sha256sum prints them
 //! ```
 //!
-//! A file is written beside its name, made durable and renamed, and the manifest is replaced
-//! behind it: whenever the program dies, the manifest lists only whole files. What it does not
-//! list is an unfinished rest, which a resuming study removes. The directory is held by its
-//! descriptor ([`Directory`]): no file of a bundle is read, written or removed through a link.
-//! While a study runs it holds the directory's
-//! mark ([`Reservation`]), so that no second program goes on with it.
+//! A file is written under a temporary name, made durable and renamed, then the manifest is
+//! replaced. At any crash the manifest lists only whole files. Unlisted files of a study are
+//! unfinished, and a resumed study removes them. The directory is held by its descriptor
+//! ([`Directory`]): no file of a bundle is read, written or removed through a link. A running study
+//! holds the directory's mark ([`Reservation`]), so that no second program continues it.
 //!
-//! Why not one file for all: a run is kept the moment it ends, and a reader may look at any of
-//! them with any tool. `docs/bundle.md` has the fields.
+//! Rejected: one file for everything. With many files, a run is kept the moment it ends, and any
+//! tool reads any part. `docs/bundle.md` has the fields.
 
 mod contents;
 mod manifest;
@@ -44,40 +43,38 @@ use std::path::Path;
 pub const STUDY: &str = "study.toml";
 pub const ENVIRONMENT: &str = "environment.json";
 pub const ORDER: &str = "order.json";
-/// The directory of the raw records.
+/// Directory of the raw records.
 pub const RUNS: &str = "runs";
-/// What the name of a raw record ends in.
+/// Suffix of a raw record's name.
 const RECORD: &str = ".json";
-/// What the name of a failed run's errors ends in.
+/// Suffix of the file with a failed run's errors.
 const ERRORS: &str = ".stderr";
-/// What is behind the name of a file until it is whole.
+/// Suffix of a file until it is whole.
 const FRESH: &str = ".new";
-/// The extension that such a file had in earlier versions.
+/// Extension of such a file in earlier versions.
 const UNFINISHED: &str = "unfinished";
-/// Why and when it ended.
 pub const END: &str = "end.json";
 pub const ANALYSIS: &str = "analysis.json";
 pub const REPORTS: [&str; 2] = ["report.txt", "report.html"];
-/// A calibration, in a bundle of its own.
+/// Calibration, in a bundle of its own.
 pub const CALIBRATION: &str = "calibration.json";
 
-/// A bundle that is being written.
+/// A bundle open for writing.
 #[derive(Debug)]
 pub struct Bundle {
     directory: Directory,
     manifest: Manifest,
     contents: Contents,
-    /// Made by this process, which may remove it again.
+    /// True if this process made the bundle, so that it may remove it.
     is_new: bool,
-    /// Held as long as it is open.
     reservation: Reservation,
 }
 
 impl Bundle {
-    /// Begins a new one in a directory that was reserved for it.
+    /// Starts a bundle in a directory that was reserved for it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn create(
         reservation: Reservation,
         plan: &Plan,
@@ -98,7 +95,8 @@ impl Bundle {
             Ok(()) => Ok(bundle),
             Err(error) => {
                 bundle.discard();
-                // Nothing is there that a study could go on from.
+                // Nothing exists yet from which a study could resume, so the error does not suggest
+                // it.
                 Err(match error {
                     StudyError::BundleWrite { path, source } => refused(&path, source),
                     error => error,
@@ -114,12 +112,13 @@ impl Bundle {
         self.write(ORDER, &json(&OrderFile::of(plan))?)
     }
 
-    /// Opens one to write into it. Nothing in it changes yet, but that it has this process's mark.
+    /// Opens a bundle for writing. Nothing changes yet, except that this process marks the
+    /// directory.
     ///
     /// # Errors
-    /// When another program has it open, or a file is not the one that was written.
+    /// If another program has it open, or a file has changed.
     pub fn open(directory: &Path, kinds: &Kinds) -> Result<Bundle, StudyError> {
-        // Before a mark is left in a directory that is no bundle.
+        // Checked first, so that no mark is left in a directory that is no bundle.
         Manifest::read(directory)?;
         let reservation = Reservation::existing(directory)?;
         let (manifest, contents) = Contents::read(directory, kinds)?;
@@ -131,11 +130,10 @@ impl Bundle {
         Ok(Bundle { directory, manifest, contents, is_new: false, reservation })
     }
 
-    /// Removes what a study that was killed left unfinished. Other files that the manifest does not
-    /// list stay.
+    /// Removes files that a killed study left unfinished. Other unlisted files stay.
     ///
     /// # Errors
-    /// When one cannot be removed.
+    /// If a file cannot be removed.
     pub fn clear(&mut self) -> Result<Cleared, StudyError> {
         let unlisted = unlisted(self.directory.path(), &self.manifest)?;
         let (removed, left): (Vec<String>, Vec<String>) =
@@ -144,7 +142,7 @@ impl Bundle {
         Ok(Cleared { removed, left })
     }
 
-    /// Removes a new bundle that holds no run: its study could not begin.
+    /// Removes a new bundle without a run, because its study could not start.
     pub fn discard(self) {
         if !self.is_new {
             return;
@@ -152,7 +150,7 @@ impl Bundle {
         for file in self.manifest.names().chain([MANIFEST]) {
             let _ = self.directory.remove(file);
         }
-        // The reservation removes the directory, unless other processes use it.
+        // The reservation removes the directory unless other processes use it.
         let _ = self.directory.remove_directory(RUNS);
     }
 
@@ -161,13 +159,13 @@ impl Bundle {
         self.directory.path()
     }
 
-    /// Its reservation, which keeps other processes from writing to it.
+    /// Reservation that keeps other processes from writing.
     #[must_use]
     pub fn reservation(&self) -> &Reservation {
         &self.reservation
     }
 
-    /// The hash of all that its analysis rests on.
+    /// Hash of the analysis's input.
     #[must_use]
     pub fn evidence(&self) -> String {
         self.manifest.evidence()
@@ -178,33 +176,33 @@ impl Bundle {
         &self.contents
     }
 
-    /// Keeps a run.
+    /// Writes and lists a run's record.
     ///
     /// # Errors
-    /// When it cannot be written; what was kept before is intact.
+    /// If it cannot be written; earlier runs stay intact.
     pub fn add(&mut self, run: &RunRecord) -> Result<(), StudyError> {
         let text = json(run)?;
         let name = record_name(run.number);
         self.write(&name, &text)?;
-        // What is analysed is what was written, to the last digit.
+        // The analysis uses the record as read back, so that it sees the written digits.
         self.contents.runs.push(record::read(&self.directory().join(name), &text)?);
         Ok(())
     }
 
-    /// Notes how the study ended.
+    /// Records the end of the study.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn end(&mut self, end: EndFile) -> Result<(), StudyError> {
         self.contents.end = Some(end);
         self.write(END, &json(&end)?)
     }
 
-    /// Ends a study that was interrupted, or killed, where it is: its figures may be looked at, and it cannot go on. One that has
-    /// ended stays as it is.
+    /// Ends an interrupted or killed study, so that its figures may be read; it cannot continue.
+    /// An ended study is unchanged.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn end_here(&mut self) -> Result<(), StudyError> {
         if self.contents.has_ended() {
             return Ok(());
@@ -212,10 +210,11 @@ impl Bundle {
         self.end(EndFile { stop: Stop::Ended, end_ns: self.contents.ran().0 })
     }
 
-    /// Removes the analysis of an earlier end: the study goes on, and its records will no longer lead to it.
+    /// Removes end and analysis, because the study continues and its records
+    /// will no longer match them.
     ///
     /// # Errors
-    /// When the manifest cannot be written.
+    /// If the manifest cannot be written.
     pub fn go_on(&mut self) -> Result<(), StudyError> {
         self.contents.end = None;
         let said: Vec<&str> =
@@ -231,14 +230,14 @@ impl Bundle {
     /// Writes a file, whole or not at all, and lists it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&mut self, name: &str, text: &str) -> Result<(), StudyError> {
         self.replace(name, text)?;
         self.manifest.list(name, text);
         self.replace(MANIFEST, &self.manifest.to_text())
     }
 
-    /// Puts a text in the place of a file: written beside it, made durable, renamed.
+    /// Replaces a file: writes a temporary one, makes it durable, renames it.
     fn replace(&self, name: &str, text: &str) -> Result<(), StudyError> {
         let written = self.directory.replace(name, text.as_bytes());
         written.map_err(|error| not_written(&self.directory().join(name), error))
@@ -252,27 +251,27 @@ impl Bundle {
 /// Files of a bundle that its manifest does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cleared {
-    /// Unfinished files of a study that was killed, which were removed.
+    /// Removed files: a killed study left them unfinished.
     pub removed: Vec<String>,
     pub left: Vec<String>,
 }
 
-/// The file of a run.
+/// Returns the file name of a run's record.
 #[must_use]
 pub fn record_name(number: u64) -> String {
     format!("{RUNS}/{number:04}{RECORD}")
 }
 
-/// The file of what a failed run printed to standard error.
+/// Returns the file name of a failed run's standard error.
 #[must_use]
 pub fn errors_name(number: u64) -> String {
     format!("{RUNS}/{number:04}{ERRORS}")
 }
 
-/// A value as a file has it.
+/// Formats a value as an indented JSON file.
 ///
 /// # Errors
-/// When it is no JSON.
+/// If it cannot be serialised.
 pub fn json<T: Serialize>(value: &T) -> Result<String, StudyError> {
     let text = serde_json::to_string_pretty(value).map_err(|source| StudyError::Json { source })?;
     Ok(text + "\n")
@@ -282,7 +281,7 @@ fn not_written(path: &Path, error: IoError) -> StudyError {
     StudyError::BundleWrite { path: path.to_path_buf(), source: source_of(error) }
 }
 
-/// What the kernel said, for an error that names the file itself.
+/// Extracts the kernel's error, for a message that names the file itself.
 pub fn source_of(error: IoError) -> io::Error {
     match error {
         IoError::Operation { source, .. } => source,

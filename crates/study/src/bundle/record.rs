@@ -1,4 +1,4 @@
-//! What a bundle's JSON files hold.
+//! Contents of a bundle's JSON files.
 
 use crate::canary::Canary;
 use crate::plan::{Plan, Until};
@@ -12,21 +12,21 @@ use plumb_record::{Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// How the work before a run came to rest.
+/// State of the machine before a run, after settling.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
-    /// How long that took, nanoseconds.
+    /// Time until the machine was settled, nanoseconds.
     pub waited_ns: u64,
-    /// Whether the devices were idle in the end; false when the bound was reached.
+    /// False if the devices were still busy when the bound was reached.
     pub idle: bool,
     /// Pages of the data files that stayed in the page cache.
     pub resident_pages: u64,
-    /// Pages of the data files.
+    /// All pages of the data files.
     pub total_pages: u64,
-    /// Whether the data were made for this run alone.
+    /// True if the data were made for this run alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_data: bool,
-    /// What work that no treatment touches took just before the run; none in older bundles.
+    /// Times of the canary just before the run; `None` in older bundles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<Canary>,
 }
@@ -35,41 +35,36 @@ pub struct Settled {
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Ended {
     Finished,
-    /// It crashed or refused to run.
-    Failed {
-        reason: String,
-    },
+    Failed { reason: String },
 }
 
-/// The raw record of a run.
+/// Raw record of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// From 1, in order of execution.
     pub number: u64,
-    /// The name of its arm.
     pub arm: String,
-    /// The index of its arm.
     pub arm_index: usize,
-    /// Its block, from 1; none for a warm-up.
+    /// Block, from 1; `None` for a warm-up.
     pub block: Option<u64>,
-    /// Its place in the block, from 1; 0 for the run that warms up a resumed study.
+    /// Place in the block, from 1; 0 for the run that warms up a resumed study.
     pub position: u64,
     pub slot: usize,
-    /// When it began, nanoseconds from the study's start, pauses left out.
+    /// Start in nanoseconds from the study's start, without pauses.
     pub start_ns: u64,
     pub settled: Settled,
     pub ended: Ended,
-    /// The record of `docs/record.md`; none when the run failed.
+    /// Record of `docs/record.md`; `None` if the run failed.
     pub record: Option<Record>,
 }
 
-/// A figure of the calibration that holds for the device.
+/// Figure of the calibration valid for the device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitFigure {
     pub name: String,
     pub unit: String,
     pub median: f64,
-    /// The largest of its repeats or the upper end of its interval.
+    /// The largest of its repeats, or the upper end of its interval.
     pub high: f64,
 }
 
@@ -86,37 +81,37 @@ impl LimitFigure {
     }
 }
 
-/// Where a study ran, and by which program.
+/// The machine and the program of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     pub plumb_version: String,
-    /// The revision it was built from.
+    /// Revision of the sources built.
     pub git_revision: Option<String>,
-    /// What was studied, such as `the embedded engine`.
+    /// The subject, such as `the embedded engine`.
     pub target: String,
     pub host: Host,
-    /// What lies under the paths.
+    /// Devices under the paths of the run.
     pub devices: Vec<Device>,
-    /// The date of the calibration that holds for the device; none when there is none.
+    /// Date of the calibration valid for the device; `None` without one.
     pub calibration_date: Option<String>,
-    /// What speaks against it, a sentence each: it is IN DOUBT where there is one.
+    /// Objections to the calibration, a sentence each: any of them puts it IN DOUBT.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibration_doubts: Vec<String>,
     pub limits: Vec<LimitFigure>,
-    /// What is known of the settings that the study gives.
+    /// Facts about the settings that the study gives.
     pub settings: Vec<SettingFacts>,
-    /// The study's start, nanoseconds since 1970.
+    /// Start of the study, nanoseconds since 1970.
     pub begin_ns: u64,
     pub begin_time: String,
-    /// The command that began it.
+    /// Command line of the first start.
     pub command_line: String,
-    /// What the start of a command costs that does nothing, nanoseconds; none where runs start none.
+    /// Cost of starting a command that does nothing, nanoseconds; `None` if runs start no command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawn_ns: Option<u64>,
 }
 
 impl Environment {
-    /// Where a study of this target begins now.
+    /// Describes the environment of a study of this target that starts now.
     #[must_use]
     pub fn now(
         target: String,
@@ -142,7 +137,7 @@ impl Environment {
         }
     }
 
-    /// What differs here and now from where the study began, if it makes figures incomparable.
+    /// Lists differences from the start of the study that make figures incomparable.
     #[must_use]
     pub fn differences(&self, now: &Environment) -> Vec<String> {
         let device = |of: &Environment| {
@@ -156,7 +151,7 @@ impl Environment {
             ("revision", revision(self), revision(now)),
             ("target", self.target.clone(), now.target.clone()),
             ("host", self.host.name.clone(), now.host.name.clone()),
-            ("CPUs", self.host.cpus.to_string(), now.host.cpus.to_string()),
+            ("CPUs", self.host.processors(), now.host.processors()),
             ("CPU model", self.host.cpu_model.clone(), now.host.cpu_model.clone()),
             ("kernel", self.host.kernel.clone(), now.host.kernel.clone()),
             ("device", device(self), device(now)),
@@ -168,16 +163,15 @@ impl Environment {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderFile {
-    /// The seed of the order.
     pub seed: u64,
     pub order: String,
     pub until: Until,
     pub arms: Vec<String>,
-    /// The arm that runs twice a block.
+    /// The arm that runs twice per block.
     pub reference: usize,
-    /// The slots of the warm-up in order of execution.
+    /// Slots of the warm-up in order of execution.
     pub warm_up: Vec<usize>,
-    /// The slots of every planned block in order of execution.
+    /// Slots of every planned block in order of execution.
     pub blocks: Vec<Vec<usize>>,
 }
 
@@ -208,25 +202,25 @@ pub enum Stop {
     Budget,
     Failures,
     Interrupted,
-    /// Interrupted, and then ended where it was.
+    /// Interrupted, then ended without resuming.
     Ended,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndFile {
     pub stop: Stop,
-    /// When, nanoseconds from its start, pauses left out.
+    /// Time of the end in nanoseconds from the start, without pauses.
     pub end_ns: u64,
 }
 
-/// A run's record from its text.
+/// Parses a run's record and checks its version.
 ///
 /// # Errors
-/// When it is no such record, or of another version.
+/// If the text is no record, or has an unsupported version.
 pub fn read(path: &Path, text: &str) -> Result<RunRecord, StudyError> {
     let unreadable = |why: String| StudyError::BundleRead { path: path.to_path_buf(), why };
     let (oldest, expected) = (SCHEMA_VERSION_OLDEST, SCHEMA_VERSION);
-    // Before its fields, of which another version may have others.
+    // The version is read first, because another version may have other fields.
     let versioned: Versioned = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
     match versioned.record.map(|record| record.schema_version) {
         Some(found) if !(oldest..=expected).contains(&found) => Err(unreadable(format!(
@@ -237,7 +231,7 @@ pub fn read(path: &Path, text: &str) -> Result<RunRecord, StudyError> {
     }
 }
 
-/// What every version of a run's record has.
+/// Fields that every version of a record has.
 #[derive(Deserialize)]
 struct Versioned {
     record: Option<Version>,

@@ -1,10 +1,10 @@
-//! A directory for a new bundle: reserved before the run, by one process, and never one that holds anything.
+//! Reserves a directory for a new bundle before the run: empty, and for one process alone.
 //!
-//! A run may take hours, and its report must neither be lost for a missing right nor replace another one.
-//! So the directory is made and marked as this process's ([`Owner`]) before the run; when the reservation is
-//! dropped the mark goes, and with it the directory, if nothing was written to it, and the directories
-//! around it that were made for it. Two processes never share one: a mark has one owner, and a directory
-//! of a default name is made by exactly one of them, the others take `-2`, `-3` and on.
+//! A run may take hours. Its report must not fail for a missing permission, nor replace another
+//! report. So the directory is made and marked as this process's ([`Owner`]) before the run.
+//! Dropping the reservation removes the mark. It also removes the directory, and parents made for
+//! it, if they are empty. Two processes never share a directory. A mark has one owner, and exactly
+//! one process makes a directory of a default name; others take `-2`, `-3` and so on.
 
 use super::{MANIFEST, ORDER, STUDY};
 use crate::StudyError;
@@ -17,21 +17,21 @@ use std::path::{Path, PathBuf};
 /// Directories of one default name; more in a second are a mistake.
 const NAMES_MAX: usize = 10_000;
 
-/// A directory for a bundle that nobody else writes to.
+/// A directory that no other process writes to.
 #[derive(Debug)]
 pub struct Reservation {
     directory: PathBuf,
-    /// Held as long as this is.
+    /// Released when the reservation is dropped.
     owner: Option<Owner>,
-    /// What was made for it, innermost first.
+    /// Directories made for it, innermost first.
     made: Vec<PathBuf>,
 }
 
 impl Reservation {
-    /// The directory that the user named: a new one, or an empty one.
+    /// Reserves the directory that the user named, new or empty.
     ///
     /// # Errors
-    /// When something is in it, another process has it, it lies in the bundle of a study, or cannot be made.
+    /// If it is not empty, another process has it, it lies in a study's bundle, or cannot be made.
     pub fn named(directory: &Path) -> Result<Reservation, StudyError> {
         require_outside(directory)?;
         require_empty(directory)?;
@@ -39,15 +39,15 @@ impl Reservation {
             Reservation { directory: directory.to_path_buf(), owner: None, made: Vec::new() };
         reservation.make(directory).map_err(|source| refused(directory, source))?;
         reservation.owner = Some(own(directory)?);
-        // Another process may have filled it before it was marked.
+        // Another process may have filled it before the mark was written.
         require_empty(directory)?;
         Ok(reservation)
     }
 
-    /// A new directory of this name, or of the name with a number behind it.
+    /// Reserves a new directory of this name, with a number appended if the name is taken.
     ///
     /// # Errors
-    /// When it lies in the bundle of a study, or cannot be made.
+    /// If it lies in a study's bundle, or cannot be made.
     pub fn fresh(parent: &Path, name: &str) -> Result<Reservation, StudyError> {
         let first = parent.join(name);
         require_outside(&first)?;
@@ -63,7 +63,7 @@ impl Reservation {
                     reservation.directory = directory;
                     return Ok(reservation);
                 }
-                // Not found: another process has just removed the directory around it because it was empty.
+                // Not found: another process has just removed the empty parent.
                 Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
                 Err(source) => return Err(refused(&directory, source)),
             }
@@ -71,7 +71,7 @@ impl Reservation {
         Err(StudyError::BundleOccupied { path: first, resumable: false })
     }
 
-    /// A bundle that is there already, to be written to.
+    /// Reserves an existing bundle for writing.
     pub(super) fn existing(directory: &Path) -> Result<Reservation, StudyError> {
         Ok(Reservation { directory: directory.to_path_buf(), owner: Some(own(directory)?), made: Vec::new() })
     }
@@ -81,14 +81,14 @@ impl Reservation {
         &self.directory
     }
 
-    /// What goes when the reservation is dropped, in this order: the mark, and directories that are empty.
+    /// Returns the paths removed on drop, in this order: the mark, then empty directories.
     #[must_use]
     pub fn traces(&self) -> Vec<PathBuf> {
         let mark = self.owner.iter().map(|owner| owner.mark().to_path_buf());
         mark.chain(self.made.iter().cloned()).collect()
     }
 
-    /// Makes a directory and those around it; remembers which.
+    /// Makes a directory and its missing parents, and remembers them.
     fn make(&mut self, directory: &Path) -> io::Result<()> {
         let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
         let missing: Vec<PathBuf> =
@@ -102,16 +102,17 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         self.owner = None;
         for directory in &self.made {
-            // One that holds a bundle, or that another process uses, is not empty and stays.
+            // A directory that holds a bundle, or that another process uses, is not empty and
+            // stays.
             let _ = fs::remove_dir(directory);
         }
     }
 }
 
-/// Writes a file that is not there yet, outside of the bundles of studies.
+/// Writes a new file outside the bundles of studies.
 ///
 /// # Errors
-/// When it is there, lies in the bundle of a study, or cannot be written.
+/// If it exists, lies in a study's bundle, or cannot be written.
 pub fn write_new(path: &Path, text: &str) -> Result<(), StudyError> {
     require_outside(path)?;
     let write = |mut file: fs::File| file.write_all(text.as_bytes());
@@ -121,7 +122,7 @@ pub fn write_new(path: &Path, text: &str) -> Result<(), StudyError> {
     })
 }
 
-/// Why a report cannot be written.
+/// Error for a report that cannot be written.
 pub fn refused(path: &Path, source: io::Error) -> StudyError {
     StudyError::Reports { path: path.to_path_buf(), source }
 }
@@ -133,7 +134,7 @@ fn own(directory: &Path) -> Result<Owner, StudyError> {
     })
 }
 
-/// Refuses a directory with anything but a mark in it.
+/// Rejects a directory with anything but a mark in it.
 fn require_empty(directory: &Path) -> Result<(), StudyError> {
     let Ok(mut entries) = fs::read_dir(directory) else { return Ok(()) };
     if entries.any(|entry| entry.map_or(true, |entry| entry.file_name() != MARK)) {
@@ -143,7 +144,7 @@ fn require_empty(directory: &Path) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// Refuses a link of another user: any user may make one in a directory such as `/tmp`.
+/// Rejects a link of another user: any user can make one in a directory such as `/tmp`.
 fn require_own(parent: &Path) -> Result<(), StudyError> {
     match fs::symlink_metadata(parent) {
         Ok(found) if found.is_symlink() && !owner::is_trusted(found.uid(), None) => {
@@ -153,7 +154,7 @@ fn require_own(parent: &Path) -> Result<(), StudyError> {
     }
 }
 
-/// Refuses a place within the bundle of a study: `verify` finds there what no study wrote.
+/// Rejects a place inside a study's bundle, because `verify` would report an unlisted file.
 fn require_outside(path: &Path) -> Result<(), StudyError> {
     let there = path.ancestors().skip(1).find_map(|around| {
         let around = if around.as_os_str().is_empty() { Path::new(".") } else { around };

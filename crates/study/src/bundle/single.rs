@@ -1,4 +1,4 @@
-//! Bundles without a manifest: a run's or a calibration's.
+//! Bundles without a manifest: of a run or a calibration.
 
 use super::{CALIBRATION, STUDY, refused, source_of};
 use crate::StudyError;
@@ -8,10 +8,11 @@ use plumb_record::{FILE, Record};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Reads the record of a run's bundle, named by its directory or by the record's file. Gives the directory too.
+/// Reads the record of a run, named by its bundle's directory or by the record's
+/// file. Returns the directory, too.
 ///
 /// # Errors
-/// When there is none, or one of another version.
+/// If there is none, or its version is not supported.
 pub fn run_record(bundle: &Path) -> Result<(PathBuf, Record), StudyError> {
     let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
     let record = Record::from_json(&text(&path)?)
@@ -19,10 +20,11 @@ pub fn run_record(bundle: &Path) -> Result<(PathBuf, Record), StudyError> {
     Ok((path.parent().map_or_else(PathBuf::new, Path::to_path_buf), record))
 }
 
-/// What happened between two snapshots of a run, numbered from 1, as the record of a run. Gives the bundle's directory too.
+/// Returns the period between two snapshots of a run, numbered from 1, as a record.
+/// Returns the bundle's directory, too.
 ///
 /// # Errors
-/// As [`run_record`], and when it has no such snapshots.
+/// As [`run_record`], and if it lacks these snapshots.
 pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathBuf, Record), StudyError> {
     let (directory, record) = run_record(bundle)?;
     let taken = record.last_snapshot();
@@ -30,10 +32,10 @@ pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathB
     Ok((directory, record.period(first, last).ok_or_else(no_period)?))
 }
 
-/// The text of one of its files.
+/// Reads a text file of a bundle.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn text(path: &Path) -> Result<String, StudyError> {
     outside::text(path).map_err(|error| StudyError::BundleRead {
         path: path.to_path_buf(),
@@ -41,11 +43,11 @@ pub fn text(path: &Path) -> Result<String, StudyError> {
     })
 }
 
-/// Writes a file of a bundle without a manifest, whole, in place of one of that name; a link of
-/// that name goes, and what it leads to stays. Gives its path.
+/// Replaces a file of a bundle without a manifest and returns its path. A link of that name
+/// is replaced, its target stays.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn write_over(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, StudyError> {
     let path = directory.join(name);
     let written = Directory::open(directory).and_then(|held| held.replace(name, bytes));
@@ -61,7 +63,8 @@ fn cure(path: &Path) -> String {
     }
 }
 
-/// The cure where a directory has bundles instead of being one, as that of a suite; none where it has none.
+/// Returns the cure for a directory that contains bundles, such as that of a suite;
+/// `None` if it contains none.
 pub(super) fn bundles_below(directory: &Path) -> Option<String> {
     let is_bundle = |path: &PathBuf| [FILE, STUDY, CALIBRATION].iter().any(|file| path.join(file).is_file());
     let entries = fs::read_dir(directory).ok()?.flatten();
@@ -74,5 +77,5 @@ pub(super) fn bundles_below(directory: &Path) -> Option<String> {
         .then(|| format!("bundles lie below it, name one of them: {}{and_more}", named.join(", ")))
 }
 
-/// More of them would hide the cure in a long line.
+/// Number of bundles named in an error; more would make the line too long.
 const BUNDLES_NAMED: usize = 4;

@@ -1,6 +1,6 @@
-//! What a study asks of two of its arms: its measures, each with the claim that compares them, if one does.
+//! Measures that a study has for two of its arms, each with the claim that compares them, if any.
 //!
-//! A claim may compare them the other way round: then what it says is turned.
+//! A claim in the opposite direction is inverted.
 
 use crate::analysis;
 use crate::analysis::result::{Effect, JudgedClaim};
@@ -9,17 +9,16 @@ use crate::compare::Judged;
 use crate::vocabulary::Measure;
 use plumb_proof::verdict::{Change, Side, Typically, Verdict};
 
-/// A measure of the study.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) measure: Measure,
-    /// What a claim of the study says of it, from the first arm to the second.
+    /// The study's claim, from the first arm to the second.
     pub(super) claim: Option<JudgedClaim>,
-    /// The pairs of arms of the study, of which these two were picked.
+    /// Number of pairs of arms from which these two were picked.
     pub(super) pairs: usize,
 }
 
-/// The measures that a study has for two of its arms, its own first.
+/// Returns the study's measures for two of its arms, its own first.
 pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<Asked> {
     let plan = &contents.plan;
     let arms = plan.design.arms.len();
@@ -35,7 +34,7 @@ pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<
         };
         let measure = claim.measure.as_ref().unwrap_or(&plan.study.measure);
         match asked.iter_mut().find(|known| known.measure == *measure) {
-            // Of two claims about one figure the first speaks.
+            // The first of two claims about a figure is used.
             Some(known) if known.claim.is_some() => {}
             Some(known) => known.claim = Some(judged),
             None => asked.push(Asked { measure: measure.clone(), claim: Some(judged), pairs }),
@@ -58,7 +57,7 @@ impl Asked {
     }
 }
 
-/// What a claim says of the first against the second. Its p is that of both directions.
+/// Inverts a claim. Its p is two-sided, so it stays.
 fn turned(mut claim: JudgedClaim) -> JudgedClaim {
     let inverse = |effect: Effect| Effect {
         ratio: 1.0 / effect.ratio,
@@ -79,7 +78,7 @@ fn turned(mut claim: JudgedClaim) -> JudgedClaim {
             on_average: other(on_average),
             average: claim.average.map_or(now, change),
         },
-        // An equality is one in both directions; a margin on one side is not.
+        // An equality holds in both directions; a margin on one side does not.
         (Verdict::NotSlower { .. }, Some(_)) => Verdict::NoFigure {
             reason: "it was asked in the other direction whether it is not slower".to_string(),
         },
@@ -94,13 +93,13 @@ fn other(side: Side) -> Side {
     if side == Side::Faster { Side::Slower } else { Side::Faster }
 }
 
-/// The change that an effect is, as a verdict has it.
+/// Converts an effect to the change that a verdict prints.
 fn change(effect: Effect) -> Change {
     let ends = [effect.low, effect.high].map(|end| end.map_or(f64::INFINITY, percent));
     Change { percent: percent(effect.ratio), low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) }
 }
 
-/// How far a ratio lies from 1, per cent.
+/// Distance of a ratio from 1, per cent.
 fn percent(ratio: f64) -> f64 {
     100.0 * (ratio - 1.0).abs()
 }

@@ -1,7 +1,7 @@
-//! The figures of a run that a comparison is about, table by table.
+//! Figures of a run that a comparison tests, table by table.
 //!
-//! A figure is a number with a name that is the same in both runs. What is named after a place (a device, a file in a
-//! directory of the run's own) is named by what it is for or by its rank, because the place is what often differs.
+//! A figure is a number whose name is the same in both runs. Figures of a device, or of a file in a
+//! run's own directory, are named by purpose or rank, because the path often differs.
 
 use plumb_events::SessionKind;
 use plumb_record::{HostCpu, IoFunction, IoTally, Record, SessionTime, WaitEvent};
@@ -9,43 +9,44 @@ use plumb_units::total_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A table of the report, within which tests are corrected for each other.
+/// A table of the report; tests are corrected for each other within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
-    /// Elapsed time, and of a database DB time, its CPU and that of background processes; seconds.
+    /// Elapsed time; for a database also DB time, its CPU and that of background processes;
+    /// seconds.
     Time,
-    /// What the target measures by itself; each in its unit.
+    /// Measures taken by the target itself, each in its unit.
     Measure,
-    /// The host: load average, and shares of its processors, per cent.
+    /// Host: load average, and shares of its processors, per cent.
     Host,
-    /// The load profile; a second.
+    /// The load profile, per second.
     Load,
-    /// The load profile; a transaction.
+    /// The load profile, per transaction.
     Transaction,
-    /// Quotients of counters; each as its name says.
+    /// Quotients of counters, each in the unit its name says.
     Ratio,
-    /// What the time of all sessions of a kind consists of; seconds.
+    /// Parts of the time of all sessions of a kind; seconds.
     TimeModel,
     /// CPU and waits by class of the foreground; seconds.
     Class,
-    /// Time waited for an event by the foreground; seconds.
+    /// Foreground wait time by event; seconds.
     Event,
-    /// Time waited for an event by background processes; seconds.
+    /// Background wait time by event; seconds.
     Background,
-    /// Mean time of a request by function and direction, as `IoTally::time_ns` has it; nanoseconds.
+    /// Mean time of a request by function and direction, from `IoTally::time_ns`; nanoseconds.
     Io,
-    /// The same by type of file.
+    /// Mean time of a request by type of file; nanoseconds.
     FileType,
-    /// The same by tablespace and file.
+    /// Mean time of a request by tablespace and file; nanoseconds.
     File,
-    /// What the block devices did, by rank; each as its name says.
+    /// Block devices by rank, each figure in the unit its name says.
     Device,
     Statistic,
 }
 
 impl Group {
-    /// All of them, in the order of the report.
+    /// All groups, in the order of the report.
     pub const ALL: [Group; 15] = [
         Group::Time,
         Group::Measure,
@@ -65,7 +66,8 @@ impl Group {
     ];
 }
 
-/// Whether a figure is divided by a count that a run may not have: a run without it then lacks the figure, and has not 0.
+/// True if a figure is divided by a count that a run may lack: without it the
+/// figure is missing, not 0.
 pub fn is_quotient(group: Group, name: &str) -> bool {
     match group {
         Group::Transaction | Group::Ratio => true,
@@ -74,13 +76,13 @@ pub fn is_quotient(group: Group, name: &str) -> bool {
     }
 }
 
-/// How the names of figures of a device's request end.
+/// Suffix of figures of a single device request.
 const EACH: &str = " each";
 pub const ELAPSED: &str = "Elapsed";
 /// CPU among the wait classes.
 const DB_CPU: &str = "DB CPU";
 
-/// The figures of a table in a run, in the order of printing; names are unique.
+/// Returns the figures of a table in a run, in the order of printing; names are unique.
 pub fn figures(group: Group, run: &Record) -> Vec<(String, f64)> {
     match group {
         Group::Time => times(run),
@@ -103,7 +105,7 @@ pub fn figures(group: Group, run: &Record) -> Vec<(String, f64)> {
         Group::Io | Group::FileType | Group::File => tallies(group, run)
             .into_iter()
             .filter(|(_, tally)| tally.requests > 0)
-            .map(|(name, tally)| (name, tally.time_ns as f64 / tally.requests as f64))
+            .filter_map(|(name, tally)| Some((name, tally.time_ns? as f64 / tally.requests as f64)))
             .collect(),
         Group::Device => devices(run),
         Group::Statistic => {
@@ -120,11 +122,16 @@ fn seconds(ns: u64) -> f64 {
 fn times(run: &Record) -> Vec<(String, f64)> {
     let header = &run.header;
     let mut times = vec![(ELAPSED, header.elapsed_ns)];
-    // Of a command no more is known than its own figures.
+    // A command has only its own figures.
     if run.command.is_none() {
-        times.extend([("DB Time", header.db_time_ns), (DB_CPU, header.db_cpu_ns)]);
-        let background = run.sessions.iter().filter(|session| session.kind == SessionKind::Background);
-        times.push(("Background CPU", background.map(|session| session.cpu_ns + session.wait_cpu_ns).sum()));
+        let known = [("DB Time", header.db_time_ns), (DB_CPU, header.db_cpu_ns)];
+        times.extend(known.into_iter().filter_map(|(name, ns)| Some((name, ns?))));
+        // An imported report has no sessions.
+        if run.imported.is_none() {
+            let background = run.sessions.iter().filter(|session| session.kind == SessionKind::Background);
+            let used = background.map(|session| session.cpu_ns + session.wait_cpu_ns);
+            times.push(("Background CPU", used.sum()));
+        }
     }
     times.into_iter().map(|(name, ns)| (name.to_string(), seconds(ns))).collect()
 }
@@ -148,15 +155,15 @@ fn host(run: &Record) -> Vec<(String, f64)> {
     load.chain(parts.map(share)).collect()
 }
 
-/// The growth of a counter; 0 where the run does not have it.
+/// Growth of a counter; 0 if the run lacks it.
 fn statistic(run: &Record, name: &str) -> f64 {
     run.statistics.iter().find(|row| row.name == name).map_or(0.0, |row| row.total as f64)
 }
 
-/// A quotient of sums of counters, times a factor, under a name.
+/// Name, factor, and the counters whose sums form numerator and denominator.
 type Ratio = (&'static str, f64, &'static [&'static str], &'static [&'static str]);
 
-/// Quotients of counters. A run that has no denominator has no such figure.
+/// Quotients of counters; a run without the denominator lacks the figure.
 const RATIOS: [Ratio; 6] = [
     ("% Blocks changed per Read", 100.0, &["db block changes"], &["session logical reads"]),
     ("Rollback per transaction %", 100.0, &["user rollbacks"], &["user commits", "user rollbacks"]),
@@ -182,12 +189,13 @@ fn ratios(run: &Record) -> Vec<(String, f64)> {
     }
     let sum = |names: &[&str]| names.iter().map(|name| statistic(run, name)).sum::<f64>();
     let known = |names: &[&str]| names.iter().all(|name| run.statistics.iter().any(|row| row.name == *name));
-    let active = run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64;
-    let mut ratios = vec![("Average Active Sessions".to_string(), active)];
+    let active = |db_time_ns: u64| db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64;
+    let active = run.header.db_time_ns.map(|ns| ("Average Active Sessions".to_string(), active(ns)));
+    let mut ratios = Vec::from_iter(active);
     for (name, factor, of, by) in RATIOS.iter().filter(|(_, _, of, by)| known(of) && sum(by) > 0.0) {
         ratios.push(((*name).to_string(), factor * sum(of) / sum(by)));
     }
-    // A commit that waits longer than the write it waits for waits for a processor too.
+    // A commit that waits longer than the write it depends on waits for a processor, too.
     let mean = |name: &str| {
         let all =
             || run.foreground_events.iter().chain(&run.background_events).filter(|event| event.event == name);
@@ -230,9 +238,9 @@ fn classes(run: &Record) -> Vec<(String, f64)> {
     for event in run.foreground_events.iter().filter(|event| !event.is_idle()) {
         *classes.entry(event.wait_class.as_str()).or_default() += event.time_ns;
     }
-    let cpu = (DB_CPU.to_string(), seconds(run.header.db_cpu_ns));
+    let cpu = run.header.db_cpu_ns.map(|ns| (DB_CPU.to_string(), seconds(ns)));
     let waits = classes.into_iter().map(|(class, ns)| (class.to_string(), seconds(ns)));
-    std::iter::once(cpu).chain(waits).collect()
+    cpu.into_iter().chain(waits).collect()
 }
 
 fn waited(events: &[WaitEvent]) -> Vec<(String, f64)> {
@@ -240,7 +248,7 @@ fn waited(events: &[WaitEvent]) -> Vec<(String, f64)> {
     busy.map(|event| (event.event.clone(), seconds(event.time_ns))).collect()
 }
 
-/// Requests in a direction, by function, by type of file or by file.
+/// Sums requests in a direction, by function, by type of file or by file.
 pub fn tallies(group: Group, run: &Record) -> Vec<(String, IoTally)> {
     let mut sums: Vec<(String, IoTally)> = Vec::new();
     let mut add = |name: String, tally: IoTally| match sums.iter_mut().find(|(known, _)| *known == name) {
@@ -253,7 +261,7 @@ pub fn tallies(group: Group, run: &Record) -> Vec<(String, IoTally)> {
             for file in &run.io_files {
                 let name = match group {
                     Group::FileType => file_type(&file.tablespace).to_string(),
-                    // The directory is the run's own, and where it lies is often what differs.
+                    // Directories differ between runs, so only the file name identifies the file.
                     _ => format!("{} {}", file.tablespace, file.path.rsplit('/').next().unwrap_or_default()),
                 };
                 add(format!("{name}: reads"), file.reads);
@@ -264,7 +272,7 @@ pub fn tallies(group: Group, run: &Record) -> Vec<(String, IoTally)> {
     sums
 }
 
-/// What a file of a tablespace is, in the words of IOStat by Filetype.
+/// Maps a tablespace to its file type, in the words of IOStat by Filetype.
 fn file_type(tablespace: &str) -> &'static str {
     match tablespace.to_ascii_lowercase().as_str() {
         "users" | "indx" => "Data File",
@@ -274,12 +282,12 @@ fn file_type(tablespace: &str) -> &'static str {
     }
 }
 
-/// A function's reads and writes, each under its name.
+/// Returns a function's reads and writes, each under its name.
 fn directions(row: &IoFunction) -> [(String, IoTally); 2] {
     [(format!("{}: reads", row.function), row.reads), (format!("{}: writes", row.function), row.writes)]
 }
 
-/// What each device did, as the kernel counted, the first, the second and so on.
+/// Returns figures of each device by rank, from the kernel's counters.
 fn devices(run: &Record) -> Vec<(String, f64)> {
     let elapsed = seconds(run.header.elapsed_ns.max(1));
     let mut figures = Vec::new();
@@ -293,8 +301,9 @@ fn devices(run: &Record) -> Vec<(String, f64)> {
                 (format!("device {rank} {direction}/s"), requests / elapsed),
                 (format!("device {rank} {direction} MB/s"), tally.bytes as f64 / 1_048_576.0 / elapsed),
                 (format!("device {rank} {direction} KB{EACH}"), tally.bytes as f64 / 1024.0 / requests),
-                (format!("device {rank} {direction} ms{EACH}"), tally.time_ns as f64 / 1e6 / requests),
             ]);
+            let each_ms = tally.time_ns.map(|time_ns| time_ns as f64 / 1e6 / requests);
+            figures.extend(each_ms.map(|ms| (format!("device {rank} {direction} ms{EACH}"), ms)));
         }
         if let Some(weighted_ns) = device.weighted_ns {
             figures.push((format!("device {rank} queue"), seconds(weighted_ns) / elapsed));

@@ -1,17 +1,15 @@
-//! Which differences of two sets of runs are more than noise.
+//! Tests which differences of two sets of runs exceed noise.
 //!
-//! Pairs of runs of the same block: what the study's claims say of its measures; of every other
-//! figure the test of those claims on logarithms of ratios, corrected within each table of the
-//! report, whose intervals hold together in 95% of comparisons. Where no claim compares these two
-//! by a measure, they are one of all pairs of arms, because the pair was picked afterwards: of 28
-//! pairs some one looks proved by chance. A figure that is 0 on one side only has no ratio: it is
-//! new or gone when that holds in all pairs and the pairs are enough for any proof.
-//!
-//! Repeated runs that were not interleaved: no test separates the setting from the hour, so no p is
-//! given. A difference is shown when no run of one set lies among those of the other and shuffled
-//! sets of this size would do so in at most 5% of cases, 2 / C(n + m, n).
-//!
-//! Single runs: the raw change, which no test stands behind.
+//! - Pairs of runs of the same block: a measure has its verdict from the study's claim. Any other
+//!   figure has the test of those claims on logarithms of ratios, corrected within its table. The
+//!   intervals of a table hold together in 95% of comparisons. A measure without a claim is
+//!   corrected for all pairs of arms, because the pair was picked afterwards. Of 28 pairs, one
+//!   looks proved by chance. A figure that is 0 on one side only has no ratio. It is new or gone if
+//!   all pairs agree and their number suffices for a proof.
+//! - Repeated runs that were not interleaved: no test separates the setting from the hour, so there
+//!   is no p. A difference is shown if no run of one set lies among those of the other. Shuffled
+//!   sets of this size must do so in at most 5% of cases, 2 / C(n + m, n).
+//! - Single runs: the raw change, without a test.
 
 use super::asked::Asked;
 use super::{Difference, ELAPSED, Group, Judged, Outcome, Pairing, Sample, samples};
@@ -31,12 +29,12 @@ use plumb_record::Record;
 
 /// Error allowed to each table, and to the verdict.
 pub const ALPHA: f64 = 0.05;
-/// The smallest effect worth finding, per cent.
+/// Smallest effect of interest, per cent.
 const EFFECT_SOUGHT: f64 = 2.0;
-/// Seed of what is simulated; any will do, and the same gives the same report.
+/// Seed of simulations; constant, so that the same input gives the same report.
 const SEED: u64 = 1996;
 
-/// What can be said of every figure, and what is proved of the study's measures.
+/// Judges every figure, and the study's measures with verdicts.
 pub(super) fn judge(
     first: &[Record],
     second: &[Record],
@@ -68,7 +66,7 @@ pub(super) fn judge(
     }
 }
 
-/// Whether this row of the report is that measure.
+/// True if this row of the report shows that measure.
 fn is_of(sample: &Sample, measure: &Measure) -> bool {
     let (group, name) = match &measure.figure {
         Figure::Elapsed => (Group::Time, ELAPSED),
@@ -77,7 +75,7 @@ fn is_of(sample: &Sample, measure: &Measure) -> bool {
         Figure::Event(name) => (Group::Event, name.as_str()),
         Figure::Count(name) | Figure::Bytes(name) | Figure::Micros(name) => (Group::Statistic, name.as_str()),
         Figure::Measured(_) => (Group::Measure, measure.name.as_str()),
-        // What is made of several figures is no row of a report.
+        // A measure made of several figures is no row of a report.
         Figure::Both(..)
         | Figure::ProcessCpu
         | Figure::Rate(_)
@@ -90,7 +88,7 @@ fn is_of(sample: &Sample, measure: &Measure) -> bool {
     sample.group == group && sample.name == name
 }
 
-/// The row of a measure: what a claim says of it, or its own test.
+/// Returns the row of a measure: the claim's effect, or its own test.
 fn of_measure(sample: &Sample, asked: &Asked) -> Difference {
     let claimed = asked.claim.as_ref().and_then(|claim| Some((claim, claim.effect?)));
     match (untested(sample), claimed) {
@@ -114,13 +112,13 @@ fn of_measure(sample: &Sample, asked: &Asked) -> Difference {
     }
 }
 
-/// The change from one run to another.
+/// Change from one run to another.
 fn raw(sample: &Sample) -> Option<Difference> {
     let (first, second) = (median(&sample.first), median(&sample.second));
     (first > 0.0).then(|| bare(sample, second / first, Outcome::Raw))
 }
 
-/// A difference of which nothing is known but its ratio.
+/// A difference with nothing but its ratio.
 fn bare(sample: &Sample, ratio: f64, outcome: Outcome) -> Difference {
     Difference {
         group: sample.group,
@@ -134,14 +132,14 @@ fn bare(sample: &Sample, ratio: f64, outcome: Outcome) -> Difference {
     }
 }
 
-/// One table of pairs; `choices` is the number of tables that this one was picked from.
+/// Tests one table of pairs; `choices` is the number of tables from which it was picked.
 fn paired(samples: &[&Sample], choices: usize) -> Vec<Difference> {
     let tested: Vec<&Sample> = samples.iter().copied().filter(|sample| untested(sample).is_none()).collect();
     let plain = samples.iter().filter_map(|sample| untested(sample));
     plain.chain(tests(&tested, choices).iter().map(Tested::difference)).collect()
 }
 
-/// A figure with a ratio in every pair, and its test.
+/// A tested figure, with a ratio in every pair.
 struct Tested<'a> {
     sample: &'a Sample,
     contrast: Contrast,
@@ -149,12 +147,12 @@ struct Tested<'a> {
     interval: Interval,
 }
 
-/// The tests of a table, corrected for each other and for the tables that were not picked.
+/// Tests a table, corrected for its rows and for the tables not picked.
 fn tests<'a>(samples: &[&'a Sample], choices: usize) -> Vec<Tested<'a>> {
     let contrasts: Vec<Contrast> =
         samples.iter().map(|sample| Contrast::of_differences(&logs(sample))).collect();
     let mut p: Vec<f64> = contrasts.iter().map(|contrast| tails(contrast, 0.0).two_sided()).collect();
-    // A single step counts the others and does not look at them.
+    // A single step depends on the number of the other tests, not on their p.
     p.resize(p.len() * choices.max(1), 1.0);
     let rows = samples.iter().zip(contrasts).zip(single_step(&p, ALPHA));
     rows.map(|((sample, contrast), step)| {
@@ -182,12 +180,12 @@ impl Tested<'_> {
     }
 }
 
-/// Logarithms of the ratios of the pairs; all values lie above 0.
+/// Logarithms of the pairs' ratios; requires values above 0.
 fn logs(sample: &Sample) -> Vec<f64> {
     sample.first.iter().zip(&sample.second).map(|(one, two)| (two / one).ln()).collect()
 }
 
-/// What needs no test, or has no ratio to be tested.
+/// Returns the difference of a figure that needs no test, or has no ratio to test.
 fn untested(sample: &Sample) -> Option<Difference> {
     let (first, second) = (&sample.first, &sample.second);
     let zeros = |values: &[f64]| values.iter().filter(|value| **value == 0.0).count();
@@ -203,7 +201,7 @@ fn untested(sample: &Sample) -> Option<Difference> {
     }
 }
 
-/// Two sets that were not interleaved.
+/// Compares two sets that were not interleaved.
 fn apart(sample: &Sample) -> Difference {
     let ends = |values: &[f64]| {
         values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -224,13 +222,13 @@ fn apart(sample: &Sample) -> Difference {
     bare(sample, ratio, outcome)
 }
 
-/// The share of shuffles of n + m values in which no value of one set lies among those of the other.
+/// Share of shuffles of n + m values in which no value of one set lies among those of the other.
 fn chance_of_no_overlap(n: usize, m: usize) -> f64 {
     let choices: f64 = (1..=n).map(|index| (m + index) as f64 / index as f64).product();
     2.0 / choices
 }
 
-/// The verdict on a measure by which no claim of the study compares these two; none where it has no test.
+/// Judges a measure that no claim of the study compares for these two; `None` if it has no test.
 fn by_itself<'a>(sample: &Sample, asked: &Asked, runs: impl Iterator<Item = &'a Record>) -> Option<Judged> {
     let Asked { measure, pairs, .. } = asked;
     let tested = tests(&[sample], *pairs).into_iter().next().filter(|_| untested(sample).is_none())?;
@@ -286,7 +284,7 @@ fn by_itself<'a>(sample: &Sample, asked: &Asked, runs: impl Iterator<Item = &'a 
     Some(Judged { measure, claim: None, verdict: judgement.verdict, asked_only: false, reasons })
 }
 
-/// The averages of both sets: of rates the harmonic ones, as a study's claims have them.
+/// Averages of both sets: harmonic ones for rates, as for a study's claims.
 fn means(sample: &Sample, better: Better) -> Means {
     let (first, second) = (sample.first.clone(), sample.second.clone());
     if better == Better::Lower {
@@ -341,7 +339,7 @@ mod tests {
         }
     }
 
-    /// A measure without a claim, of a study with this number of pairs of arms.
+    /// A measure without a claim, in a study with this number of pairs of arms.
     fn rate(better: Better, pairs: usize) -> Asked {
         let measure = Measure { name: "rate".to_string(), figure: Figure::Measured(String::new()), better };
         Asked { measure, claim: None, pairs }
@@ -351,14 +349,14 @@ mod tests {
     fn a_pair_that_was_picked_afterwards_is_one_of_all_pairs() {
         let base = [1.0, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01];
         let sample = sample("rate", &base, &[2.0, 2.3, 1.7, 2.1, 1.9, 2.1, 1.9, 2.0]);
-        // All of 8 blocks agree: p = 2/2^8, and 28 times that is above 5%.
+        // All 8 blocks agree: p = 2/2^8, and 28 times that is above 5%.
         for (pairs, proved, p) in [(3, true, 6.0 / 256.0), (28, false, 56.0 / 256.0)] {
             let asked = rate(Better::Lower, pairs);
             let judged = by_itself(&sample, &asked, std::iter::empty()).expect("it has a ratio");
             assert_eq!(judged.verdict.label() == "PROVED slower", proved, "{}", judged.verdict);
             let said = format!("they are one of {pairs} pairs of its arms, and each counts as a claim");
             assert!(judged.reasons[0].ends_with(&said), "{}", judged.reasons[0]);
-            // The row of the table says the same.
+            // The row of the table agrees.
             let row = of_measure(&sample, &asked);
             assert_eq!(row.outcome == Outcome::Higher, proved);
             assert!((row.p.expect("a test") - p).abs() < 1e-12, "{:?}", row.p);
@@ -386,7 +384,7 @@ mod tests {
         let first = [1.0, 1.1, 1.2, 1.3];
         assert_eq!(apart(&sample("apart", &first, &[2.0, 2.1, 2.2, 2.3])).outcome, Outcome::Higher);
         assert_eq!(apart(&sample("overlap", &first, &[1.25, 2.1, 2.2, 2.3])).outcome, Outcome::Open);
-        // Three against three do so by chance in a tenth of all cases.
+        // By chance, three against three do so in a tenth of all cases.
         assert_eq!(apart(&sample("few", &first[..3], &[2.0, 2.1, 2.2])).outcome, Outcome::Open);
         assert!((chance_of_no_overlap(3, 3) - 0.1).abs() < 1e-12);
         let difference = apart(&sample("apart", &first, &[2.0, 2.1, 2.2, 2.3]));

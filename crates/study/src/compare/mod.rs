@@ -1,15 +1,16 @@
-//! Two sets of runs, and what a test says of each figure in which they differ.
+//! Compares two sets of runs figure by figure.
 //!
 //! ```text
-//! BUNDLE, BUNDLE:ARM ──[side]──> runs and how they pair ──[judge]──> a difference a figure, a verdict a measure
-//!                        └──[asked]──> the study's measures, and what its claims say ──┘
+//! BUNDLE, BUNDLE:ARM ──[side]──> runs and their pairing ──[judge]──> a difference a figure,
+//!                        │                                  │       a verdict a measure
+//!                        └──[asked]──> measures, claims  ───┘
 //! ```
 //!
-//! Arms of one study are judged by what that study measures, and where a claim of it compares these two, by that claim: a
-//! figure has one p, whichever report prints it.
+//! Arms of one study are judged by that study's measures. If a claim compares the two, its verdict
+//! is used: a figure has one p, whichever report prints it.
 //!
-//! A figure whose difference is [`Outcome::Open`] is shown for both sides, and its difference is left blank. That of
-//! single runs is shown in brackets.
+//! For a figure with [`Outcome::Open`], both values are shown and the difference stays blank. The
+//! difference of single runs is in brackets.
 
 mod asked;
 mod figures;
@@ -31,56 +32,56 @@ use plumb_record::{Fact, RunState, headline};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// The version of the comparison written by this crate.
+/// Version of the comparison's format.
 pub const COMPARE_SCHEMA_VERSION: u32 = 4;
 
-/// Two sets of runs and their differences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     pub schema_version: u32,
     pub first: Period,
     pub second: Period,
-    /// How the runs of one belong to those of the other.
     pub pairing: Pairing,
     /// Error allowed to each table of differences, a share: 0.05.
     pub alpha: f64,
-    /// What is proved of the study's measures, its own first; empty when nothing can be.
+    /// Verdicts on the study's measures, its own first; empty without tests.
     pub judged: Vec<Judged>,
-    /// What was left out and why, one sentence each.
+    /// Sentences about runs left out, with the reason.
     pub remarks: Vec<String>,
-    /// What the tests say, a figure each.
+    /// Differences, one for each figure.
     pub differences: Vec<Difference>,
-    /// The difference as a sum of its parts; none where the sessions are not known.
+    /// The difference as a sum of its parts; `None` if the sessions are not recorded.
     pub explanation: Option<Explanation>,
 }
 
-/// Where a difference comes from.
+/// Origin of a difference, as a sum of parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    /// What both times are the times of: all that was done, or an operation where a run ends by the clock.
+    /// Meaning of both times: all work, or an operation if a run ends by the clock.
     pub of: String,
-    /// Whether they are an operation's: the elapsed time divided by how many there were.
+    /// True if both times are of an operation: the elapsed time divided by the operations.
     pub of_operation: bool,
-    /// Both times, and their parts.
+    /// Both times and their parts.
     pub why: Why,
 }
 
-/// Elapsed times this near to each other, a share, are taken for those of runs that end by the clock where no record says it.
+/// Relative difference up to which elapsed times count as those of runs that end by the clock,
+/// if no record says so.
 const SAME_TIME: f64 = 0.02;
 
-/// Whether a run ends by the clock and not with its work; none where its record does not say.
+/// True if a run ends by the clock and not with its work; `None` if its record does not say.
 fn ends_by_the_clock(run: &Record) -> Option<bool> {
     let value = |name| run.parameters.iter().find(|row| row.name == name).map(|row| row.value.as_str());
     let says = value("run-time").is_some() && value("work-loop").is_none_or(|operations| operations == "0");
     match (run.parameters.is_empty(), &run.period) {
         (true, _) => None,
-        // A period of a run that ends with its work ends with a snapshot.
+        // A period of a run that ends with its work ends with a snapshot, not with that work.
         (false, Some(_)) => says.then_some(true),
         (false, None) => Some(says),
     }
 }
 
-/// Why an operation's time is to be explained and not the elapsed one; none where the elapsed time is that of the same work.
+/// Returns the reason to explain the time of an operation instead of the elapsed time. `None` if
+/// both sides did the same work.
 fn clock_of(first: &[Record], second: &[Record], done: impl Fn(&Record) -> f64) -> Option<&'static str> {
     let runs = || first.iter().chain(second);
     if runs().any(|run| done(run) <= 0.0) {
@@ -90,7 +91,7 @@ fn clock_of(first: &[Record], second: &[Record], done: impl Fn(&Record) -> f64) 
     if ends.iter().all(|by_clock| *by_clock == Some(true)) {
         return Some("both runs end by the clock");
     }
-    // Of a run that ends by the clock and one that does not, the elapsed times are those of different work too.
+    // If only one run ends by the clock, the elapsed times are of different work, too.
     if ends.contains(&Some(true)) {
         return Some("a run ends by the clock");
     }
@@ -105,9 +106,9 @@ fn clock_of(first: &[Record], second: &[Record], done: impl Fn(&Record) -> f64) 
     is_guess.then_some("both ran for the same time")
 }
 
-/// The difference of two sets of runs as a sum.
+/// Explains the difference of two sets of runs as a sum.
 pub fn explanation(first: &[Record], second: &[Record], pairing: Pairing) -> Option<Explanation> {
-    // Of the processes of a command no waits are known.
+    // Waits of a command's processes are not recorded.
     if first.iter().chain(second).any(|run| run.command.is_some()) {
         return None;
     }
@@ -128,23 +129,23 @@ pub fn explanation(first: &[Record], second: &[Record], pairing: Pairing) -> Opt
     }
 }
 
-/// What is proved of one measure.
+/// Verdict on one measure of the study.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     pub measure: Measure,
-    /// The study's claim that says it; none where no claim compares these two.
+    /// The claim that gives the verdict; `None` if no claim compares these two.
     pub claim: Option<String>,
-    /// What is proved of the second against the first.
+    /// Verdict on the second against the first.
     pub verdict: Verdict,
-    /// Whether nothing but the request shows where that comes from.
+    /// True if the request is the only evidence for the origin of the difference.
     pub asked_only: bool,
     pub reasons: Vec<String>,
 }
 
-/// Compares what two arguments name: bundles or records of runs, or arms of studies as `BUNDLE:ARM`.
+/// Compares two arguments: bundles or records of runs, or arms of studies as `BUNDLE:ARM`.
 ///
 /// # Errors
-/// When one of them names nothing that can be read, or the two do not compare.
+/// If an argument names nothing readable, or the two cannot be compared.
 pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, StudyError> {
     let side::Sides { first, second, pairing, asked, remarks } = side::Sides::read(first, second, kinds)?;
     let (differences, judged) = judge::judge(&first.runs, &second.runs, pairing, &asked);
@@ -164,75 +165,72 @@ pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, S
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Period {
-    /// The bundle, as it was named.
+    /// The bundle, as the user named it.
     pub source: String,
-    /// The arm of a study; none for a single run.
+    /// Arm of a study; `None` for a single run.
     pub arm: Option<String>,
-    /// The records, in order of execution, at least one. Runs at the same place are pairs if the pairing is by blocks.
+    /// At least one record, in order of execution. With pairing by blocks, runs at
+    /// the same index are pairs.
     pub runs: Vec<Record>,
 }
 
-/// How the runs of one set belong to those of the other.
+/// Relation of the runs of one set to those of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
-    /// A single run on either side, or on one: nothing says how far two runs of the same lie apart.
+    /// A single run on one side or both: nothing shows the noise of equal runs.
     Single,
     /// Pairs of runs of the same block of one study, in random order within it.
     Blocks,
-    /// Repeated runs that were not interleaved: the hour and the setting cannot be told apart.
+    /// Repeated runs that were not interleaved: the hour and the setting cannot be separated.
     Apart,
 }
 
-/// One figure of every run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     pub group: Group,
-    /// Its name, unique in the table.
+    /// Unique in the table of its group.
     pub name: String,
-    /// Its values in the first set, in the order of the runs.
+    /// Values in the first set, in the order of the runs.
     pub first: Vec<f64>,
-    /// Its values in the second set.
     pub second: Vec<f64>,
 }
 
-/// What the test of a figure says.
+/// Result of a figure's test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     pub group: Group,
     pub name: String,
-    /// Second over first; none when the first is 0.
+    /// Second over first; `None` if the first is 0.
     pub ratio: Option<f64>,
-    /// Lower end of the interval; none is unbounded or not known.
+    /// Lower end of the interval; `None` if unbounded or unknown.
     pub low: Option<f64>,
-    /// Upper end of the interval.
+    /// Upper end of the interval; `None` if unbounded or unknown.
     pub high: Option<f64>,
-    /// p of "no difference" after correction within the table; none without a test.
+    /// p of "no difference" after correction within the table; `None` without a test.
     pub p: Option<f64>,
-    /// Pairs, or runs of the smaller set, a count.
+    /// Number of pairs, or of runs of the smaller set.
     pub runs: u64,
     pub outcome: Outcome,
 }
 
-/// What follows from a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Higher,
     Lower,
-    /// It is 0 in the first, and never in the second.
+    /// 0 in every run of the first set, in none of the second.
     New,
-    /// It is 0 in the second, and never in the first.
+    /// 0 in every run of the second set, in none of the first.
     Gone,
     /// Every run of either side has the same value.
     Same,
-    /// The difference may be noise.
     Open,
-    /// One run on a side: the change as it was seen, and nothing says how far two runs of the same lie apart.
+    /// One run on a side: the observed change, with unknown noise.
     Raw,
 }
 
-/// The figures of two sets that a test may be asked about, table by table; one that a run does not have is 0.
+/// Returns the figures of two sets, table by table; a figure that a run lacks is 0.
 #[must_use]
 pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
     let mut samples = Vec::new();
@@ -257,7 +255,7 @@ pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
     samples
 }
 
-/// The names of a table's rows, those of the first set before those that only the second has.
+/// Returns the names of a table's rows; those that only the second set has come last.
 pub fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in first.iter().chain(second).flat_map(|run| figures(group, run)) {
@@ -308,14 +306,14 @@ impl Period {
         }
     }
 
-    /// Facts that make some run of it doubtful, in the order of findings.
+    /// Returns the facts that make a run doubtful, in the order of findings.
     #[must_use]
     pub fn facts(&self) -> Vec<Fact> {
         let facts = self.runs.iter().flat_map(Record::doubtful).map(|found| found.fact);
         facts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Returns `DISTURBED (others used the device) in 3 of 9 runs`; none where no run is doubtful.
+    /// Returns `DISTURBED (others used the device) in 3 of 9 runs`; `None` if no run is doubtful.
     #[must_use]
     pub fn doubtful(&self) -> Option<String> {
         let facts = self.facts();
@@ -323,12 +321,12 @@ impl Period {
         (found > 0).then(|| headline(&facts).join(", ") + &self.in_runs(found))
     }
 
-    /// ` in 3 of 9 runs`, where there are several.
+    /// Returns ` in 3 of 9 runs`; empty for a single run.
     fn in_runs(&self, found: usize) -> String {
         if self.runs.len() == 1 { String::new() } else { format!(" in {found} of {} runs", self.runs.len()) }
     }
 
-    /// Each fact with the figures of the run that has most of it.
+    /// Returns each fact with the figures of the run it affects most.
     #[must_use]
     pub fn circumstances(&self) -> Vec<String> {
         let of_fact = |fact: Fact| {
@@ -356,7 +354,7 @@ impl Comparison {
         [("1st", &self.first), ("2nd", &self.second)]
     }
 
-    /// Returns the difference of a figure; none where it was not tested.
+    /// Returns the difference of a figure; `None` if it was not tested.
     #[must_use]
     pub fn difference(&self, group: Group, name: &str) -> Option<&Difference> {
         self.differences.iter().find(|found| found.group == group && found.name == name)
@@ -369,7 +367,7 @@ mod tests {
     use plumb_events::Unit;
     use plumb_record::{ParameterRow, Period, StatisticRow};
 
-    /// A run that took so long and did so many operations, asked for with these parameters.
+    /// A run with this elapsed time, operations and parameters.
     fn run(elapsed_ns: u64, operations: u64, parameters: &[(&str, &str)]) -> Record {
         let mut run = plumb_record::fixture::record(elapsed_ns, 2);
         let statement =
@@ -401,7 +399,7 @@ mod tests {
         let elapsed = "the elapsed time".to_string();
         assert_eq!(of(&fixed, &run(2_990_000_000, 2000, BY_WORK)).0, elapsed, "each ends with its work");
         assert_eq!(of(&four, &run(3_000_000_000, 0, BY_CLOCK)).0, elapsed, "a run without operations");
-        // Older records do not say it: then near elapsed times do.
+        // Older records lack the parameters: then similar elapsed times decide.
         let older = [run(4_000_000_000, 1000, &[]), run(4_010_000_000, 500, &[])];
         assert_eq!(of(&older[0], &older[1]).0, clock("both ran for the same time"));
         assert_eq!(of(&older[0], &run(3_000_000_000, 500, &[])).0, elapsed);

@@ -1,6 +1,6 @@
-//! What is compared: a run, or an arm of a study with its runs.
+//! A side of a comparison: a run, or an arm of a study with its runs.
 //!
-//! A study's bundle is read as everything else that follows from it is: with its checksums, its plan and its order.
+//! A study's bundle is read with its checksums, its plan and its order, as for an analysis.
 
 use super::asked::{self, Asked};
 use super::{Pairing, Period};
@@ -12,15 +12,15 @@ use plumb_record::Record;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Both sets of runs, and how they belong together.
+/// Both sets of runs and their pairing.
 #[derive(Debug)]
 pub(super) struct Sides {
     pub(super) first: Period,
     pub(super) second: Period,
     pub(super) pairing: Pairing,
-    /// What their study asks of them, where they are arms of one.
+    /// Measures and claims of their study, if they are arms of one.
     pub(super) asked: Vec<Asked>,
-    /// What was left out, and why.
+    /// Sentences about runs left out, with the reason.
     pub(super) remarks: Vec<String>,
 }
 
@@ -31,9 +31,8 @@ struct Side {
     runs: Vec<(Option<u64>, Record)>,
 }
 
-/// An arm of a study.
 struct OfStudy {
-    /// The bundle, by one name.
+    /// Canonical path of the bundle.
     bundle: PathBuf,
     arm: usize,
     contents: Contents,
@@ -79,7 +78,7 @@ impl Sides {
     }
 }
 
-/// Runs of the same block side by side, without blocks in which a run is missing or wrong.
+/// Pairs runs of the same block; a block with a missing or wrong run is left out.
 fn paired(first: Side, second: Side, asked: Vec<Asked>) -> Result<Sides, StudyError> {
     let by_block = |side: Side| {
         let (period, runs) = side.into_period();
@@ -120,7 +119,7 @@ fn apart(first: Side, second: Side) -> Sides {
 }
 
 impl Side {
-    /// The set that it is, still without its runs, and these.
+    /// Returns the set without its runs, and the runs.
     fn into_period(self) -> (Period, Vec<(Option<u64>, Record)>) {
         let arm = self.study.map(|study| study.contents.plan.arm_name(study.arm));
         (Period { source: self.source, arm, runs: Vec::new() }, self.runs)
@@ -131,7 +130,7 @@ impl Side {
         if path.exists() {
             return Side::single(named, path, kinds);
         }
-        // A path may have colons too.
+        // A path may contain colons, too.
         let splits = || named.match_indices(':').map(|(at, _)| (&named[..at], &named[at + 1..]));
         if let Some((bundle, arm)) = splits().find(|(bundle, _)| Path::new(bundle).join(RUNS).is_dir()) {
             return Side::of_study(bundle, arm, kinds);
@@ -184,7 +183,7 @@ impl Side {
         let Some(arm) = by_name.or(number.filter(|arm| *arm < count)) else {
             return Err(refuse(format!("{bundle} has no arm {named:?}; its arms are {}", arms(plan))));
         };
-        // The second run of the reference is in a slot of its own.
+        // The second run of the reference is in a slot of its own, and left out.
         let ours = contents.runs.iter().filter(|run| run.slot == arm && run.block.is_some());
         let runs: Vec<_> = ours.filter_map(|run| Some((run.block, run.record.clone()?))).collect();
         if runs.is_empty() {
@@ -200,7 +199,7 @@ impl Side {
     }
 }
 
-/// The snapshots that `3-7` names.
+/// Parses the snapshots of `3-7`.
 fn snapshots(period: &str) -> Option<(usize, usize)> {
     let (first, last) = period.split_once('-')?;
     Some((first.parse().ok()?, last.parse().ok()?))

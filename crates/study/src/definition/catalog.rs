@@ -3,7 +3,6 @@
 use super::{Study, StudyFileError, parse};
 use crate::vocabulary::Kinds;
 
-/// Name of the file, and its text.
 pub const FILES: &[(&str, &str)] = &[
     ("large-sort.toml", include_str!("../../../../studies/large-sort.toml")),
     ("large-sort-serial.toml", include_str!("../../../../studies/large-sort-serial.toml")),
@@ -32,12 +31,12 @@ pub const FILES: &[(&str, &str)] = &[
     ("trace-overhead.toml", include_str!("../../../../studies/trace-overhead.toml")),
 ];
 
-/// Studies that ask one question together.
+/// Studies that answer one question together.
 #[derive(Debug)]
 pub struct Suite {
     pub name: &'static str,
     pub title: &'static str,
-    /// The studies, in the order of their runs.
+    /// Names of the studies, in the order of their runs.
     pub studies: &'static [&'static str],
 }
 
@@ -47,27 +46,26 @@ pub const SUITES: &[Suite] = &[Suite {
     studies: &["storage-slob", "storage-commits", "storage-sort"],
 }];
 
-/// The suite of that name.
 #[must_use]
 pub fn suite(name: &str) -> Option<&'static Suite> {
     SUITES.iter().find(|suite| suite.name == name)
 }
 
-/// File and text of the study of that name.
+/// Returns file and text of the named study.
 #[must_use]
 pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
     FILES.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).copied()
 }
 
-/// All of them.
+/// Parses all studies that ship.
 ///
 /// # Errors
-/// Never, which a test sees to; a study of a changed vocabulary could be refused.
+/// Only if a shipped file no longer fits the vocabulary; a test prevents that.
 pub fn all(kinds: &Kinds) -> Result<Vec<Study>, StudyFileError> {
     FILES.iter().map(|(file, text)| parse(file, text, kinds)).collect()
 }
 
-/// The study of that name.
+/// Returns the shipped study of that name.
 ///
 /// # Errors
 /// As [`all`].

@@ -1,8 +1,8 @@
-//! What is claimed, and between which arms.
+//! Claims and the arms they compare.
 //!
-//! A claim moves one factor from a level to another. Factors that it holds (`at`) have one level
-//! in all arms compared; over the others the effect is averaged. A claim `with` a second change
-//! is about the interaction: by how much the first effect differs after the second change.
+//! A claim moves one factor from a level to another. Factors in `at` are held: they have one level
+//! in all arms compared. The effect is averaged over the others. A claim `with` a second change is
+//! about the interaction: the factor by which the second change alters the first effect.
 
 use super::Study;
 use crate::vocabulary::Measure;
@@ -16,20 +16,20 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expectation {
-    /// The figure becomes better by at least so many per cent.
+    /// The figure improves by at least this per cent.
     Faster { at_least: f64 },
-    /// It becomes worse by at least so many per cent.
+    /// The figure worsens by at least this per cent.
     Slower { at_least: f64 },
-    /// It changes by less than so many per cent either way.
+    /// The figure changes by less than this per cent either way.
     Equal { within: f64 },
-    /// It becomes worse by less than so many per cent, or better.
+    /// The figure worsens by less than this per cent, or improves.
     NotSlower { by: f64 },
-    /// It changes, to whichever side.
+    /// The figure changes in either direction.
     Differs,
 }
 
 impl Expectation {
-    /// Reads `faster`, `slower by at least 5%`, `equal within 2%`, `not slower by 3%`, `differs`.
+    /// Parses `faster`, `slower by at least 5%`, `equal within 2%`, `not slower by 3%`, `differs`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Expectation> {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -68,27 +68,26 @@ impl fmt::Display for Expectation {
     }
 }
 
-/// A claim, written before the run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
-    /// Its key, unique in the study.
+    /// Unique in the study file.
     pub name: String,
     /// The claim in a sentence.
     pub text: String,
     pub change: Change,
     /// The second change of an interaction.
     pub with: Option<Change>,
-    /// Factors that are held, each with its level.
+    /// Held factors, each with its level.
     pub at: Vec<(usize, usize)>,
     pub expects: Expectation,
-    /// The statistic, when it is not the study's own.
+    /// The measure, if it is not the study's own.
     pub measure: Option<Measure>,
-    /// The phase of the run that the treatment is about, where it is about one.
+    /// Phase of the run that the treatment affects, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
 }
 
-/// The arms on either side of a comparison.
+/// Arms on either side of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sides {
     pub to: Vec<usize>,
@@ -96,14 +95,14 @@ pub struct Sides {
 }
 
 impl Claim {
-    /// The arms on either side of the change, without regard to a second one.
+    /// Returns the arms on either side of the first change, averaged over a second one.
     #[must_use]
     pub fn sides(&self, design: &Design) -> Sides {
         let side = |level| self.arms(design, &[(self.change.factor, level)]);
         Sides { to: side(self.change.to), from: side(self.change.from) }
     }
 
-    /// The arms whose figures add to the effect, and those that are taken from it.
+    /// Returns the arms with positive and with negative sign in the effect.
     #[must_use]
     pub fn signs(&self, design: &Design) -> Sides {
         let Some(with) = self.with else { return self.sides(design) };
@@ -114,19 +113,19 @@ impl Claim {
         }
     }
 
-    /// The arms at the held levels and at these.
+    /// Returns the arms at these levels and the held ones.
     fn arms(&self, design: &Design, levels: &[(usize, usize)]) -> Vec<usize> {
         let held =
             |arm: &Vec<usize>| self.at.iter().chain(levels).all(|(factor, level)| arm[*factor] == *level);
         (0..design.arms.len()).filter(|arm| held(&design.arms[*arm])).collect()
     }
 
-    /// The comparison, block by block. Arms that differ in the changed factor alone are pairs, each of which the design
-    /// labelled by itself; in a fraction of a design there are none, and a block is one comparison of means. `twice` are the
-    /// slots of the reference arm.
+    /// Returns the comparison, block by block. Arms that differ only in the changed factor form
+    /// pairs, each randomised by the design on its own. A fraction has no such pairs, and its block
+    /// is one comparison of means. `twice` has the slots of the reference arm.
     ///
     /// # Errors
-    /// When the design has no such arms, or more on one side than on the other.
+    /// If the design lacks these arms, or has more on one side than on the other.
     pub fn contrast(
         &self,
         design: &Design,
@@ -168,7 +167,7 @@ impl Claim {
         }
     }
 
-    /// All arms that the claim rests on.
+    /// Returns all arms that the claim rests on.
     #[must_use]
     pub fn all_arms(&self, design: &Design) -> Vec<usize> {
         let Sides { mut to, from } = self.sides(design);
@@ -180,7 +179,7 @@ impl Claim {
         to
     }
 
-    /// What is compared: `direct=TRUE against direct=FALSE, at area=1M`.
+    /// Describes the comparison: `direct=TRUE against direct=FALSE, at area=1M`.
     #[must_use]
     pub fn comparison(&self, study: &Study) -> String {
         let level = |factor: usize, level: usize| {
@@ -209,7 +208,8 @@ impl Claim {
     }
 }
 
-/// Each arm of one side with its like on the other; none when the sides are not alike but for one factor, or empty.
+/// Pairs arms of both sides that differ only in one factor. `None` if any pair differs in another,
+/// or a side is empty.
 pub(crate) fn paired(
     design: &Design,
     to: &[usize],

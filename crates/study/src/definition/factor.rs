@@ -1,4 +1,4 @@
-//! What is varied: a factor with its levels, each one or more settings.
+//! A factor with its levels, each of which sets one or more settings.
 
 use crate::vocabulary::Assignment;
 use serde::Serialize;
@@ -10,23 +10,21 @@ pub struct Factor {
     pub levels: Vec<Level>,
 }
 
-/// One of a factor's levels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Level {
-    /// Its label, unique in the factor.
+    /// Unique among the factor's levels.
     pub label: String,
-    /// What it stands for: `asynchronous` may be a method and an option.
+    /// The settings of the level: `asynchronous` may stand for a method and an option.
     pub settings: Vec<Assignment>,
 }
 
 impl Factor {
-    /// The index of the level with this label.
     #[must_use]
     pub fn level(&self, label: &str) -> Option<usize> {
         self.levels.iter().position(|level| level.label == label)
     }
 
-    /// Settings that have another value at one level than at another.
+    /// Returns settings whose values differ between two levels.
     #[must_use]
     pub fn differing(&self, from: usize, to: usize) -> Vec<&str> {
         let value = |level: usize, name: &str| {

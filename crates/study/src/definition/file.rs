@@ -1,18 +1,15 @@
-//! Reads a study file (TOML) and refuses what cannot be run, with file and line.
+//! Reads a study file (TOML) and rejects what cannot run, with file and line.
 //!
-//! Two steps. First the text becomes plain values that know where they stood; what is
-//! missing, misspelt or of another type is found there. Then names become indices: settings are looked up in
-//! the target's vocabulary, levels and factors in the file itself. Nothing is run until all of it holds.
+//! Two steps. First the text becomes plain values with their positions; this finds missing,
+//! misspelt and mistyped values. Then names become indices: settings are found in the target's
+//! vocabulary, levels and factors in the file itself. No run starts before both steps succeed.
 //!
 //! `docs/studies.md` shows the form.
 
-mod inline;
-
-pub use inline::{Inline, Stated, Varied, inline};
-
+use super::draft::{Draft, Places, StudyFileError};
 use super::published::{Published, PublishedRow, minutes};
 use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
-use crate::vocabulary::{Assignment, Kinds, Measure, Refusal, TargetKind, Vocabulary};
+use crate::vocabulary::{Assignment, Kinds, Measure, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
 use plumb_units::nearest;
@@ -23,12 +20,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
-/// What is wrong with a study file: the place, and a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct StudyFileError(String);
-
-/// A value of a setting: text, a number or a truth value.
+/// Value of a setting: text, a number or a truth value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Word {
@@ -47,7 +39,7 @@ impl Word {
     }
 }
 
-/// The word that a value is, if it is one.
+/// Converts a plain value; `None` for other types.
 fn word(value: &toml::Value) -> Option<Word> {
     match value {
         toml::Value::String(text) => Some(Word::Text(text.clone())),
@@ -69,7 +61,7 @@ struct RawStudy {
     #[serde(default)]
     source: String,
     workload: Option<Text>,
-    /// Two parameters of the workload that may stand here.
+    /// Two parameters of the workload are also accepted at the top.
     rows: Option<Spanned<Word>>,
     data_seed: Option<Spanned<Word>>,
     #[serde(default)]
@@ -78,7 +70,7 @@ struct RawStudy {
     statistic: Option<Text>,
     sought: Option<Text>,
     order: Option<Text>,
-    /// `same`: levels that set the same are meant.
+    /// `same` allows levels with equal settings.
     expects: Option<Text>,
     #[serde(default)]
     settings: Words,
@@ -95,7 +87,7 @@ struct RawStudy {
 #[serde(deny_unknown_fields)]
 struct RawFactor {
     name: Text,
-    /// Levels that are values of one setting need only be listed; it may be left out where it has the factor's name.
+    /// May be omitted if the factor has the setting's name; levels are then values of that setting.
     setting: Option<Text>,
     /// A value, or a table of `label` and `set`.
     levels: Vec<Spanned<toml::Value>>,
@@ -157,111 +149,96 @@ struct RawCells {
     times: Vec<Text>,
 }
 
-/// The smallest effect worth finding when the file names none.
+/// Smallest effect of interest if the file names none, a share.
 const SOUGHT: f64 = 0.05;
-/// The error allowed to a study.
-const ALPHA: f64 = 0.05;
-/// More blocks than this are taken for a typing error.
-const BLOCKS_MAX: i64 = 1000;
-/// Characters of a level's label.
+/// Error allowed to a study.
+pub(super) const ALPHA: f64 = 0.05;
+/// A larger number is taken for a typing error.
+pub(super) const BLOCKS_MAX: i64 = 1000;
+/// Largest number of characters of a label.
 const LABEL_CHARACTERS: usize = 200;
 
-/// Reads and checks the text of a study file; `file` names it in refusals.
+/// Parses and checks a study file; `file` names it in errors.
 ///
 /// # Errors
-/// The first thing that is wrong, with its line.
+/// The first error, with its line.
 pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
-    parse_from(&|line| format!("{file}:{line}"), text, kinds)
+    Draft::of_text(file, text)?.check(kinds)
 }
 
-/// Reads the text of a study that a bundle has kept. What new studies are refused for has been
-/// carried out there, so that its figures can be read.
+/// Parses the text of a study kept in a bundle. Rules that apply only to new studies are skipped,
+/// so that its figures stay readable.
 ///
 /// # Errors
 /// As [`parse`].
 pub fn parse_kept(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
-    read(&|line| format!("{file}:{line}"), text, kinds, Age::Kept)
+    Draft::of_text(file, text)?.check_kept(kinds)
 }
 
-/// Reads and checks the text of a study that stands in no file; `origin` names where one of its lines, from 1, comes from.
-///
-/// # Errors
-/// The first thing that is wrong, with its origin.
-pub fn parse_from(
-    origin: &dyn Fn(usize) -> String,
-    text: &str,
-    kinds: &Kinds,
-) -> Result<Study, StudyFileError> {
-    read(origin, text, kinds, Age::New)
+impl Draft<'_> {
+    /// Checks the draft.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn check(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
+        read(self.whole, &self.places, kinds, Age::New)
+    }
+
+    /// Checks a draft of a study that a bundle has kept: what is refused in a new study has been
+    /// carried out there, and its figures can be read.
+    ///
+    /// # Errors
+    /// As [`Draft::check`].
+    fn check_kept(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
+        read(self.whole, &self.places, kinds, Age::Kept)
+    }
 }
 
-/// Whether a study is about to begin, or has been kept.
+/// Tells a study that is about to begin from one that has been kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Age {
     New,
     Kept,
 }
 
+/// Checks the table of a draft.
 fn read(
-    origin: &dyn Fn(usize) -> String,
-    text: &str,
+    mut whole: DeTable<'_>,
+    places: &Places<'_>,
     kinds: &Kinds,
     age: Age,
 ) -> Result<Study, StudyFileError> {
-    let of_span = |span: Range<usize>| {
-        let before = &text.as_bytes()[..span.start.min(text.len())];
-        origin(before.iter().filter(|byte| **byte == b'\n').count() + 1)
-    };
-    let place = Place(&of_span);
-    let wrong = |error: toml::de::Error| place.of(error.into());
-    let mut whole = DeTable::parse(text).map_err(wrong)?;
-    let named = whole.get_ref().get("target").and_then(|target| target.get_ref().as_str());
+    let named = whole.get("target").and_then(|target| target.get_ref().as_str());
     let Some(kind) = kinds.iter().find(|kind| named.is_none_or(|named| named == kind.name())) else {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let span = whole.get_ref().get("target").map_or(0..0, Spanned::span);
+        let span = whole.get("target").map_or(0..0, Spanned::span);
         let what =
             format!("there is no target {:?}; it takes {}", named.unwrap_or_default(), names.join(", "));
-        return Err(place.at(span, &what));
+        return Err(places.at(span, &what));
     };
     let sections = sections(&mut whole, *kind);
-    whole.get_mut().remove("target");
-    let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(|refusal| place.of(refusal))?;
-    let raw = RawStudy::deserialize(Deserializer::from(whole)).map_err(wrong)?;
-    Reader { place, vocabulary, age }.study(&raw)
+    whole.remove("target");
+    let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(|refusal| places.of(refusal))?;
+    let raw = RawStudy::deserialize(Deserializer::from(Spanned::new(0..0, whole)));
+    let raw = raw.map_err(|error| places.of(error.into()))?;
+    Reader { places, vocabulary, age }.study(&raw)
 }
 
 /// Takes out of a file what its kind of target reads itself.
-fn sections<'i>(whole: &mut Spanned<DeTable<'i>>, kind: &dyn TargetKind) -> Spanned<DeTable<'i>> {
-    let taken = kind.sections().iter().filter_map(|name| whole.get_mut().remove_entry(*name)).collect();
-    Spanned::new(whole.span(), taken)
-}
-
-/// Names the place that a span of values comes from, for refusals.
-struct Place<'a>(&'a dyn Fn(Range<usize>) -> String);
-
-impl Place<'_> {
-    fn origin(&self, span: Range<usize>) -> String {
-        (self.0)(span)
-    }
-
-    fn at(&self, span: Range<usize>, what: &str) -> StudyFileError {
-        StudyFileError(format!("{}: {what}", self.origin(span)))
-    }
-
-    fn of(&self, refusal: Refusal) -> StudyFileError {
-        self.at(refusal.place, &refusal.what)
-    }
+fn sections<'i>(whole: &mut DeTable<'i>, kind: &dyn TargetKind) -> Spanned<DeTable<'i>> {
+    let taken = kind.sections().iter().filter_map(|name| whole.remove_entry(*name)).collect();
+    Spanned::new(0..0, taken)
 }
 
 struct Reader<'a> {
-    place: Place<'a>,
+    places: &'a Places<'a>,
     vocabulary: Vocabulary,
     age: Age,
 }
 
 impl Reader<'_> {
     fn at(&self, span: Range<usize>, what: &str) -> StudyFileError {
-        self.place.at(span, what)
+        self.places.at(span, what)
     }
 
     fn study(&self, raw: &RawStudy) -> Result<Study, StudyFileError> {
@@ -290,7 +267,7 @@ impl Reader<'_> {
         };
         if self.age == Age::New {
             let settings: Vec<&Assignment> = study.all_settings().collect();
-            self.vocabulary.require_new(&settings).map_err(|refusal| self.place.of(refusal))?;
+            self.vocabulary.require_new(&settings).map_err(|refusal| self.places.of(refusal))?;
         }
         self.consistent(raw, &study)?;
         study.claims = self.claims(&raw.claim, &study)?;
@@ -300,7 +277,7 @@ impl Reader<'_> {
         Ok(study)
     }
 
-    /// Names become parts of paths, of names of arms and of the command line.
+    /// Names appear in paths, in names of arms and on the command line.
     fn plain_name(&self, name: &Text, what: &str) -> Result<(), StudyFileError> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
         let text = name.get_ref();
@@ -310,7 +287,7 @@ impl Reader<'_> {
         Err(self.at(name.span(), &format!("{text:?}: {what} has 1 to 64 letters, digits, -, _ or .")))
     }
 
-    /// Labels are printed in names of arms; a directory is one.
+    /// Labels appear in names of arms; a directory is a label, too.
     fn short_label(&self, label: &str, span: Range<usize>) -> Result<(), StudyFileError> {
         if (1..=LABEL_CHARACTERS).contains(&label.chars().count()) && !label.contains(char::is_control) {
             return Ok(());
@@ -321,7 +298,7 @@ impl Reader<'_> {
         Err(self.at(span, &what))
     }
 
-    /// The workload with its parameters, where the target takes one.
+    /// Reads the workload with its parameters, if the target accepts one.
     fn work(&self, raw: &RawStudy) -> Result<Option<Work>, StudyFileError> {
         let mut work = self.workload(raw)?.map(Work::of);
         let stated = [("rows", &raw.rows), ("seed", &raw.data_seed)];
@@ -399,7 +376,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A factor whose levels set the same compares the program with itself, which has to be meant.
+    /// Rejects levels with equal settings: comparing the program with itself must be requested.
     fn require_difference(&self, given: &RawFactor, factor: &Factor) -> Result<(), StudyFileError> {
         for to in 1..factor.levels.len() {
             if let Some(from) = (0..to).find(|from| factor.differing(*from, to).is_empty()) {
@@ -427,10 +404,10 @@ impl Reader<'_> {
     }
 
     fn assignment(&self, name: &Text, value: &Spanned<Word>) -> Result<Assignment, StudyFileError> {
-        let origin = self.place.origin(value.span());
+        let origin = self.places.origin(&value.span());
         let text = value.get_ref().text();
         let found = self.vocabulary.setting(name.get_ref(), &text, &origin);
-        let (facts, value) = found.map_err(StudyFileError)?;
+        let (facts, value) = found.map_err(StudyFileError::new)?;
         Ok(Assignment { name: facts.name, value })
     }
 
@@ -458,7 +435,7 @@ impl Reader<'_> {
         Ok(factors)
     }
 
-    /// A setting belongs to one factor, or is fixed, and never both.
+    /// Checks that a setting belongs to one factor, or is fixed, not both.
     fn require_own(
         &self,
         given: &RawFactor,
@@ -512,7 +489,7 @@ impl Reader<'_> {
     fn level(&self, given: &RawFactor, level: &Spanned<toml::Value>) -> Result<Level, StudyFileError> {
         let (factor, span) = (given.name.get_ref(), level.span());
         let word = word(level.get_ref()).map(|word| Spanned::new(span.clone(), word));
-        // A factor may be named after its setting.
+        // A factor may have the name of its setting.
         let named =
             |word: &Spanned<Word>| self.vocabulary.setting(factor, &word.get_ref().text(), "").is_ok();
         let own = || word.as_ref().is_some_and(named).then(|| given.name.clone());
@@ -546,7 +523,7 @@ impl Reader<'_> {
         self.at(span, &format!("factor {factor}: a level is a value of its setting, or {form}"))
     }
 
-    /// A level of a label and settings.
+    /// Reads a level that has a label and settings.
     fn labelled(
         &self,
         factor: &str,
@@ -596,7 +573,7 @@ impl Reader<'_> {
         Ok(Bound { statistic: measure.name, per_second_max: most as f64, reason: raw.reason.clone() })
     }
 
-    /// Refuses a design that cannot be, and arms whose settings contradict each other.
+    /// Rejects an impossible design, and arms whose settings contradict each other.
     fn consistent(&self, raw: &RawStudy, study: &Study) -> Result<(), StudyFileError> {
         let place = raw.factor.first().map_or(0..0, |factor| factor.name.span());
         let design = study.design().map_err(|error| self.at(place.clone(), &error.to_string()))?;
@@ -608,7 +585,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Refuses a measure that is declared and nothing is compared by.
+    /// Rejects a declared measure that no comparison uses.
     fn require_use(&self, study: &Study) -> Result<(), StudyFileError> {
         let own = study.claims.iter().filter_map(|claim| claim.measure.as_ref());
         let used: Vec<&str> = own.chain([&study.measure]).map(|measure| measure.name.as_str()).collect();
@@ -632,7 +609,7 @@ impl Reader<'_> {
 
     fn level_of(&self, factor: &Factor, label: &Spanned<Word>) -> Result<usize, StudyFileError> {
         let text = label.get_ref().text();
-        // A truth value may be written as one where the label is a word.
+        // A truth value is accepted where the label is a word such as TRUE.
         let found = factor.level(&text).or_else(|| factor.level(&text.to_uppercase()));
         found.ok_or_else(|| {
             let known: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
@@ -719,7 +696,7 @@ impl Reader<'_> {
         Ok(claim)
     }
 
-    /// A phase that the workload's runs may have.
+    /// Checks that runs of the workload have this phase.
     fn phase(&self, name: &Text, study: &Study) -> Result<String, StudyFileError> {
         let Some(work) = &study.work else {
             let what = format!("a {} has no phases that a claim could name", self.vocabulary.target());
@@ -738,7 +715,7 @@ impl Reader<'_> {
         Err(self.at(name.span(), &what))
     }
 
-    /// A fraction may have no arms, or more on one side, at the levels a claim names.
+    /// Rejects a claim without arms, or with unequal sides, as in a fraction of a design.
     fn require_arms(&self, given: &RawClaim, claim: &Claim, study: &Study) -> Result<(), StudyFileError> {
         let design = study.design().map_err(|error| self.at(given.name.span(), &error.to_string()))?;
         let row = vec![1.0; design.arms.len() + 1];

@@ -1,4 +1,4 @@
-//! The source's table, to be printed beside ours in its own layout.
+//! The source's table, printed next to ours in its own layout.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Published {
     pub title: String,
-    /// Where it stands, and what it was measured on.
+    /// The publication, and its hardware.
     pub source: String,
     /// The factor whose levels are the columns.
     pub column: usize,
@@ -17,13 +17,13 @@ pub struct Published {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedRow {
-    /// The level of each row factor.
+    /// Level of each row factor.
     pub levels: Vec<usize>,
-    /// A time a column, as printed (`45:50`); empty where the table has a gap.
+    /// Time per column, as printed (`45:50`); empty where the table has a gap.
     pub times: Vec<String>,
 }
 
-/// Seconds of `minutes:seconds`, or of a plain number of seconds.
+/// Parses `minutes:seconds`, or a plain number of seconds, into seconds.
 #[must_use]
 pub fn minutes(text: &str) -> Option<f64> {
     let number = |text: &str| {

@@ -1,7 +1,7 @@
-//! A study as text: everything spelled out, in one form for each study.
+//! A study as text: complete, and in one form for each study.
 //!
-//! Written by hand and not by serialisation, so that the order is that of a reader's questions and
-//! the same study has the same bytes, which name it by their hash.
+//! Written by hand instead of by serialisation, so that the order suits a reader. The same study
+//! has the same bytes, and their hash identifies it.
 
 use super::{Claim, Factor, Published, Study};
 use crate::vocabulary::Assignment;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
 impl Study {
-    /// The text; it reads back as the same study.
+    /// Returns the text; it parses to the same study.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
@@ -34,7 +34,7 @@ impl Study {
         ] {
             let _ = writeln!(out, "{key} = {value}");
         }
-        // Not written otherwise: the hash of every other study stays what it was.
+        // Omitted otherwise, so that the hash of every other study stays the same.
         if self.expects_same {
             out.push_str("expects = \"same\"\n");
         }
@@ -75,7 +75,7 @@ impl Study {
         out
     }
 
-    /// A hash of the text: equal hashes are equal studies. SHA-256, in hexadecimal.
+    /// Hash of the text, SHA-256 in hexadecimal: equal hashes are equal studies.
     #[must_use]
     pub fn hash(&self) -> String {
         hex(&Sha256::digest(self.to_toml()))
@@ -151,17 +151,17 @@ fn write_factor(out: &mut String, factor: &Factor) {
     out.push_str("]\n");
 }
 
-/// A share as a percentage, rounded so that the binary fraction does not show.
+/// Converts a share to per cent, rounded so that the binary fraction does not show.
 fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
-/// A key that needs no quotes, or one with them.
+/// Quotes a key if TOML requires it.
 fn key(name: &str) -> String {
     if name.contains('.') { quoted(name) } else { name.to_string() }
 }
 
-/// A basic string of TOML.
+/// Formats a basic string of TOML.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for letter in text.chars() {

@@ -1,5 +1,5 @@
-//! Each rule sees a run that had the machine to itself, one that had not, and one whose counters
-//! are steps of a clock.
+//! Each rule judges an undisturbed run, a disturbed one, and one whose counters are steps of a
+//! clock.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn quiet() -> Stretch {
     }
 }
 
-/// What makes this run doubtful.
+/// Returns the facts that make this run doubtful.
 fn doubtful(change: impl FnOnce(&mut Stretch)) -> Vec<(Fact, String)> {
     let mut stretch = quiet();
     change(&mut stretch);
@@ -62,7 +62,7 @@ fn bytes_of_others_at_the_device_disturb() {
     check(written(4_588 * MB, 174 * MB), Some((Fact::Device, said)));
     check(written(106 * MB, 100 * MB), None);
     check(written(4_588 * MB, 5_000 * MB), None);
-    // Bytes of its own that were in the page cache before are written during the run.
+    // Its own bytes from the page cache are written during the run.
     check(
         |stretch| {
             written(900 * MB, 174 * MB)(stretch);
@@ -73,7 +73,7 @@ fn bytes_of_others_at_the_device_disturb() {
     check(|stretch| stretch.disks = Some(DiskBytes { read: 300 * MB, written: 100 * MB }), {
         Some((Fact::Device, "67% of its reads, 200 MB of 300 MB"))
     });
-    // A run that asked nothing of the device waits for none of it.
+    // A run without requests to the device does not wait for it.
     check(
         |stretch| {
             stretch.own_io = Some(DiskBytes::default());
@@ -181,7 +181,7 @@ fn memory_and_layers_below_are_not_taken_for_the_device() {
     );
     check(cached(100 * MB, 90 * MB), None);
     check(cached(10 * MB, 0), None);
-    // Where nothing counts what is fetched, nothing is said.
+    // If nothing counts fetched bytes, the rule has no result.
     check(
         |stretch| {
             cached(2_898 * MB, 173 * MB)(stretch);

@@ -1,14 +1,16 @@
-//! A run of a study as a process of its own.
+//! A run of a study in a process of its own.
 //!
-//! It is this program with a hidden command, given a [`Request`] on its
-//! standard input. So a crash is one failed run and not the end of the study; the peak of its memory
-//! is its own; its layout in memory is drawn anew each time, which is known to decide some per cent
-//! (Mytkowicz et al. 2009); and what the kernel counts for a process it counts for this
-//! run. It costs the start of a process, some milliseconds outside what is
-//! timed. Why not a fork: the parent has threads. Why not in this process: none of the above.
+//! The process is this program with a hidden command and a [`Request`] on its standard input.
+//! - A crash is one failed run and not the end of the study.
+//! - The peak of its memory and the kernel's counters for the process belong to this run alone.
+//! - Its layout in memory is random for each run. The layout is known to decide some per cent
+//!   (Mytkowicz et al. 2009).
 //!
-//! The input stays open as long as the study lives. A run whose input ends has lost its study and
-//! stops at once, with all that it started.
+//! Cost: the start of a process, some milliseconds outside the timed part. Rejected: a fork,
+//! because the parent has threads; running in this process, which gives none of the above.
+//!
+//! The input stays open while the study lives. A run whose input ends has lost its study and stops
+//! at once, with all processes it started.
 
 use super::{Failure, NoRecord};
 use crate::StudyError;
@@ -28,27 +30,27 @@ use std::time::Duration;
 
 /// The hidden command that makes one run.
 pub const COMMAND: &str = "study-run";
-/// How often a run is asked whether it has ended.
+/// Time between two checks for the end of a run.
 const INTERVAL: Duration = Duration::from_millis(5);
-/// How many times a run that is to end is looked at before it is killed: ten seconds.
+/// Number of checks before an ending run is killed: ten seconds.
 const END_LOOKS: u32 = 2000;
-/// How long after a run the study itself may learn of the signal that ended both.
+/// Delay after which the study itself has received the signal that ended a run.
 const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
 
-/// What a run is asked to do.
+/// Request to make a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// Name of the [`Runner`] that makes it.
+    /// Name of the [`Runner`] that makes the run.
     runner: String,
-    /// The run, in the runner's own form.
+    /// The run, in the runner's own format.
     run: Value,
 }
 
 impl Request {
-    /// Asks the runner of this name for a run.
+    /// Addresses a run to the runner of this name.
     ///
     /// # Errors
-    /// When the run is no JSON.
+    /// If the run cannot be serialised.
     pub fn to(runner: &str, run: &impl Serialize) -> Result<Request, NoRecord> {
         let run = serde_json::to_value(run).map_err(|error| NoRecord::Failed(error.to_string().into()))?;
         Ok(Request { runner: runner.to_string(), run })
@@ -57,33 +59,33 @@ impl Request {
 
 /// Makes runs in a process of their own. The program registers one for each kind of target.
 pub trait Runner: Sync {
-    /// Returns the name that requests have for it.
+    /// Returns the name that requests use.
     fn runner(&self) -> &'static str;
 
     /// Makes the run; `say` prints a line to standard error.
     ///
     /// # Errors
-    /// When it does not come to its end.
+    /// If it does not finish.
     fn make(&self, run: Value, say: fn(&str)) -> Result<Record, Failure>;
 
-    /// Undoes what a run has begun, because nobody waits for it any more.
+    /// Undoes an unfinished run, because its study has ended.
     fn abandon(&self, _: &Value) {}
 }
 
-/// What a run that came to its end answers.
+/// Answer of a run's process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Answer {
     Made(Box<Record>),
-    /// Why nothing can be said of it.
+    /// Reason why there is no record.
     Failed(Failure),
 }
 
-/// Has this program make a run in a process of its own, and waits for it; kills it when the study is to stop. `waits` is given why
-/// sessions of the run wait, while they do.
+/// Starts this program as the process of a run and waits for it; kills it when the study must stop.
+/// While sessions of the run wait, `waits` receives the reason.
 ///
 /// # Errors
-/// When it did not come to its end.
+/// If the run did not finish.
 pub fn run(
     program: &Path,
     request: &Request,
@@ -94,7 +96,7 @@ pub fn run(
     let request = serde_json::to_string(request).map_err(failed)?;
     let mut command = Command::new(program);
     command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A signal from the terminal is the study's to take: a run that it ended could undo nothing.
+    // Only the study handles signals of the terminal: a run killed by one could not clean up.
     command.process_group(0);
     let child = command.spawn().map_err(|source| {
         NoRecord::Failed(StudyError::Child { program: program.to_path_buf(), source }.to_string().into())
@@ -104,7 +106,7 @@ pub fn run(
 
 fn watch(mut child: Child, request: &str, cancel: &Cancel, waits: &dyn Fn(&str)) -> Result<Record, NoRecord> {
     let mut input = child.stdin.take();
-    // A run that has died already says so by its status.
+    // A run that has already died reports by its exit status.
     let _ =
         input.as_mut().map(|input| input.write_all(request.as_bytes()).and_then(|()| input.write_all(b"\n")));
     let (sender, reasons) = mpsc::channel();
@@ -119,7 +121,7 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel, waits: &dyn Fn(&str))
     })?;
     let status = ended(&mut child, input, cancel, &reasons, waits)?;
     let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
-    // A signal from the terminal reaches the run too, and maybe before the study.
+    // A signal may reach the run before the study.
     if status.signal().is_some() {
         thread::sleep(SIGNAL_PATIENCE);
     }
@@ -138,7 +140,7 @@ fn watch(mut child: Child, request: &str, cancel: &Cancel, waits: &dyn Fn(&str))
     }
 }
 
-/// Waits for the end of a run, or ends it when the study is to stop.
+/// Waits for the end of a run, or ends it when the study must stop.
 fn ended(
     child: &mut Child,
     input: Option<ChildStdin>,
@@ -151,7 +153,7 @@ fn ended(
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status),
             Ok(None) if cancel.check().is_err() => {
-                // It ends what it started, puts back what it wrote, and goes.
+                // Closing its input makes the run stop its processes, restore files and exit.
                 drop(input);
                 end(child);
                 return Err(NoRecord::Interrupted);
@@ -164,7 +166,7 @@ fn ended(
     }
 }
 
-/// Waits for a run whose input has ended; one that does not go is killed.
+/// Waits for a run whose input has ended; kills it if it does not exit.
 fn end(child: &mut Child) {
     for _ in 0..END_LOOKS {
         if !matches!(child.try_wait(), Ok(None)) {
@@ -176,7 +178,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Takes in a pipe to its end, on a thread of its own.
+/// Reads a pipe to its end in a thread.
 fn reading(from: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<String>> {
     thread::Builder::new().spawn(move || {
         let mut text = String::new();
@@ -185,7 +187,7 @@ fn reading(from: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<St
     })
 }
 
-/// The same, and hands on the lines that say why sessions wait, which are no errors.
+/// Reads a pipe as `reading` does, and passes on the lines that say why sessions wait.
 fn reading_lines(
     from: Option<impl Read + Send + 'static>,
     reasons: Sender<String>,
@@ -198,7 +200,7 @@ fn reading_lines(
         while from.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
             let said = String::from_utf8_lossy(&line);
             if said.starts_with(WAITS) {
-                // Nobody listens any more when the run has ended.
+                // The receiver is gone after the end of the run.
                 let _ = reasons.send(said.trim_end().to_string());
             } else {
                 text.push_str(&said);
@@ -209,12 +211,12 @@ fn reading_lines(
     })
 }
 
-/// The run's side: reads a request from standard input, has its runner make the run, and returns the
-/// record, or why there is none, as JSON. Ends the process when the input ends. `say` prints a line
-/// to standard error.
+/// Serves one request in the run's process: reads it from standard input, has its runner
+/// make the run, and returns the answer as JSON. Exits when the input ends. `say` prints
+/// a line to standard error.
 ///
 /// # Errors
-/// When the request cannot be read or names no runner.
+/// If the request cannot be read, or names no runner.
 pub fn serve(
     input: impl Read + Send + 'static,
     runners: &'static [&'static dyn Runner],
@@ -233,7 +235,7 @@ pub fn serve(
     let watch = move || {
         let mut rest = Vec::new();
         let _ = input.read_to_end(&mut rest);
-        // What is half made owns no space and goes with the study's directory.
+        // Half-made work owns no space of its own, and is removed with the study's directory.
         runner.abandon(&theirs);
         std::process::exit(1);
     };

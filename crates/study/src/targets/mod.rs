@@ -1,14 +1,16 @@
-//! What a study runs against: a database, or any program, with settings that can be given to a run.
+//! Targets of a study: a database or any program, with settings for each run.
 //!
 //! ```text
 //! Target       prepare ──> [ ready ──> run ]* ──> (dropped: nothing remains)
 //! ```
 //!
-//! A target owns what it makes. It loads data once for all runs, unless arms differ in settings that are fixed when
-//! a database is made ([`TakesEffect::Creation`](crate::vocabulary::TakesEffect)): then each run has data of its own, because where
-//! files come to lie would otherwise pass for the effect of the setting, and more blocks would only make that surer. A
-//! run is the whole contract of snapshot, work, snapshot, verification and receipts: it ends in the same
-//! record as `plumb run`, whatever the target, so that nothing behind it knows targets apart.
+//! A target owns everything it makes. It loads data once for all runs, unless arms differ in
+//! settings fixed when a database is made
+//! ([`TakesEffect::Creation`](crate::vocabulary::TakesEffect)). Then each run has data of its own.
+//! Otherwise the place of its files would pass for the effect of the setting, and more blocks would
+//! only confirm it. A run follows one contract: snapshot, work, snapshot, verification and
+//! receipts. It ends in the same record as `plumb run` for any target, so that later stages do not
+//! distinguish targets.
 //!
 //! The program registers the kinds of targets; nothing here names them.
 
@@ -26,49 +28,48 @@ use plumb_record::Record;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What a target is opened with.
+/// Arguments for opening a target.
 pub struct Opening<'a> {
-    /// Where it makes what it needs.
+    /// Directory for the target's files.
     pub path: &'a Path,
-    /// This program, for runs that are processes of their own.
+    /// This program, for runs in processes of their own.
     pub program: PathBuf,
     /// The command as it was typed.
     pub command_line: String,
-    /// What is known of the device under the path.
+    /// Calibration of the device under the path.
     pub calibration: Option<Calibration>,
-    /// Ends what is under way.
+    /// Stops runs and preparation in progress.
     pub cancel: Cancel,
-    /// Is told of what is made.
+    /// Receives progress, and the paths of files to clean up.
     pub observer: &'a dyn Observer,
 }
 
-/// What has to be there before the first run.
+/// Preparation before the first run.
 #[derive(Debug)]
 pub struct Preparation<'a> {
-    /// The settings of every arm.
     pub arms: &'a [Vec<Assignment>],
-    /// Arms that come to the same are meant: the program is compared with itself.
+    /// True if arms with equal effect are allowed: the program is compared with itself.
     pub expects_same: bool,
-    /// Names what is made for this study and no other: a study that was killed leaves it, and the
-    /// one that resumes it removes it.
+    /// Name for files of this study alone: a killed study leaves them, and its resumption removes
+    /// them.
     pub name: &'a str,
 }
 
-/// Why a run has no record.
+/// Reason why a run has no record.
 #[derive(Debug)]
 pub enum NoRecord {
     /// It was asked to stop.
     Interrupted,
-    /// It crashed, refused to run, or did not end as it should.
+    /// It crashed, rejected the run, or exited with an error.
     Failed(Failure),
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub why: String,
-    /// The line that says most of what its process printed about it; none where nothing was printed.
+    /// Most informative line of its process's output; `None` without output.
     pub said: Option<String>,
-    /// All that its process printed to standard error.
+    /// Standard error of its process.
     pub errors: String,
 }
 
@@ -79,14 +80,14 @@ impl From<String> for Failure {
 }
 
 impl Failure {
-    /// It in a line, with all that was printed: for what no bundle keeps.
+    /// Formats the failure with its whole standard error in a line, if no bundle keeps that.
     #[must_use]
     pub fn whole(&self) -> String {
         let lines: Vec<&str> = self.errors.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         if lines.len() < 2 { self.line(None) } else { format!("{}: {}", self.why, lines.join(" | ")) }
     }
 
-    /// It in a line; `kept` names the file that has all that was printed.
+    /// Formats the failure in a line; `kept` names the file with its standard error.
     #[must_use]
     pub fn line(&self, kept: Option<&str>) -> String {
         let kept = kept.map_or(String::new(), |kept| format!(" ({kept})"));
@@ -95,27 +96,28 @@ impl Failure {
     }
 }
 
-/// Something that a study runs against.
 pub trait Target {
-    /// What it is, where it lies and what is known of that before anything is made.
+    /// Describes the target and its environment before anything is made.
     ///
     /// # Errors
-    /// When what lies under its paths cannot be told.
+    /// If the device under a path cannot be determined.
     fn environment(&mut self) -> Result<Environment, StudyError>;
 
     /// Makes what the runs need, such as loaded databases.
     ///
     /// # Errors
-    /// When there is no room, or something cannot be made; then nothing remains.
+    /// If there is no room, or something cannot be made; then nothing is left behind.
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), StudyError>;
 
-    /// Makes what belongs to the run with these settings alone, and lets the work before it come to rest, within a bound.
+    /// Makes the data that only the run with these settings needs. Waits until earlier work
+    /// has settled, within a bound.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If the data cannot be made.
     fn ready(&mut self, settings: &[Assignment]) -> Result<Settled, StudyError>;
 
-    /// Fixed work before a run, with reads where a device belongs to the target: it shows how fast the machine is, whatever the settings.
+    /// Runs the canary before a run, with reads if the target has a device: it measures the
+    /// machine, independent of the settings.
     fn sing(&self) -> Canary {
         Canary::sing(None)
     }
@@ -123,11 +125,11 @@ pub trait Target {
     /// Does the work with these settings, verifies the result and undoes it.
     ///
     /// # Errors
-    /// When it did not come to its end. A failed verification is a record that says so.
+    /// If the run did not finish. A failed verification is part of the record.
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, NoRecord>;
 }
 
-/// The settings of an arm that are fixed when a database is made.
+/// Returns the settings of an arm that are fixed when a database is made.
 #[must_use]
 pub fn creation_settings_of(arm: &[Assignment], vocabulary: &Vocabulary) -> Vec<Assignment> {
     let fixed = |set: &&Assignment| {

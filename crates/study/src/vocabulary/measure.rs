@@ -1,11 +1,11 @@
-//! What runs are compared by: a figure of their record.
+//! Measures, the figures of a record that runs are compared by.
 
 use plumb_events::Unit;
 use plumb_proof::verdict::Better;
 use plumb_record::Record;
 use serde::Serialize;
 
-/// Where in a record a figure stands.
+/// Source of a figure in a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
@@ -15,40 +15,40 @@ pub enum Figure {
     DbCpu,
     /// CPU of the whole process, background and waits included.
     ProcessCpu,
-    /// Their waits for one event.
+    /// Waits of the foreground sessions for one event.
     Event(String),
     Count(String),
     Bytes(String),
-    /// The share of DB time that is waited for one event, per cent.
+    /// Share of DB time waited for one event, per cent.
     EventShare(String),
-    /// A statistic, a second of the elapsed time.
+    /// A statistic per second of the elapsed time.
     Rate(String),
-    /// What an I/O stream moved, a second of the elapsed time.
+    /// Bytes of an I/O stream per second of the elapsed time.
     StreamRate(String),
-    /// The mean time of a request of an I/O stream, as its record has it.
+    /// Mean time of a request of an I/O stream, from its record.
     StreamTime(String),
     /// A statistic that counts microseconds.
     Micros(String),
-    /// A figure that the target measures by itself, in this unit.
+    /// A figure that the target measures itself, in this unit.
     Measured(String),
-    /// One figure by another, or without it.
+    /// Quotient or difference of two figures.
     Both(Box<Measure>, Join, Box<Measure>),
 }
 
-/// What is made of two figures of a run.
+/// Operation on two figures of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Join {
-    /// The first for each one of the second.
+    /// The first divided by the second.
     Per,
-    /// The first without the second, in the same unit.
+    /// The first minus the second, in the same unit.
     Minus,
 }
 
 impl Join {
     pub const ALL: [Join; 2] = [Join::Per, Join::Minus];
 
-    /// The word between two names in study files. No name has one of them as a word.
+    /// Returns the word between two names in study files; no name contains it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -58,40 +58,40 @@ impl Join {
     }
 }
 
-/// A figure with its name.
+/// A named figure with its better direction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Measure {
-    /// Its name in study files.
     pub name: String,
     pub figure: Figure,
-    /// Which way it is to go.
     pub better: Better,
 }
 
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 
-/// Bytes, requests and nanoseconds of a stream.
+/// Sums bytes, requests and nanoseconds of a stream.
 fn stream(record: &Record, name: &str) -> (u64, u64, u64) {
     let own = record.io_functions.iter().filter(|row| row.function == name);
     own.flat_map(|row| [row.reads, row.writes]).fold((0, 0, 0), |(bytes, requests, time), tally| {
-        (bytes + tally.bytes, requests + tally.requests, time + tally.time_ns)
+        // A run of a study knows all of its times: only an imported record may lack one.
+        (bytes + tally.bytes, requests + tally.requests, time + tally.time_ns.unwrap_or(0))
     })
 }
 
 impl Measure {
-    /// A figure of which less is better.
+    /// Returns a measure that improves by decreasing.
     #[must_use]
     pub fn cost(name: &str, figure: Figure) -> Measure {
         Measure { name: name.to_string(), figure, better: Better::Lower }
     }
 
-    /// A figure of which more is better.
+    /// Returns a measure that improves by increasing.
     #[must_use]
     pub fn gain(name: &str, figure: Figure) -> Measure {
         Measure { name: name.to_string(), figure, better: Better::Higher }
     }
 
-    /// What is made of two measures, of which less is better; none of two units that have no difference.
+    /// Combines two measures into one that improves by decreasing; `None` for
+    /// a difference of unequal units.
     #[must_use]
     pub fn both(name: &str, (first, join, second): (Measure, Join, Measure)) -> Option<Measure> {
         let has_one = join == Join::Per || first.unit() == second.unit();
@@ -103,14 +103,15 @@ impl Measure {
         Measure::cost("elapsed", Figure::Elapsed)
     }
 
-    /// What all is taken off from, where something is: of `elapsed minus a minus b` the elapsed time.
+    /// Returns the whole from which parts are subtracted: for `elapsed minus a
+    /// minus b` the elapsed time.
     #[must_use]
     pub fn taken_from(&self) -> Option<&Measure> {
         let Figure::Both(first, Join::Minus, _) = &self.figure else { return None };
         Some(first.taken_from().unwrap_or(first))
     }
 
-    /// What is taken off, in the order in which it is named.
+    /// Returns the subtracted parts in order.
     #[must_use]
     pub fn taken_off(&self) -> Vec<&Measure> {
         let Figure::Both(first, Join::Minus, part) = &self.figure else { return Vec::new() };
@@ -119,7 +120,7 @@ impl Measure {
         parts
     }
 
-    /// What it is in reports.
+    /// Returns the name used in reports.
     #[must_use]
     pub fn title(&self) -> String {
         match &self.figure {
@@ -164,7 +165,7 @@ impl Measure {
         }
     }
 
-    /// The figure of a run; an event that nobody waited for took no time.
+    /// Returns the figure of a run; an event without waits took no time.
     #[must_use]
     pub fn value(&self, record: &Record) -> f64 {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
@@ -174,8 +175,8 @@ impl Measure {
         };
         match &self.figure {
             Figure::Elapsed => seconds(record.header.elapsed_ns),
-            Figure::DbTime => seconds(record.header.db_time_ns),
-            Figure::DbCpu => seconds(record.header.db_cpu_ns),
+            Figure::DbTime => seconds(record.header.db_time()),
+            Figure::DbCpu => seconds(record.header.db_cpu()),
             Figure::ProcessCpu => record.process.as_ref().map_or(f64::NAN, |used| seconds(used.cpu_ns)),
             Figure::Event(name) => {
                 let waited = record.foreground_events.iter().find(|event| event.event == *name);
@@ -185,7 +186,7 @@ impl Measure {
             Figure::EventShare(name) => {
                 let waited = record.foreground_events.iter().find(|event| event.event == *name);
                 let share = waited.map_or(0, |event| event.time_ns) as f64;
-                100.0 * share / record.header.db_time_ns.max(1) as f64
+                100.0 * share / record.header.db_time().max(1) as f64
             }
             Figure::StreamRate(name) => {
                 let (bytes, ..) = stream(record, name);

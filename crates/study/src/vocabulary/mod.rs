@@ -1,14 +1,15 @@
-//! What can be said of a kind of target: its settings, its workloads and its measures, and what a study file may have
-//! for it alone.
+//! Vocabulary of a kind of target: its settings, workloads and measures, and its own sections of a
+//! study file.
 //!
 //! ```text
 //! TargetKind   registered by name ──[sections of a study file]──> Vocabulary
 //! Vocabulary   which settings, workloads and measures there are in this study
 //! ```
 //!
-//! A [`study`](crate::definition) is written in these words; a [`target`](crate::targets) acts on them. For a database engine
-//! the words are the same in every study; for a command they follow from the study's own sections. What a report says of tables,
-//! files and processes is said here too, so that it is true of the target.
+//! A [`study`](crate::definition) is written in this vocabulary; a [`target`](crate::targets) acts
+//! on it. A database engine has one vocabulary for all studies; that of a command follows from the
+//! study's own sections. Sentences of reports about tables, files and processes are here too, so
+//! that they are true of the target.
 
 mod measure;
 
@@ -25,44 +26,44 @@ use std::ops::Range;
 use std::sync::Arc;
 use toml::de::{Deserializer, Error};
 
-/// A setting with its value, as it would be typed.
+/// A setting with its value, as typed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     pub name: String,
     pub value: String,
 }
 
-/// What is to be known of a setting.
+/// Facts about a setting that an analysis needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingFacts {
     pub name: String,
     pub takes_effect: TakesEffect,
-    /// Whether it is about how requests reach a device, so that it says nothing of files in memory.
+    /// True if it affects how requests reach a device: files in memory then show no effect.
     pub about_io: bool,
-    /// The best that a receipt of it can rest on.
+    /// Best possible evidence of its receipts.
     #[serde(default)]
     pub receipt: Seen,
 }
 
-/// A kind of target, as it is registered.
+/// A kind of target, as registered.
 pub trait TargetKind: Sync {
-    /// Its name in study files.
+    /// Returns its name in study files.
     fn name(&self) -> &'static str;
 
-    /// The tables of a study file that it reads itself.
+    /// Returns the tables of a study file that it reads itself.
     fn sections(&self) -> &'static [&'static str];
 
-    /// The words of a study with these sections.
+    /// Returns the vocabulary of a study with these sections.
     ///
     /// # Errors
-    /// What is wrong with a section, with its place in the file.
+    /// The first error of a section, with its place in the file.
     fn vocabulary(&self, sections: Deserializer<'_>) -> Result<Vocabulary, Refusal>;
 }
 
-/// What is wrong with a section of a study file.
+/// Error in a section of a study file.
 #[derive(Debug)]
 pub struct Refusal {
-    /// Where, in bytes of the file.
+    /// Place in bytes of the file.
     pub place: Range<usize>,
     pub what: String,
 }
@@ -70,7 +71,7 @@ pub struct Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         let what = error.message().lines().collect::<Vec<_>>().join("; ");
-        // serde names types of Rust.
+        // serde names Rust types; users know numbers.
         let what = what
             .replace("expected i64", "expected a whole number")
             .replace("expected f64", "expected a number");
@@ -78,82 +79,82 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The kinds of targets that there are.
+/// All registered kinds of targets.
 pub type Kinds = [&'static dyn TargetKind];
 
 /// The settings, workloads and measures of a study.
 pub trait Words: Any + fmt::Debug + Send + Sync {
-    /// The name of its kind of target.
+    /// Returns the name of its kind of target.
     fn target(&self) -> &'static str;
 
-    /// The setting of that name with a value in one form for each value (`4M` for `4096k`).
+    /// Returns the named setting with its value in canonical form (`4M` for `4096k`).
     ///
     /// # Errors
-    /// Beginning with `origin`: there is no such setting, or the value is out of range.
+    /// Starts with `origin`: an unknown setting, or a value out of range.
     fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String>;
 
-    /// Refuses in a new study with these settings what one that was kept may have.
+    /// Rejects in a new study what a kept one may contain.
     ///
     /// # Errors
-    /// What it is, with its place in the file, and the cure.
+    /// With the reason, its place in the file, and the cure.
     fn require_new(&self, _: &[&Assignment]) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// Which settings there are, in words.
+    /// Lists the settings in words.
     fn settings(&self) -> String;
 
-    /// Refuses settings that contradict each other wherever they are given.
+    /// Rejects settings that contradict each other, wherever they are given.
     ///
     /// # Errors
-    /// Which two, and the cure.
+    /// With the two settings and the cure.
     fn consistent(&self, settings: &[Assignment]) -> Result<(), String>;
 
-    /// True if a study with these settings has something under the path that it is given.
+    /// True if a study with these settings uses the path it is given.
     fn has_place(&self, _: &[&Assignment]) -> bool {
         true
     }
 
-    /// The workloads that it carries out; none where a study's own sections say what is run.
+    /// Returns its workloads; empty if a study's own sections describe the work.
     fn workloads(&self) -> &'static [&'static Workload];
 
-    /// The measure of that name.
     fn measure(&self, name: &str) -> Option<Measure>;
 
-    /// Which measures there are, in words.
+    /// Lists the measures in words.
     fn measures(&self) -> String;
 
-    /// The measures that the study declares itself, each with its place in the file, in bytes.
+    /// Returns the measures that the study declares itself, each with its place
+    /// in bytes of the file.
     fn declared(&self) -> Vec<(String, Range<usize>)> {
         Vec::new()
     }
 
-    /// Its sections of the study file, everything spelled out.
+    /// Returns its sections of the study file with defaults spelled out.
     fn sections(&self) -> String;
 
-    /// Describes what happens between two runs of a study with these settings, so that one does not
-    /// pay for another.
+    /// Describes the work between two runs of a study with these settings, so that one
+    /// does not pay for another.
     fn between_runs(&self, settings: &[&Assignment]) -> String;
 
-    /// What no draw decided, in a sentence; `made` are the factors whose levels take effect when a database is made.
+    /// Describes conditions that were not randomised; `made` tells how often the data were made.
     fn not_randomised(&self, made: Made<'_>) -> String;
 
-    /// What the study says nothing about for this work, a sentence.
+    /// Describes effects that the study does not test for this work.
     fn not_tested(&self, work: Option<&Work>) -> String;
 
-    /// The name of the time on a processor, and how the parts of an elapsed time came about.
+    /// Returns the name of the time on a processor, and how parts of an elapsed time are computed.
     fn parts(&self) -> (&'static str, &'static str);
 }
 
-/// How often the data of a study's runs were made.
+/// Frequency with which the data of a study's runs were made.
 #[derive(Debug, Clone, Copy)]
 pub enum Made<'a> {
-    /// Once for each level of these factors; for all arms where there are none.
+    /// Once for each level of these factors; once for all arms if empty.
     Once(&'a [&'a str]),
     EachRun,
 }
 
-/// The words of a study, shared by all that comes of it. Two are equal when they say the same.
+/// Vocabulary shared by everything derived from a study; equality compares contents.
 #[derive(Debug, Clone)]
 pub struct Vocabulary(Arc<dyn Words>);
 
@@ -163,7 +164,7 @@ impl Vocabulary {
         Vocabulary(Arc::new(words))
     }
 
-    /// The words as their kind of target has them; none if they are of another kind.
+    /// Returns the vocabulary of one kind of target; `None` if it belongs to another.
     #[must_use]
     pub fn of<T: Words>(&self) -> Option<&T> {
         let words: &dyn Any = &*self.0;

@@ -1,4 +1,4 @@
-//! Verdicts of studies whose truth is known.
+//! Verdicts of studies with known truth.
 
 use plumb_events::Unit;
 use plumb_record::{
@@ -14,12 +14,12 @@ use plumb_study::canary::Canary;
 use plumb_study::definition::parse;
 use plumb_study::plan::{Plan, PlanOptions, Until};
 
-/// How a made-up machine answers to the settings.
+/// Response of a simulated machine to the settings.
 struct Machine {
     direct: f64,
     /// Ratio of the larger area.
     area: f64,
-    /// Ratio of both beyond the product.
+    /// Factor of both beyond their product.
     both: f64,
     /// Standard deviation of a run.
     noise: f64,
@@ -37,12 +37,13 @@ const SECOND: u64 = 1_000_000_000;
 const COLD: Settled =
     Settled { waited_ns: 1, idle: true, resident_pages: 0, total_pages: 100, own_data: false, canary: None };
 
-/// A machine on which nothing matters.
+/// A machine without any effect.
 fn flat() -> Machine {
     Machine { direct: 1.0, area: 1.0, both: 1.0, noise: 0.01, receipts: held, settled: COLD }
 }
 
-/// Runs a plan in memory; `record` gives a run's record by its number, from 0, and its arm's settings.
+/// Runs a plan in memory; `record` makes a record from the run's number, from
+/// 0, and its arm's settings.
 fn contents(plan: &Plan, settled: Settled, mut record: impl FnMut(usize, &[String]) -> Record) -> Contents {
     let mut environment = fixture::environment();
     environment.settings = plan.setting_facts();
@@ -73,7 +74,7 @@ fn contents(plan: &Plan, settled: Settled, mut record: impl FnMut(usize, &[Strin
     contents
 }
 
-/// A record of so many seconds with receipts that hold.
+/// A record of this duration whose receipts hold.
 fn lasting(seconds: f64) -> Record {
     let mut record = plumb_record::fixture::record((seconds * 1e9) as u64, 2);
     record.receipts = held();
@@ -116,7 +117,7 @@ fn blocks_that_would_decide_are_said_as_time() {
         let finding = found.findings.iter().find(|finding| finding.what.contains(what));
         finding.unwrap_or_else(|| panic!("{what}: {:?}", found.findings)).advice.clone()
     };
-    // A block is a run of each arm, and one more of the reference.
+    // A block runs each arm once, and the reference twice.
     let a_block = format!("{:.1} s a block) would ", found.arms.len() as f64 + 1.0);
     let said = advice("claims are not decided");
     assert!(said.starts_with("a new study of about ") && said.contains(&a_block), "{said}");
@@ -141,7 +142,8 @@ fn effects_that_are_there_are_proved_with_their_size() {
 fn equalities_pay_for_their_number() {
     let context = study(&Machine { noise: 0.003, ..flat() }, 1);
     assert_eq!(lines(&context)[1..], ["PROVED EQUAL", "PROVED EQUAL"]);
-    // The first claim is refuted, "no effect" may be true of it, and so it keeps its share.
+    // The first claim is refuted, but equality may be true of it, so it keeps its share of the
+    // error.
     for claim in &context.claims[1..] {
         let (test, effect) = (claim.equivalence.expect("a test"), claim.effect.expect("an effect"));
         let (level, alpha) = (1.0 - effect.confidence, 0.05);
@@ -167,7 +169,7 @@ fn nothing_is_proved_where_nothing_is() {
             claim.verdict.label().starts_with("PROVED f") || claim.verdict.label().starts_with("PROVED s")
         })
     });
-    // 5% of 60 studies is 3; 8 or more by chance once in a hundred such tests.
+    // 5% of 60 studies is 3; chance gives 8 or more in one of a hundred such tests.
     let proved = proved.count();
     assert!(proved < 8, "{proved} of 60 studies");
 }
@@ -177,7 +179,7 @@ fn a_claim_of_much_is_refuted_by_little() {
     let context = study(&Machine { direct: 0.97, noise: 0.003, ..flat() }, 3);
     assert_eq!(context.claims[0].verdict.label(), "PROVED faster");
     assert_eq!(context.claims[0].outcome, ClaimOutcome::Refuted, "at least 10% was claimed");
-    // Where nothing else is proved, what refutes the claim is said, and no more blocks are asked for.
+    // A refuted claim without another proof reports the refutation, and asks for no more blocks.
     let context = study(&Machine { noise: 0.003, ..flat() }, 3);
     let claim = &context.claims[0];
     assert_eq!((claim.verdict.label(), claim.outcome), ("NOT PROVED", ClaimOutcome::Refuted));
@@ -252,7 +254,7 @@ fn the_difference_is_the_sum_of_its_parts() {
         (why.reference_elapsed_ns, sum(|part| part.reference_ns)),
         (why.treatment_elapsed_ns, sum(|part| part.treatment_ns)),
     ] {
-        // The fixture leaves 24% of the elapsed time unaccounted, and of that alone the parts are short.
+        // The fixture leaves 24% of the elapsed time unaccounted, which is the only gap.
         let rest = elapsed as f64 - parts as f64;
         assert!((rest / elapsed as f64 - 0.24).abs() < 1e-3, "{parts} of {elapsed}");
     }
@@ -290,8 +292,8 @@ fn more_requests_on_their_way_than_were_let_out_are_impossible() {
         let tally = |time_ns| IoTally { requests: 10, bytes: 10, time_ns };
         record.io_functions.push(IoFunction {
             function: "temp reads".to_string(),
-            reads: tally(97_000_000_000),
-            writes: tally(0),
+            reads: tally(Some(97_000_000_000)),
+            writes: tally(Some(0)),
         });
         record.settings.push(SettingRow {
             taken: None,
@@ -432,7 +434,7 @@ const ONE_CLAIM: &str = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nwo
                 [[factor]]\nname = \"direct\"\nsetting = \"sort_direct_writes\"\nlevels = [\"false\", \"true\"]\n\
                 [[claim]]\nname = \"direct\"\ntext = \"it is\"\nfactor = \"direct\"\nto = \"true\"\nfrom = \"false\"\nexpect = \"faster\"\n";
 
-/// A study of one claim whose times are those of the canary before them, and some noise; the second arm takes
+/// A study of one claim whose times follow the canary, with some noise; the second arm takes
 /// `faster` of the time. `canary` gives the canary's time by block and run.
 fn beside_a_canary(faster: f64, blocks: usize, canary: impl Fn(usize, &mut Noise) -> f64) -> Analysis {
     let mut noise = Noise::new(3);
@@ -497,7 +499,7 @@ fn processor_time_that_others_had_is_said_and_no_figure_is_adjusted_by_it() {
     assert!(floor(&shared) > 10.0 * floor(&alone), "the noise is what was measured");
 }
 
-/// The analysis of runs of which each has these circumstances, by its number and its settings.
+/// Analyses runs with these circumstances, given by number and settings of the run.
 fn beside_others(of: impl Fn(usize, &[String]) -> Option<Vec<Circumstance>>) -> Analysis {
     let mut noise = Noise::new(3);
     let contents = contents(&planned(ONE_CLAIM, 8, Until::Blocks), COLD, |number, values| {
@@ -522,7 +524,7 @@ fn a_study_counts_its_disturbed_blocks_and_says_the_machine_was_its_own_only_whe
     let unknown = beside_others(|_, _| None);
     assert_eq!(last_gap(&unknown), "Other work beside the runs: whether there was any is not known.");
     assert_eq!(unknown.doubtful, None);
-    // A server's work cannot be told from that of others; what the hypervisor took can.
+    // A server's own work cannot be separated from others'; the hypervisor's share can.
     let served = beside_others(|_, _| Some(vec![circumstance(Fact::Steal, 0.0)]));
     assert_eq!(last_gap(&served), last_gap(&unknown));
 
@@ -585,7 +587,7 @@ fn a_machine_that_becomes_another_one_is_unstable() {
 
 #[test]
 fn an_arm_that_fails_where_it_is_slow_is_not_recommended() {
-    // One claim, which says nothing of the best arm.
+    // One claim, which does not decide the best arm.
     let one: String = plumb_run::fixture::STUDY.split_inclusive("\n[[claim]]").take(2).collect();
     let plan = planned(one.trim_end_matches("\n[[claim]]"), 10, Until::Blocks);
     let best = |failing: bool| {
@@ -634,7 +636,7 @@ fn lost_blocks_are_left_out_unless_one_side_fails_more_often_than_by_chance() {
     let (both, neither) = ("direct=TRUE area=2M", "direct=FALSE area=1M");
     let left_out = "1 block was lost to a failed run of its arms and left out";
     assert_eq!(said(&[(both, 2)]), ("PROVED faster", left_out.to_string(), left_out.to_string()));
-    // The claim of one factor compares these arms; of the interaction both are on the same side.
+    // One claim compares these arms; in the interaction both are on the same side.
     let (verdict, one_factor, interaction) = said(&[(both, 2), (neither, 4), (both, 5), (neither, 6)]);
     let blocks = "4 blocks were lost to";
     assert_eq!(verdict, "PROVED faster");
@@ -643,7 +645,8 @@ fn lost_blocks_are_left_out_unless_one_side_fails_more_often_than_by_chance() {
     assert_eq!(interaction, format!("{blocks} {worst}"));
 }
 
-/// A study of one claim by reads a second; `seconds` gives how long a run of the second arm takes, by its block.
+/// A study of one claim by reads a second; `seconds` gives a run's time in the
+/// second arm, by its block.
 fn of_a_rate(seconds: impl Fn(u64) -> f64) -> Analysis {
     let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
                 statistic = \"physical reads/s\"\n\
@@ -680,17 +683,17 @@ fn slow_runs_of_a_rate_are_those_with_little_of_it() {
     assert_eq!(claim.verdict.label(), "PROVED faster", "{}", claim.verdict);
     let not_told = |reason: &String| reason.ends_with("not told from no change");
     assert!(claim.reasons.iter().any(not_told), "{:?}", claim.reasons);
-    // Every seventh at a quarter of it, and little gained in the others: the average is clear of
-    // none.
+    // Every seventh at a quarter of it, and little gained in the others: the average effect
+    // excludes none.
     let seventh = of_a_rate(|block| if block % 7 == 0 { 4.0 } else { 0.98 });
     let claim = &seventh.claims[0];
     assert_eq!(claim.verdict.label(), "MIXED", "{}", claim.verdict);
     assert!(claim.verdict.to_string().contains("on average slower by 2"), "{}", claim.verdict);
 }
 
-/// Runs that end by the clock: one phase is a millisecond shorter, and the difference of the
-/// elapsed times is noise, of which no share means anything. Where the second arm did twice the
-/// work, its work is what differs.
+/// Runs that end by the clock: one phase is a millisecond shorter, and the difference of
+/// the elapsed times is noise, so shares mean nothing. If the second arm did twice the
+/// work, the work is the difference.
 #[test]
 fn of_runs_that_lasted_alike_an_operation_is_explained_and_no_share_of_nothing_is_stated() {
     let text = ONE_CLAIM.replacen("blocks = 8\n", "blocks = 8\nstatistic = \"physical reads/s\"\n", 1);
@@ -736,8 +739,8 @@ fn of_runs_that_lasted_alike_an_operation_is_explained_and_no_share_of_nothing_i
     }
 }
 
-/// Eight arms, of which the second half is much better than the first, in as many blocks as are
-/// planned for advice.
+/// Eight arms, of which the second half is much better than the first, in
+/// the blocks planned for advice.
 #[test]
 fn arms_that_so_few_blocks_cannot_tell_apart_are_not_named_as_ties() {
     let three = "\n[[factor]]\nname = \"io\"\nsetting = \"filesystemio_options\"\nlevels = [\"none\", \"setall\"]\n\n[[claim]]";
@@ -762,7 +765,7 @@ fn arms_that_so_few_blocks_cannot_tell_apart_are_not_named_as_ties() {
     assert!(!said.expect("advice").contains("blocks or more"));
 }
 
-/// Of half a second more 0.3 s are time of log writes.
+/// Of half a second more, log writes take 0.3 s.
 #[test]
 fn what_a_claim_takes_off_is_said_as_a_share_of_the_difference() {
     let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
@@ -797,7 +800,8 @@ fn what_a_claim_takes_off_is_said_as_a_share_of_the_difference() {
     assert_eq!(of(0.0).covered, None, "of nothing there is no part");
 }
 
-/// The reference runs twice in each block, and arms that differ by another factor are no reason to see a difference.
+/// The reference runs twice in each block, and another factor's arms are
+/// no reason for a difference.
 #[test]
 fn arms_that_are_pooled_count_alike() {
     let text = "name = \"made-up\"\ntitle = \"t\"\nquestion = \"q\"\nworkload = \"large-sort\"\nrows = 100000\nblocks = 8\n\
@@ -847,7 +851,8 @@ fn loading_and_canary_are_no_part_of_the_time_between_runs() {
     let mut contents = contents(&plan(1), settled, |_, _| lasting(6.0));
     let count = contents.runs.len() as u64;
     for (index, run) in contents.runs.iter_mut().enumerate() {
-        // 100 s of loading; then each run is settled for a second, waits for the canary, and takes six.
+        // 100 s of loading; then each run is settled for a second, waits for the canary, and takes
+        // six.
         run.start_ns = 100 * SECOND + SECOND + SECOND / 2 + index as u64 * (7 * SECOND + SECOND / 2);
     }
     contents.end =

@@ -1,4 +1,4 @@
-//! Two arms of one study compared with each other.
+//! Comparison of two arms of one study.
 
 use plumb_proof::verdict::Verdict;
 use plumb_run::embedded::Engine;

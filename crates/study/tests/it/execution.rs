@@ -1,4 +1,4 @@
-//! Order, failures, resuming, bundles that were changed.
+//! Order, failures, resumption, changed bundles.
 
 use plumb_pages::study;
 use plumb_record::{Held, Receipt};
@@ -16,7 +16,7 @@ use std::path::Path;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Receipts that hold for what is varied.
+/// Receipts that hold for the varied settings.
 fn receipts() -> Vec<Receipt> {
     ["sort_direct_writes", "sort_area_size"]
         .map(|name| plumb_record::fixture::receipt(name, Held::Held, "seen"))
@@ -90,7 +90,7 @@ fn a_wrong_result_marks_its_block_and_makes_its_claims_invalid() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let plan = plan(1);
     let mut bundle = bundle(directory.path(), &plan);
-    // In the third block, the arm that only the second and third claim rest on.
+    // In the third block, the arm that only the second and third claim use.
     let wrong = plan.block(0).len() + plan.block(1).len() + plan.block(2).len();
     let place = plan
         .block(3)
@@ -128,7 +128,7 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     assert_eq!(run(&mut first, &mut stopped).expect("it stops"), Stop::Interrupted);
     publish(&mut first, study::rendered).expect("it is written");
     drop(first);
-    // What a study leaves that is killed within a write.
+    // Files that a study killed during a write leaves behind.
     fs::write(directory.path().join("runs/0019.unfinished"), "{").expect("a file");
     fs::write(directory.path().join("runs/0019.json.new"), "{").expect("a file");
     fs::write(directory.path().join("notes.txt"), "the user's").expect("a file");
@@ -154,7 +154,7 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     assert_eq!(planned, arms(&once), "the order is that of an uninterrupted study");
     let again = second.contents().runs.iter().filter(|run| run.position == 0).count();
     assert_eq!(again, 1, "and one run warmed the new databases up");
-    // By the wall clock the study began in another year.
+    // By the wall clock the study started in another year.
     let last = second.contents().runs.iter().map(|run| run.start_ns).max();
     assert!(last.is_some_and(|last| last < 3600 * SECOND), "{last:?}: a pause is no time of the study");
     assert!(second.contents().ran().0 < 3600 * SECOND);
@@ -205,7 +205,7 @@ fn a_budget_ends_a_study_for_good() {
 fn a_write_that_fails_keeps_what_finished_and_the_study_goes_on() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut first = bundle(directory.path(), &plan(9));
-    // Nothing is written over what is there, and this cannot be removed.
+    // An existing file is not overwritten, and a directory cannot be removed.
     let blocked = directory.path().join("runs/0012.json.new");
     fs::create_dir(&blocked).expect("a directory");
     let error = run(&mut first, &mut steady()).expect_err("it cannot be written").to_string();
@@ -249,7 +249,7 @@ fn a_bundle_whose_runs_lie_behind_a_link_is_refused_and_what_the_link_leads_to_s
     assert!(other.path().join("0001.unfinished").exists());
 }
 
-/// Whoever made the bundle may have laid links of the names that are written next.
+/// The creator of a bundle may have placed links under the names written next.
 #[test]
 fn nothing_of_a_bundle_is_written_through_a_link() {
     let (directory, other) = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory")).into();
@@ -308,7 +308,6 @@ fn a_bundle_is_not_put_where_something_is() {
     assert_eq!(fs::read_to_string(directory.path().join("mine")).expect("a file"), "kept");
 }
 
-/// Every file of a bundle.
 fn files(directory: &Path) -> Vec<String> {
     let manifest = fs::read_to_string(directory.join(MANIFEST)).expect("a manifest");
     let listed = manifest.lines().map(|line| line.split_once("  ").expect("two columns").1.to_string());

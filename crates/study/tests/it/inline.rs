@@ -1,10 +1,10 @@
 //! Studies given on the command line.
 
 use plumb_run::embedded::Engine;
-use plumb_study::definition::{Inline, Stated, Varied, inline, parse};
+use plumb_study::definition::{Given, Inline, Varied, inline, parse};
 
-fn stated(option: &str, name: &str, value: &str) -> Stated {
-    Stated { origin: option.to_string(), name: name.to_string(), value: value.to_string() }
+fn stated(option: &str, name: &str, value: &str) -> Given {
+    Given { origin: option.to_string(), name: name.to_string(), value: value.to_string() }
 }
 
 fn varied(setting: &str, values: &[&str]) -> Varied {

@@ -1,10 +1,10 @@
-//! Studies from outside, of the embedded engine, of commands and of made-up runs.
+//! Integration tests of studies: of the embedded engine, of commands and of simulated runs.
 //!
-//! - `analysis`, `execution`: studies of made-up runs whose truth is known.
-//! - `arms`: two arms of one study beside each other.
-//! - `replay`: bundles of earlier programs give the numbers and verdicts that they gave then.
-//! - `plans`, `studies`: the studies that come with the program, their plans and pilots.
-//! - `inline`, `study_files`: what a study may say on the command line and in a file, and what not.
+//! - `analysis`, `execution`: studies of simulated runs with known truth.
+//! - `arms`: comparison of two arms of one study.
+//! - `replay`: bundles of earlier versions give the same numbers and verdicts.
+//! - `plans`, `studies`: the shipped studies, their plans and pilots.
+//! - `inline`, `study_files`: valid and invalid studies on the command line and in files.
 
 mod analysis;
 mod arms;

@@ -1,4 +1,4 @@
-//! Plans and pilots of the studies that come with the program.
+//! Plans and pilots of the shipped studies.
 
 use plumb_events::Cancel;
 use plumb_proof::random::Generator;

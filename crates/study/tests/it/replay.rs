@@ -1,8 +1,9 @@
-//! Bundles of earlier programs: what their records give is what they said, but for what is meant to change.
+//! Bundles of earlier versions: their records give the numbers and verdicts they gave then, except
+//! for intended changes.
 //!
-//! Each file of `tests/fixtures/bundles` is the bundle of a study that comes with the program, as an object of file
-//! names and texts. Its runs are too few to prove much: what matters is that nothing moves by a bit that no row of
-//! [`CHANGED`] names, and no verdict that no row of [`VERDICTS`] does.
+//! Each file of `tests/fixtures/bundles` is the bundle of a shipped study, as an object of file
+//! names and texts. Its runs are too few to prove much. The test fails if a number moves by a bit
+//! without a row of [`CHANGED`], or a verdict without a row of [`VERDICTS`].
 
 use flate2::read::GzDecoder;
 use plumb_report::text;
@@ -16,11 +17,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// The studies whose bundles are kept.
+/// Studies whose bundles are kept.
 const STUDIES: [&str; 5] =
     ["large-sort", "large-sort-parallel", "large-sort-serial", "sort-area", "sort-write-buffers"];
 
-/// Lays a kept bundle out as a directory. Its reports were not kept, and its list of files goes without them.
+/// Unpacks a kept bundle into a directory. Its reports were not kept, so its
+/// manifest does not list them.
 fn unpack(study: &str, directory: &Path) {
     let file = format!("{}/tests/fixtures/bundles/{study}.json.gz", env!("CARGO_MANIFEST_DIR"));
     let packed = GzDecoder::new(File::open(&file).expect(&file));
@@ -32,7 +34,7 @@ fn unpack(study: &str, directory: &Path) {
     fs::write(directory.join(MANIFEST), list).expect("a file");
 }
 
-/// Every value of a JSON text by its path; an empty list or object is a value.
+/// Collects every value of a JSON text by its path; an empty list or object is a value.
 fn leaves(value: &Value, path: &str, found: &mut BTreeMap<String, Value>) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
@@ -48,11 +50,11 @@ fn leaves(value: &Value, path: &str, found: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// Where a path of an analysis of schema 1 is found in one of today; none for what follows from other values.
+/// Maps a path of an analysis of schema 1 to the current one; `None` for derived values.
 fn renamed(path: &str) -> Option<String> {
     let header = path.strip_prefix("/header/");
     Some(match (header, path) {
-        // The text that is hashed names its target and its workload's parameters now.
+        // The hashed text now names its target and its workload's parameters.
         (Some("measure/unit" | "measure/better" | "workload" | "study_hash"), _) => return None,
         (Some("measure/name"), _) => "/study/measure/name".to_string(),
         (Some(field @ ("name" | "title" | "question" | "source")), _) => format!("/study/{field}"),
@@ -71,14 +73,14 @@ fn renamed(path: &str) -> Option<String> {
         _ if path.starts_with("/claims/") && path.ends_with("/bearing") => {
             path.replace("/bearing", "/outcome")
         }
-        // Nothing was ever measured under this name.
+        // No version measured a value under this name.
         (None, "/calibration/sequential_write_bytes_per_s") => return None,
         _ => path.to_string(),
     })
 }
 
-/// A value of today as schema 1 had it: ratios of the order tests were kept instead of their logarithms, the name of
-/// the measure as it is printed.
+/// Converts a current value to schema 1: ratios of order tests instead of logarithms, the
+/// printed name of the measure.
 fn as_then(path: &str, value: Option<&Value>) -> Option<Value> {
     let value = value?;
     Some(match path {
@@ -93,7 +95,7 @@ fn as_then(path: &str, value: Option<&Value>) -> Option<Value> {
     })
 }
 
-/// What an analysis of today says otherwise, and why; a `*` stands for one index.
+/// Paths whose values changed, with the reason; a `*` stands for one index.
 const CHANGED: [(&str, &str); 33] = [
     ("/claims/*/p", TEST),
     ("/claims/*/adjusted_p", TEST),
@@ -145,7 +147,7 @@ const ADVICE: &str =
 /// Verdicts that changed their label: study, claim from 0, then, now, and why.
 const VERDICTS: [(&str, usize, &str, &str, &str); 0] = [];
 
-/// Why a value may be another.
+/// Returns the reason why a value may differ.
 fn changed(path: &str) -> Option<&'static str> {
     let alike = |pattern: &str| {
         let (parts, own) = (pattern.split('/'), path.split('/'));
@@ -155,8 +157,8 @@ fn changed(path: &str) -> Option<&'static str> {
     CHANGED.iter().find(|(pattern, _)| alike(pattern)).map(|(_, why)| *why)
 }
 
-/// The estimate of a claim that does not rest on the reference arm alone or with others is the same, and so is each
-/// verdict's label that no row names.
+/// Checks that claims without the reference arm keep their estimate, and verdicts
+/// without a row their label.
 fn the_same_claims(study: &str, then: &Value, now: &Value) {
     let reference = now["design"]["reference_arm"].as_u64().expect("an arm");
     for (index, (then, now)) in then["claims"]

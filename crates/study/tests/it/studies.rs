@@ -1,4 +1,4 @@
-//! The studies that come with the program.
+//! The shipped studies.
 
 use plumb_run::embedded::Engine;
 use plumb_study::definition::{catalog, parse};

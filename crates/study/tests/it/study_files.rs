@@ -1,9 +1,9 @@
-//! What a study file may not say: each refusal in one line, with file and line.
+//! Invalid study files: each error is one line, with file and line.
 
 use plumb_run::embedded::Engine;
 use plumb_study::definition::parse;
 
-/// A study that is well formed.
+/// A valid study, which each case changes.
 const WHOLE: &str = r#"name = "whole"
 title = "A whole study"
 question = "Is it read?"
@@ -44,7 +44,7 @@ fn a_whole_study_is_read() {
 #[test]
 fn what_cannot_be_run_is_refused_with_file_and_line() {
     let cases: &[(&str, &str)] = &[
-        // What is missing, misspelt or of another type.
+        // Missing, misspelt or mistyped values.
         ("blocks = 8\n", ""),
         ("blocks = 8", "blocks = 0"),
         ("blocks = 8", "blocks = \"eight\""),

@@ -1,4 +1,4 @@
-//! Dates: text, bytes, order, and what is refused.
+//! Dates: text, bytes, order, and rejected input.
 
 use super::*;
 use proptest::prelude::*;

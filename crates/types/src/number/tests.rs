@@ -269,7 +269,7 @@ fn check_integer(value: i64) {
     assert_eq!(&word.to_be_bytes()[..length as usize], bytes, "{value}");
     assert_eq!(word.to_be_bytes()[length as usize..], vec![0; 8 - length as usize], "{value}");
     assert_eq!(i64::from(code), value);
-    // What follows the number does not matter.
+    // Bytes after the number are ignored.
     let followed = word | if length == 8 { 0 } else { u64::MAX >> (8 * length) };
     assert_eq!(DigitCode::decode(followed, length as usize), Some(code), "{value}");
 }

@@ -8,15 +8,15 @@ use plumb_types::{Column, ColumnType, RowBatch, Schema, parse_number};
 use std::path::Path;
 use std::str::Utf8Error;
 
-/// Makes rows of records.
+/// Converts records to rows of the schema.
 #[derive(Debug)]
 pub(super) struct Converter<'a> {
     path: &'a Path,
     schema: &'a Schema,
     null_text: &'a [String],
-    /// Of each column, where it is one of dates.
+    /// Form and zone of each column, used for columns of dates.
     styles: &'a [DateStyle],
-    /// An encoded number on its way into the row.
+    /// Buffer for an encoded number.
     number: Vec<u8>,
 }
 
@@ -30,8 +30,8 @@ impl<'a> Converter<'a> {
         Converter { path, schema, null_text, styles, number: Vec::new() }
     }
 
-    /// Appends the current record as a row; fails, appending nothing, where a
-    /// value is not of its column's type.
+    /// Appends the current record as a row. Fails, appending nothing, if a value is
+    /// not of its column's type.
     #[inline]
     pub(super) fn push_row(&mut self, records: &Records, batch: &mut RowBatch) -> Result<(), CsvError> {
         let columns = &self.schema.columns;
@@ -61,7 +61,7 @@ impl<'a> Converter<'a> {
     }
 }
 
-/// A value that is not NULL, and where it stands.
+/// A value that is not NULL, with its place.
 #[derive(Clone, Copy)]
 struct Cell<'a> {
     path: &'a Path,
@@ -129,20 +129,20 @@ impl Cell<'_> {
     }
 }
 
-/// Fails where a value is not UTF-8. Most are short and ASCII, which is soon told.
+/// Fails if a value is not UTF-8. Checks for ASCII first, because most values are short and ASCII.
 #[inline]
 pub(super) fn check_utf8(value: &[u8]) -> Result<(), Utf8Error> {
     if value.is_ascii() { Ok(()) } else { std::str::from_utf8(value).map(|_| ()) }
 }
 
-/// Whether a field stands for NULL.
+/// True if a field means NULL.
 #[inline]
 pub(super) fn is_null(field: &[u8], null_text: &[String]) -> bool {
     field.is_empty() || null_text.iter().any(|text| text.as_bytes() == field)
 }
 
-/// A field without the blanks and tabs around it. A field of nothing else is
-/// left as it is: it is neither NULL nor a number.
+/// Trims blanks and tabs around a field. A field of blanks only is left unchanged: it is
+/// neither NULL nor a number.
 #[inline]
 pub(super) fn trim_blanks(field: &[u8]) -> &[u8] {
     match field {
@@ -151,7 +151,7 @@ pub(super) fn trim_blanks(field: &[u8]) -> &[u8] {
     }
 }
 
-/// Fails where the current record has not the fields of the header.
+/// Fails if the current record has another number of fields than the header.
 #[inline]
 pub(super) fn check_field_count(
     path: &Path,

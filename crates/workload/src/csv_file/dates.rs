@@ -1,33 +1,33 @@
-//! Dates as files write them: the order of day, month and year, what stands between them, and a zone.
+//! Dates as files write them: the order of day, month and year, their separator, and a zone.
 //!
-//! A column has one form for all its values. Which one is found by leaving out what a value cannot be: `03/04/2020` may be
-//! day or month first, `31/04/2020` has no such day either way, and `31/12/2020` tells. Where two forms are left at the end
-//! nobody knows what the dates mean, and the column stays text until somebody says so.
+//! A column has one form for all its values. It is found by exclusion: `03/04/2020` may have day or
+//! month first, `31/04/2020` is no date either way, and `31/12/2020` has the day first. If two
+//! forms remain, the dates are ambiguous, and the column stays text until the user names a form.
 //!
 //! ```text
 //! 2020-12-31    2020/12/31    31/12/2020    12/31/2020    31.12.2020    31-12-2020    ...
-//!               each alone, or with T or a blank and 23:59 or 23:59:59 behind it, and a zone: Z, +02:00, +0200, +02
+//!               alone, or followed by T or a blank, 23:59 or 23:59:59, and a zone:
+//!               Z, +02:00, +0200, +02
 //! ```
 //!
-//! A DATE has no zone. Times of one zone are kept as they are written and the zone is left out, which is said; times of two
-//! zones would come out in another order than they happened in, so they stay text.
+//! A DATE has no zone. Times of one zone are stored as written, without the zone, which the report
+//! mentions. Times of two zones would sort in another order than they happened, so they stay text.
 //!
-//! Dates come back as they were written: with zeros before one digit or without, with a blank or a
-//! T before the time, with seconds or without, with a zone's text behind it. A [`Spelling`] is what
-//! all values of a column share of that; where they share none the column stays text, as with
-//! numbers.
+//! Dates are exported as they were written: leading zeros or none, a blank or a T before the time,
+//! seconds or none, and a zone's text after it. A [`Spelling`] is the part of that which all values
+//! of a column share. If they share none, the column stays text, as with numbers.
 
 use plumb_types::{DateError, DateText, DateTime};
 use std::fmt;
 
-/// A way to write dates.
+/// Form of dates: the order of their numbers, and the separator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DateForm {
     order: Order,
     separator: u8,
 }
 
-/// What comes first.
+/// The number that comes first; the year comes last unless first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Year,
@@ -35,7 +35,7 @@ enum Order {
     Month,
 }
 
-/// Every form, a bit each in [`Forms`].
+/// Every form; its index is its bit in [`Forms`].
 const FORMS: [DateForm; 9] = {
     const fn form(order: Order, separator: u8) -> DateForm {
         DateForm { order, separator }
@@ -54,13 +54,13 @@ const FORMS: [DateForm; 9] = {
 };
 
 impl DateForm {
-    /// `2020-12-31`.
+    /// The form `2020-12-31`, the default.
     pub const ISO: DateForm = FORMS[0];
 
-    /// The form of a pattern as `DD/MM/YYYY`.
+    /// Parses a pattern as `DD/MM/YYYY`, in any letter case.
     ///
     /// # Errors
-    /// What was expected.
+    /// The list of all patterns, for a message.
     pub fn parse(pattern: &str) -> Result<DateForm, String> {
         let found = FORMS.into_iter().find(|form| form.to_string().eq_ignore_ascii_case(pattern));
         found.ok_or_else(|| {
@@ -70,7 +70,7 @@ impl DateForm {
     }
 }
 
-/// `DD/MM/YYYY`
+/// Prints the pattern, as `DD/MM/YYYY`.
 impl fmt::Display for DateForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = self.separator as char;
@@ -82,26 +82,26 @@ impl fmt::Display for DateForm {
     }
 }
 
-/// A zone as minutes east of Greenwich; none where a text has none, or `Z`.
+/// Zone in minutes east of Greenwich; `None` for a text without one, or with `Z`.
 type Zone = Option<i16>;
 
-/// The form of a column's dates, and their zone.
+/// Form of a column's dates, and their zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DateStyle {
-    /// The form.
+    /// Order of the numbers, and separator.
     pub form: DateForm,
-    /// Minutes east of Greenwich that all of them have behind them.
+    /// Zone of all values, in minutes east of Greenwich.
     pub zone: Option<i16>,
 }
 
 impl DateStyle {
-    /// `2020-12-31`, without a zone.
+    /// The form `2020-12-31`, without a zone.
     pub const ISO: DateStyle = DateStyle { form: DateForm::ISO, zone: None };
 
-    /// Reads a date of this style.
+    /// Parses a date of this style.
     ///
     /// # Errors
-    /// When it has another form or another zone, or there is no such day or time.
+    /// When it has another form or zone, or is no existing day or time.
     #[inline]
     pub fn read(&self, text: &[u8]) -> Result<DateTime, DateError> {
         if self.form == DateForm::ISO && self.zone.is_none() {
@@ -127,9 +127,9 @@ pub(super) struct Forms {
 }
 
 impl Forms {
-    /// The forms of a date; of those that are known to be meant alone, if there is one.
+    /// Returns the possible forms of a date; if the user named a form, only that one and ISO.
     pub fn of(text: &[u8], meant: Option<DateForm>) -> Result<Forms, DateError> {
-        // Most dates are of this form, and this is the fast way to read them.
+        // A fast path, because most dates have the ISO form.
         match DateTime::parse(text) {
             Ok(_) => return Ok(Forms { bits: 1, zone: None }),
             Err(DateError::NotADate { .. }) => {}
@@ -153,13 +153,13 @@ impl Forms {
         if bits == 0 { Err(wrong.unwrap_or_else(not_a_date)) } else { Ok(Forms { bits, zone: seen }) }
     }
 
-    /// The forms of both; none where they have none in common, or other zones.
+    /// Returns the forms in common; `None` if there is none, or the zones differ.
     pub fn and(self, other: Forms) -> Option<Forms> {
         let bits = self.bits & other.bits;
         (bits != 0 && self.zone == other.zone).then_some(Forms { bits, ..self })
     }
 
-    /// The only form left, with the zone; or the two that are possible.
+    /// Returns the only remaining form, with the zone; or the first two that remain.
     pub fn style(self) -> Result<DateStyle, [DateForm; 2]> {
         let mut left = FORMS.into_iter().enumerate().filter(|(bit, _)| self.bits >> bit & 1 == 1);
         let first = left.next().map_or(DateForm::ISO, |(_, form)| form);
@@ -169,42 +169,41 @@ impl Forms {
         }
     }
 
-    /// Whether two values have other zones.
+    /// True if two values have different zones.
     pub fn differs_in_zone(self, other: Forms) -> bool {
         self.zone != other.zone
     }
 }
 
-/// The way the dates of a column are written, besides their form; unknown parts are those that no
-/// value shows.
+/// Spelling of a column's dates within their form. A part is unknown until a value shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spelling {
-    /// True if a number of one digit has a zero before it, of the two that are no year, in their
-    /// order.
+    /// True if one-digit numbers have a leading zero: of the two numbers that are
+    /// no year, in their order.
     padded: [Option<bool>; 2],
-    /// True if midnight is written, false if the day stands alone.
+    /// True if midnight is written, false if the day is alone.
     midnight: Option<bool>,
     clock: Option<Clock>,
 }
 
-/// The way the times of a column are written.
+/// Spelling of a column's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Clock {
-    /// A blank or a T.
+    /// Separator before the time: a blank or a T.
     before: u8,
     seconds: bool,
-    /// The bytes behind the time, and their number.
+    /// The bytes after the time, and their number.
     behind: ([u8; CLOCK_BEHIND_MAX], usize),
 }
 
-/// ` +02:00`
+/// Longest text after a time: ` +02:00`.
 const CLOCK_BEHIND_MAX: usize = 7;
 
 impl Spelling {
-    /// The spelling of a text that is a date of some form.
+    /// Returns the spelling of a text that is a date of some form.
     #[inline]
     pub(super) fn of(text: &[u8]) -> Option<Spelling> {
-        // Most dates are of this form, and this is the fast way to read them.
+        // A fast path, because most dates have the ISO form.
         if let &[_, _, _, _, b'-', month, _, b'-', day, _] = text {
             let padded = [month, day].map(|tens| (tens == b'0').then_some(true));
             return Some(Spelling { padded, midnight: Some(false), clock: None });
@@ -224,7 +223,7 @@ impl Spelling {
         Some(Spelling { padded, midnight: is_midnight.then_some(true), clock: Some(clock) })
     }
 
-    /// The parts that two have in common; none where one way of writing does not give both back.
+    /// Merges two spellings; `None` if no single spelling reproduces both.
     #[inline]
     pub(super) fn and(self, other: Spelling) -> Option<Spelling> {
         fn both<T: PartialEq>(one: Option<T>, two: Option<T>) -> Option<Option<T>> {
@@ -238,7 +237,7 @@ impl Spelling {
         Some(Spelling { padded, midnight, clock })
     }
 
-    /// The way to write dates of this form.
+    /// Returns the text form for dates of `form`.
     pub(super) fn text(self, form: DateForm) -> DateText {
         let [first, second] = self.padded.map(|padded| padded != Some(false));
         let (month, day) = if form.order == Order::Day { (second, first) } else { (first, second) };
@@ -261,14 +260,13 @@ impl Clock {
     }
 }
 
-/// The numbers of a date, with what stands between them.
+/// The numbers of a date, with their separator.
 struct Parts<'a> {
     numbers: [u16; 3],
     digits: [usize; 3],
-    /// Whether the first has four digits; otherwise the last has.
+    /// True if the first number has four digits; otherwise the last one has.
     year_first: bool,
     separator: u8,
-    /// Behind the day.
     rest: &'a [u8],
 }
 
@@ -294,7 +292,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The date by this form; none where it has another.
+    /// Returns the date read by this form; `None` if the text has another one.
     fn by(&self, form: DateForm) -> Option<Result<(DateTime, Zone), DateError>> {
         if form.separator != self.separator || (form.order == Order::Year) != self.year_first {
             return None;
@@ -310,12 +308,12 @@ impl<'a> Parts<'a> {
             [b' ' | b'T' | b't', clock @ ..] => time(clock)?,
             _ => return None,
         };
-        // Of two digits each, so they fit.
+        // Each has two digits, so the casts fit.
         Some(DateTime::new(year, month as u8, day as u8, hour, minute, second).map(|date| (date, zone)))
     }
 }
 
-/// Digits at the beginning, four at most, as a number; how many, and what follows.
+/// Parses leading digits, four at most; returns number, digits and the rest.
 fn number(text: &[u8]) -> Option<(u16, usize, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if !(1..=4).contains(&digits) {
@@ -325,7 +323,7 @@ fn number(text: &[u8]) -> Option<(u16, usize, &[u8])> {
     Some((value, digits, &text[digits..]))
 }
 
-/// `13:45`, `13:45:00`, with a zone or without.
+/// Parses `13:45` or `13:45:00`, with or without a zone.
 fn time(text: &[u8]) -> Option<((u8, u8, u8), Zone)> {
     let (hour, rest) = two(text)?;
     let (minute, rest) = two(rest.strip_prefix(b":")?)?;
@@ -349,7 +347,7 @@ fn time(text: &[u8]) -> Option<((u8, u8, u8), Zone)> {
                 }
             };
             let east = i16::from(hours) * 60 + i16::from(minutes);
-            // Greenwich is no other zone than none.
+            // Greenwich counts as no zone.
             Some(if *sign == b'-' { -east } else { east }).filter(|east| *east != 0)
         }
         _ => return None,
@@ -366,7 +364,7 @@ fn two(text: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// `+02:00`
+/// Formats a zone as `+02:00`, from minutes east of Greenwich.
 #[must_use]
 pub fn zone_name(minutes: i16) -> String {
     let sign = if minutes < 0 { '-' } else { '+' };

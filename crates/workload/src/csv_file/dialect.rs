@@ -1,16 +1,16 @@
-//! The dialect of a file: what stands between fields, whether quotes count, what ends a line.
+//! The dialect of a file: delimiter, meaning of quotes, and line end.
 //!
-//! One reading serves all: [`Pieces`](super::pieces::Pieces) cuts by it, [`Records`] splits by it,
+//! One parser serves all: [`Pieces`](super::pieces::Pieces) cuts by it, [`Records`] splits by it,
 //! and the delimiter is found by splitting the first lines with each candidate. So a quote within a
-//! field (`size (")`) hides no delimiter from the search that it does not hide from the reader.
+//! field (`size (")`) hides no delimiter from the search unless it also hides it from the reader.
 //!
-//! A line ends in LF, with any number of CRs before it, or in CR where the file has no LF outside
-//! quotes. A CR elsewhere is a character of its field: reading it as a line end too would make two
-//! rows of one.
+//! A line ends in LF, with any number of CRs before it, or in CR if the file has no LF
+//! outside quotes. A CR elsewhere is a character of its field, because a line end there would
+//! make two rows of one.
 
 use super::records::{EmptyLines, Records};
 
-/// The dialect of a file.
+/// Delimiter, quoting and line end of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) delimiter: u8,
@@ -18,27 +18,26 @@ pub(super) struct Dialect {
     pub(super) line_end: LineEnd,
 }
 
-/// The characters that hold delimiters and line ends.
+/// Quoting: characters that enclose delimiters and line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Quote {
     /// `"` at the start of a field, doubled within it.
     #[default]
     Double,
-    /// No character does.
+    /// No quoting: `"` is an ordinary character.
     None,
 }
 
-/// The end of a line.
+/// Character that ends a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineEnd {
-    /// LF, with CRs before it or without.
+    /// LF, with or without CRs before it.
     Lf,
-    /// CR.
+    /// CR, in a file without LF outside quotes.
     Cr,
 }
 
 impl LineEnd {
-    /// The byte.
     pub(super) const fn byte(self) -> u8 {
         match self {
             LineEnd::Lf => b'\n',
@@ -46,7 +45,7 @@ impl LineEnd {
         }
     }
 
-    /// The line end that the first bytes of a file have outside quotes.
+    /// Returns the line end of the first bytes of a file, outside quotes.
     fn of(bytes: &[u8], delimiters: &[u8], quote: Quote) -> LineEnd {
         let (mut quoted, mut before, mut has_cr) = (false, b'\n', false);
         for byte in bytes {
@@ -58,24 +57,25 @@ impl LineEnd {
                 b'\r' if !quoted => has_cr = true,
                 _ => {}
             }
-            // Behind a quote that closes, a second one goes on with the field.
+            // After a closing quote a second quote continues the field.
             before = if was_quoted && !quoted { delimiters.first().copied().unwrap_or(b',') } else { *byte };
         }
         if has_cr { LineEnd::Cr } else { LineEnd::Lf }
     }
 }
 
-/// Delimiters that are looked for in a header, unless one is given.
+/// Delimiters to look for in a header, unless one is given.
 const CANDIDATES: [(u8, &str); 4] = [(b',', "comma"), (b';', "semicolon"), (b'\t', "tab"), (b'|', "|")];
-/// Lines below the header that are looked at when it has several of them.
+/// Lines below the header to compare, if the header has several candidates.
 const LINES_LOOKED_AT: usize = 20;
 
-/// A header that has several delimiters, and what it has.
+/// A header with several delimiters, and the list of them for a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ambiguous(pub(super) String);
 
 impl Dialect {
-    /// The dialect of a file that begins with these bytes; without a delimiter, finds it.
+    /// Returns the dialect of a file that begins with these bytes; finds the
+    /// delimiter if none is given.
     pub(super) fn of(bytes: &[u8], delimiter: Option<u8>, quote: Quote) -> Result<Dialect, Ambiguous> {
         let candidates = CANDIDATES.map(|(candidate, _)| candidate);
         let known = delimiter.map(|known| [known]);
@@ -88,7 +88,8 @@ impl Dialect {
     }
 }
 
-/// The only candidate of the header, or the only one that the lines below it have as often.
+/// Returns the only candidate in the header, or the only one that occurs
+/// equally often in each line.
 fn detect(bytes: &[u8], with: impl Fn(u8) -> Dialect) -> Result<Dialect, Ambiguous> {
     let counts = CANDIDATES.map(|(candidate, _)| field_counts(bytes, with(candidate)));
     let separators = |counts: &[usize]| counts.first().map_or(0, |fields| fields - 1);
@@ -111,8 +112,8 @@ fn detect(bytes: &[u8], with: impl Fn(u8) -> Dialect) -> Result<Dialect, Ambiguo
     }
 }
 
-/// The number of fields of the header and of lines below it; none from a line on that breaks the
-/// rules of quoting.
+/// Returns the number of fields of the header and of the lines below it, up to the first
+/// line that violates the quoting.
 fn field_counts(bytes: &[u8], dialect: Dialect) -> Vec<usize> {
     let mut records = Records::of(bytes, dialect, EmptyLines::Skipped);
     let mut counts = Vec::new();
@@ -121,7 +122,7 @@ fn field_counts(bytes: &[u8], dialect: Dialect) -> Vec<usize> {
             Ok(true) => counts.push(records.field_count()),
             Ok(false) => break,
             Err(_) => {
-                // A count that is no line's: this candidate does not agree.
+                // Zero matches no line, so this candidate does not agree.
                 counts.push(0);
                 break;
             }
@@ -130,7 +131,7 @@ fn field_counts(bytes: &[u8], dialect: Dialect) -> Vec<usize> {
     if counts.first() == Some(&0) { Vec::new() } else { counts }
 }
 
-/// The delimiter that a first line names, as in `sep=;`, and the bytes of that line.
+/// Returns the delimiter that a first line names, as in `sep=;`, and the length of that line.
 pub(super) fn named_delimiter(bytes: &[u8]) -> Option<(u8, usize)> {
     let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
     let line =

@@ -1,4 +1,4 @@
-//! Why a CSV file cannot be read, each in one line that says what to do.
+//! Errors of CSV files, each one line with its cure.
 
 use super::dates::{DateForm, DateStyle, zone_name};
 use super::records::RecordError;
@@ -6,96 +6,96 @@ use plumb_types::{ColumnType, DateError, NumberError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a CSV file, or a row of it, cannot be read. `line` is the line the row
-/// starts on, the first of the file being 1; values are cut at 40 bytes.
+/// Error of a CSV file, or of a row of it. `line` is the line on which the row starts, the first of
+/// the file being 1; values are cut at 40 bytes.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum CsvError {
-    /// The file cannot be opened or its first bytes not read.
+    /// The file cannot be opened, or its first bytes cannot be read.
     #[error("cannot open {}: {source}; give a CSV file that may be read", path.display())]
     Open { path: PathBuf, source: io::Error },
-    /// Reading or decompressing fails on the way.
+    /// Reading or decompressing fails after the start.
     #[error(
         "{}:{line}: cannot read on: {source}; look at the kernel's log (dmesg), or read a copy of the file",
         path.display()
     )]
     Read { path: PathBuf, line: u64, source: io::Error },
-    /// A compressed file that is not whole.
+    /// A compressed file is incomplete or damaged.
     #[error(
         "{} is a damaged gzip file: {source} after {}; fetch or compress it again",
         path.display(), lines(*line)
     )]
     DamagedGzip { path: PathBuf, line: u64, source: io::Error },
-    /// Something else behind whole gzip data.
+    /// Other bytes follow complete gzip data.
     #[error(
         "{}: behind the whole gzip data stands something else, beginning {found:?}; if it is worth nothing, load what is \
-         before it: zcat {} | plumb load -",
-        path.display(), path.display()
+         before it",
+        path.display()
     )]
     BehindGzip { path: PathBuf, found: String },
-    /// The header does not tell what stands between two fields.
+    /// The header has several possible delimiters.
     #[error(
         "{}: the header has {found}, and the lines below it do not tell which of them stands between two fields: say so \
          with --delimiter",
         path.display()
     )]
     Delimiter { path: PathBuf, found: String },
-    /// A pipe, a directory, a device.
+    /// The path is a pipe, a directory or a device.
     #[error("{} is no plain file: it is read twice, which a pipe or a directory cannot be; name the file, or give - in its place to read standard input", path.display())]
     NoFile { path: PathBuf },
-    /// No bytes, or empty lines only.
+    /// The file has no bytes, or empty lines only.
     #[error("{} is empty; expected a header row with the column names, then rows", path.display())]
     Empty { path: PathBuf },
-    /// The first row holds values or nothing.
+    /// The first row consists of values or empty fields.
     #[error(
         "{}:{line}: found {found:?}, expected a header row with the column names; say --no-header or --names A,B,... if it is a \
          row, --header if these are the names",
         path.display()
     )]
     NoHeader { path: PathBuf, line: u64, found: String },
-    /// Names that are values of their own columns.
+    /// The names look like values of their own columns.
     #[error(
         "{}:{line}: found {found:?} where the names of columns are expected, and {values} of {known} are values as those \
          below them; say --no-header or --names A,B,... if it is a row, --header if these are the names",
         path.display()
     )]
     LooksLikeRow { path: PathBuf, line: u64, found: String, values: usize, known: usize },
-    /// Other names than columns.
+    /// The number of given names is not that of the columns.
     #[error("{}:{line}: found {}, and --names has {given}; give as many", path.display(), fields(*found))]
     OtherNames { path: PathBuf, line: u64, found: usize, given: usize },
-    /// A form that no date has.
+    /// No column has dates of the given form.
     #[error(
         "{}: no column has dates written {form}{}; correct --date-format or leave it out",
         path.display(), example.as_ref().map_or(String::new(), |example| format!(" ({example})"))
     )]
     NoSuchDates { path: PathBuf, form: DateForm, example: Option<String> },
-    /// More columns than a row can have.
+    /// The file has more columns than a row can have.
     #[error("{}: found {found} columns, expected at most 255; leave some out", path.display())]
     TooManyColumns { path: PathBuf, found: usize },
-    /// Two-byte characters.
+    /// The file is UTF-16: two bytes a character.
     #[error("{} is {form}, expected UTF-8; convert it: iconv -f {form} -t UTF-8", path.display())]
     Utf16 { path: PathBuf, form: &'static str },
-    /// Bytes that are no UTF-8.
+    /// A value is not UTF-8.
     #[error(
         "{}:{line}: column {column}: found {found:?} with the byte {byte:#04x} in place {place}, expected UTF-8; \
          convert the file, for example: iconv -f {} -t UTF-8",
         path.display(), encoding_with(*byte)
     )]
     InvalidUtf8 { path: PathBuf, line: u64, column: String, found: String, byte: u8, place: usize },
-    /// A row ends early.
+    /// A row has too few fields.
     #[error(
         "{}:{line}: found {}, the last {last:?}, expected {expected} as in the first row; \
          column {missing} is the first without a value: complete the row or take it out",
         path.display(), fields(*found)
     )]
     TooFewFields { path: PathBuf, line: u64, found: usize, expected: usize, last: String, missing: String },
-    /// A row goes on.
+    /// A row has too many fields.
     #[error(
         "{}:{line}: found {}, expected {expected} as in the first row; {}",
         path.display(), fields(*found), surplus_cure(surplus.as_deref())
     )]
     TooManyFields { path: PathBuf, line: u64, found: usize, expected: usize, surplus: Option<String> },
-    /// A value of a NUMBER column that is none.
+    /// A value of a NUMBER column is no number.
     #[error("{}:{line}: column {column}: found {found:?}, expected {expected}; {}", path.display(), number_cure(source))]
     BadNumber {
         path: PathBuf,
@@ -105,14 +105,14 @@ pub enum CsvError {
         expected: ColumnType,
         source: Box<NumberError>,
     },
-    /// A number with more digits than its column.
+    /// A number has more digits than its column.
     #[error(
         "{}:{line}: column {column}: found {found:?}, which {expected} cannot hold without rounding; \
          give the column more digits or the type NUMBER",
         path.display()
     )]
     NumberTooWide { path: PathBuf, line: u64, column: String, found: String, expected: ColumnType },
-    /// A value of a DATE column that is none.
+    /// A value of a DATE column is no date.
     #[error("{}:{line}: column {column}: found {found:?}, expected DATE{}; {}", path.display(), written(style), date_cure(source, style))]
     BadDate {
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum CsvError {
         style: DateStyle,
         source: Box<DateError>,
     },
-    /// A text longer than its column.
+    /// A text is longer than its column allows.
     #[error(
         "{}:{line}: column {column}: found {bytes} bytes starting {found:?}, expected {expected}; {}",
         path.display(), length_cure(expected)
@@ -142,38 +142,38 @@ pub enum CsvError {
         path.display()
     )]
     UnclosedQuote { path: PathBuf, line: u64, quote_line: u64 },
-    /// A closing quote within a field.
+    /// Text follows a closing quote within a field.
     #[error(
         "{}:{line}: column {column}: found {found:?}, expected a delimiter after the closing quote; \
          double each quote that belongs to the text, or say --quote none if no quote of the file means anything",
         path.display()
     )]
     TextAfterQuote { path: PathBuf, line: u64, column: String, found: String },
-    /// A row longer than the reader's bound.
+    /// A row exceeds the reader's bound.
     #[error(
         "{}:{line}: the row is longer than 16 MiB; most likely a quote in it is not closed: close or double it, or say --quote none",
         path.display()
     )]
     RowTooLong { path: PathBuf, line: u64 },
-    /// A type for a column that the header does not have.
+    /// A type is given for a column that the header lacks.
     #[error("{}: a type is given for column {name:?}, expected one of {names}; correct the name", path.display())]
     UnknownColumn { path: PathBuf, name: String, names: String },
-    /// A type after the last column.
+    /// A type is given for a place after the last column.
     #[error(
         "{}: the type {column_type} is given for column {place}, but the header has {columns} columns; take it out",
         path.display()
     )]
     SurplusType { path: PathBuf, column_type: ColumnType, place: usize, columns: usize },
-    /// Two types for a column.
+    /// Two types are given for one column.
     #[error("{}: column {column} is given two types, {first} and {second}; keep one", path.display())]
     TwoTypes { path: PathBuf, column: String, first: ColumnType, second: ColumnType },
-    /// Other bytes than when its types were found.
+    /// The file has other bytes than in the first pass.
     #[error("{} was changed while it was read: it is read twice, and {what}; load it again when nothing writes to it", path.display())]
     Changed { path: PathBuf, what: String },
 }
 
 impl CsvError {
-    /// Adds the file, and the column's name where the header is known.
+    /// Adds the file, and the column's name if the header is known.
     pub(super) fn from_record(
         path: &Path,
         error: RecordError,
@@ -196,7 +196,7 @@ impl CsvError {
         }
     }
 
-    /// Of a file that cannot be decompressed, or not to its end.
+    /// Returns the error of a file that cannot be decompressed, or not to its end.
     pub(super) fn of_gzip(path: PathBuf, line: u64, source: io::Error) -> Self {
         match source.get_ref().and_then(|error| error.downcast_ref::<BehindGzip>()) {
             Some(behind) => CsvError::BehindGzip { path, found: excerpt(&behind.0) },
@@ -212,8 +212,7 @@ impl CsvError {
         error: std::str::Utf8Error,
     ) -> Self {
         let index = error.valid_up_to();
-        // The value from a little before the byte at fault, so that the cut
-        // does not hide it.
+        // Starts a little before the invalid byte, so that the cut at 40 bytes keeps it.
         let before = value[..index].len().saturating_sub(20);
         CsvError::InvalidUtf8 {
             path: path.to_owned(),
@@ -226,13 +225,13 @@ impl CsvError {
     }
 }
 
-/// Whether an error is that of a decompression: a disk has none of these.
+/// True if an error is that of a decompression: a disk returns none of these kinds.
 pub(super) fn is_of_gzip(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
 }
 
-/// The lines before this one.
+/// Counts the lines before this one.
 fn lines(line: u64) -> String {
     match line.saturating_sub(1) {
         1 => "1 line".to_string(),
@@ -240,7 +239,7 @@ fn lines(line: u64) -> String {
     }
 }
 
-/// Bytes that follow whole gzip data.
+/// Bytes that follow complete gzip data.
 #[derive(Debug, thiserror::Error)]
 #[error("other data follows")]
 pub(super) struct BehindGzip(pub(super) Vec<u8>);
@@ -249,14 +248,13 @@ fn fields(count: usize) -> String {
     if count == 1 { "1 field".to_string() } else { format!("{count} fields") }
 }
 
-/// An encoding that has this byte. WINDOWS-1252 has no letter for five of them, which iconv
-/// refuses.
+/// Returns an encoding that has this byte. WINDOWS-1252 has no letter for
+/// five bytes, which iconv rejects.
 fn encoding_with(byte: u8) -> &'static str {
     if matches!(byte, 0x81 | 0x8d | 0x8f | 0x90 | 0x9d) { "MACINTOSH" } else { "WINDOWS-1252" }
 }
 
-/// The cure for fields that the first row does not have; none are given where all of them are
-/// empty.
+/// Returns the cure for surplus fields; `surplus` is `None` if all of them are empty.
 fn surplus_cure(surplus: Option<&str>) -> String {
     match surplus {
         Some(surplus) => {
@@ -269,7 +267,7 @@ fn surplus_cure(surplus: Option<&str>) -> String {
     }
 }
 
-/// A value cut at 40 bytes, for a message.
+/// Cuts a value at 40 bytes, for a message.
 pub(super) fn excerpt(value: &[u8]) -> String {
     const BYTES_MAX: usize = 40;
     let text = String::from_utf8_lossy(&value[..value.len().min(4 * BYTES_MAX)]);
@@ -290,7 +288,7 @@ fn number_cure(error: &NumberError) -> String {
     }
 }
 
-/// How dates are written, where that is not ISO's way.
+/// Returns the form of dates for a message; empty for ISO.
 fn written(style: &DateStyle) -> String {
     match (*style == DateStyle::ISO, style.zone) {
         (true, _) => String::new(),

@@ -1,9 +1,8 @@
-//! The first row: names, or a row where the file has none; and the types given for columns.
+//! The first row: names, or values if the file has no header; and the types given for columns.
 //!
-//! A file without a header would lose its first row to the names, silently. So a first row whose
-//! fields are values of their own columns is refused with a question. Names that are years (`1990`,
-//! `1991`) or go up in equal steps are those of a table with a column for each, and are taken for
-//! names.
+//! A file without a header would silently lose its first row to the names. So a first row whose
+//! fields are values of their own columns is rejected with a question. Names that are years
+//! (`1990`, `1991`) or increase in equal steps are accepted: such a table has one column for each.
 
 use super::error::excerpt;
 use super::pieces::Pieces;
@@ -12,35 +11,34 @@ use super::{CsvError, inference};
 use plumb_types::{COLUMN_COUNT_MAX, Column, ColumnType, listed_names};
 use std::path::Path;
 
-/// The meaning of the first row.
+/// Meaning of the first row of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Header {
-    /// The names of the columns, unless it looks like a row: then it is refused.
+    /// It names the columns; a row that looks like values is rejected.
     #[default]
     Expected,
-    /// The names, whatever they look like.
+    /// It names the columns, even if it looks like values.
     Names,
-    /// A row; the columns are called `column_1` and so on.
+    /// It holds values; the columns are called `column_1` and so on.
     Missing,
-    /// A row; these are the names of the columns.
+    /// It holds values; these are the names of the columns.
     Given(Vec<String>),
 }
 
-/// Years that names of columns are taken for.
+/// Years that are accepted as names of columns.
 const YEARS: std::ops::RangeInclusive<f64> = 1800.0..=2199.0;
 
 /// The name of a column.
 pub(super) struct ColumnName {
-    /// As the file has it, trimmed.
+    /// Name in the file, trimmed.
     pub(super) header: String,
-    /// As the table has it: never empty, never twice.
+    /// Name in the table: never empty, never used twice.
     pub(super) name: String,
 }
 
 /// Reads the header and makes its names usable.
 ///
-/// Fails on a file without one, on names that are not UTF-8, and on more than
-/// 255 of them.
+/// Fails on a file without a header, on names that are not UTF-8, and on more than 255 names.
 pub(super) fn read(
     path: &Path,
     pieces: &mut Pieces,
@@ -79,7 +77,7 @@ pub(super) fn read(
     Ok(unique(headers))
 }
 
-/// The names of columns whose file has no header; none where the first row has them.
+/// Returns the names of columns whose file has no header; `None` if the first row has them.
 fn names_of_row(path: &Path, records: &Records, header: &Header) -> Result<Option<Vec<String>>, CsvError> {
     let found = records.field_count();
     if found > COLUMN_COUNT_MAX {
@@ -96,7 +94,7 @@ fn names_of_row(path: &Path, records: &Records, header: &Header) -> Result<Optio
     }
 }
 
-/// Refuses names that are values of their own columns.
+/// Fails if names are values of their own columns.
 pub(super) fn require_names(
     path: &Path,
     names: &[ColumnName],
@@ -119,7 +117,7 @@ pub(super) fn require_names(
     Err(CsvError::LooksLikeRow { path, line, found, values, known: known.len() })
 }
 
-/// True if numbers are years, or go up in equal steps.
+/// True if the numbers are years, or increase in equal steps.
 fn is_series(numbers: &[f64]) -> bool {
     let are_years = numbers.iter().all(|number| YEARS.contains(number) && number.fract() == 0.0);
     let steps: Vec<f64> = numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -127,7 +125,7 @@ fn is_series(numbers: &[f64]) -> bool {
     are_years || steps.len() > 1 && steps.iter().all(equal)
 }
 
-/// Names the columns: `column_3` for none, `_2` and on for one already used.
+/// Makes names unique: `column_3` for an empty one, the suffix `_2` and so on for a duplicate.
 fn unique(headers: Vec<String>) -> Vec<ColumnName> {
     let mut names: Vec<ColumnName> = Vec::with_capacity(headers.len());
     for (index, header) in headers.into_iter().enumerate() {
@@ -144,9 +142,9 @@ fn unique(headers: Vec<String>) -> Vec<ColumnName> {
     names
 }
 
-/// The type given for each column, where one is.
+/// Returns the given type of each column, if any.
 ///
-/// Fails on a name the header does not have, a place past its last column and
+/// Fails on a name that the header lacks, a place past its last column and
 /// two types for one column.
 pub(super) fn given_types(
     path: &Path,

@@ -1,22 +1,20 @@
-//! The first pass: what the columns hold.
+//! The first pass: infers the columns' types from all values.
 //!
-//! A column starts out as nothing, becomes a number or a date with its first
-//! value, and text for good with the first value that is not like those above
-//! it. Numbers keep the most digits seen on either side of the point, text the
-//! longest value, counted from the first row on.
+//! A column starts without a type. Its first value makes it a number or a date; the first value
+//! unlike those above it makes it text for good. Numbers keep the most digits seen on either side
+//! of the point, text the longest value, counted from the first row on.
 //!
-//! Threads look at pieces of the file side by side, each as if it were the first, and
-//! what they find is taken in in the order of the file. Where that is not enough (a
-//! column becomes text, and the first value at fault must be found; a piece has an error)
-//! the piece is gone over again with what is known from those before it: what comes out
-//! is what one thread would find from the first row to the last.
+//! Threads read pieces of the file in parallel, each as if it were the first. Their results
+//! are merged in the order of the file. Sometimes a merge is not enough: a column becomes
+//! text and the first value that caused it must be found, or a piece has an error. Then the
+//! piece is read again with the state of those before it. So the result is that of one thread
+//! that reads the whole file.
 //!
-//! One rule decides about numbers: a column is NUMBER where one [`Spelling`] gives
-//! every value of it back as it stands in the file. What looks like a number and
-//! would come back as another text (`007`, `+49`, `1E5`, `1.10` beside `1.9`) may be
-//! a postal code, a telephone number, an article or a version, and stays text. Why
-//! not the value alone: what is lost then cannot be had back, whereas a text becomes
-//! a number at any time, by its type being given.
+//! One rule decides about numbers: a column is NUMBER if one [`Spelling`] reproduces every value of
+//! it as the file has it. A number whose spelling would change (`007`, `+49`, `1E5`, `1.10` next to
+//! `1.9`) stays text. It may be a postal code, a telephone number, an article or a version. Why not
+//! the value alone: a lost spelling cannot be restored, but the user can make a text a number at
+//! any time by giving the type.
 
 use super::convert::{check_field_count, check_utf8, is_null, trim_blanks};
 use super::dates::{DateForm, DateStyle, Forms, Spelling as DateSpelling};
@@ -32,16 +30,16 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
-/// What is known of a column, and why it has the type it has.
+/// Finding about a column: its type, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnFinding {
-    /// Its name in the table.
+    /// Name in the table, unique there.
     pub name: String,
-    /// Its name in the file; different where that is missing or used twice.
+    /// Name in the file; it differs if missing or used twice.
     pub header: String,
-    /// What its type follows from.
+    /// Basis from which the type follows.
     pub basis: ColumnBasis,
-    /// Rows in which it is NULL; 0 where the type was given.
+    /// Rows in which it is NULL; 0 if the type was given.
     pub null_count: u64,
 }
 
@@ -56,12 +54,12 @@ impl ColumnFinding {
     }
 }
 
-/// What the type of a column follows from.
+/// Basis of a column's type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnBasis {
-    /// The caller gave it.
+    /// The caller gave the type.
     Given,
-    /// It has no value in any row.
+    /// No row has a value of it.
     NoValues,
     /// All its values are numbers.
     Numbers {
@@ -69,19 +67,19 @@ pub enum ColumnBasis {
         integer_digits: u16,
         /// Most digits right of the point.
         fraction_digits: u16,
-        /// How all of them are written.
+        /// Form that reproduces all of them.
         written: NumberForm,
     },
     /// All its values are dates of one style.
     Dates {
-        /// The style.
+        /// Form and zone of all values.
         style: DateStyle,
-        /// The way all of them are written.
+        /// Form that reproduces all of them.
         written: DateText,
     },
-    /// It holds text.
+    /// At least one value is text.
     Text {
-        /// Longest value in bytes.
+        /// Longest value of the column, in bytes.
         bytes_max: u32,
         /// The first value that made it text.
         reason: TextReason,
@@ -89,7 +87,7 @@ pub enum ColumnBasis {
 }
 
 impl ColumnBasis {
-    /// The type that follows; a placeholder where it was given.
+    /// Returns the inferred type; a placeholder if the type was given.
     pub(super) fn column_type(&self) -> ColumnType {
         match *self {
             ColumnBasis::Given | ColumnBasis::NoValues => ColumnType::Text { max_bytes: 1 },
@@ -106,7 +104,7 @@ impl ColumnBasis {
         }
     }
 
-    /// The way dates of the column are written.
+    /// Returns the form in which dates of the column are written.
     pub(super) fn dates(&self) -> DateText {
         match self {
             ColumnBasis::Dates { written, .. } => written.clone(),
@@ -114,7 +112,7 @@ impl ColumnBasis {
         }
     }
 
-    /// How numbers of the column are written.
+    /// Returns the form in which numbers of the column are written.
     pub(super) fn written(&self) -> NumberForm {
         match *self {
             ColumnBasis::Numbers { written, .. } => written,
@@ -123,41 +121,41 @@ impl ColumnBasis {
     }
 }
 
-/// The first value that is neither a number nor a date.
+/// The first value that made a column text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextReason {
-    /// The line its row starts on, the first of the file being 1.
+    /// Line on which its row starts, the first of the file being 1.
     pub line: u64,
     /// The value, cut at 40 bytes.
     pub value: String,
-    /// What is the matter with it.
+    /// The reason for which it is text.
     pub cause: TextCause,
 }
 
-/// Why a value makes its column text.
+/// Reason for which a value makes its column text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextCause {
-    /// It is the first value and not of another type.
+    /// It is the first value, and no type fits it.
     NeitherNumberNorDate,
     /// The values above it are numbers.
     NotANumber,
     /// The values above it are dates.
     NotADate,
-    /// Zeros at its start would be lost.
+    /// Leading zeros of the value would be lost.
     LeadingZeros,
-    /// Zeros at its end would be lost, for other values have other digits behind the point.
+    /// Trailing zeros would be lost, because other values have another number of decimals.
     ClosingZeros,
-    /// Zeros at the end of values above it would be lost, for it has other digits behind the point.
+    /// Trailing zeros of values above it would be lost, because it has another number of decimals.
     OtherDecimals,
     /// A plus, or a minus before zero, would be lost.
     Sign,
-    /// An exponent would be lost.
+    /// The exponent of the value would be lost.
     Exponent,
     /// A point without digits on one side would be lost.
     Point,
-    /// A number of more digits or another size than a NUMBER keeps.
+    /// It has more digits or another magnitude than a NUMBER keeps.
     BeyondNumber,
-    /// Parts of a second would be lost.
+    /// Fractions of a second would be lost.
     FractionalSeconds,
     /// It is a date of another form than those above it.
     OtherForm,
@@ -165,11 +163,11 @@ pub enum TextCause {
     OtherZone,
     /// It is a date with other zeros, seconds or marks than those above it.
     OtherSpelling,
-    /// All are dates, and may be read with the day first or the month.
+    /// All values are dates that may have the day or the month first.
     DayOrMonth([DateForm; 2]),
 }
 
-/// `line 17: "007" starts with zeros that a number would lose`
+/// Prints `line 17: "007" starts with zeros that a number would lose`.
 impl fmt::Display for TextReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.cause {
@@ -203,7 +201,7 @@ impl fmt::Display for TextReason {
     }
 }
 
-/// The columns of a file, and what is known of them before it is read.
+/// The columns of a file, with the facts known before it is read.
 #[derive(Clone, Copy)]
 pub(super) struct Columns<'a> {
     pub(super) path: &'a Path,
@@ -212,7 +210,7 @@ pub(super) struct Columns<'a> {
     pub(super) options: &'a CsvOptions,
 }
 
-/// What the pass found.
+/// Result of the first pass.
 pub(super) struct Inferred {
     pub(super) findings: Vec<ColumnFinding>,
     pub(super) rows: u64,
@@ -220,20 +218,20 @@ pub(super) struct Inferred {
     pub(super) several_lines: SeveralLines,
 }
 
-/// Rows of which a field runs over several lines: a quote that is text swallows what follows up to
-/// the next one.
+/// Rows with a field of several lines, because a quote that is meant as text swallows lines
+/// up to the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SeveralLines {
-    /// The number of such rows.
+    /// Number of rows with such a field.
     pub rows: u64,
-    /// The line that the first starts on.
+    /// Line on which the first of them starts.
     pub first: u64,
-    /// The lines of the first.
+    /// Number of lines of the first of them.
     pub lines: u64,
 }
 
 impl SeveralLines {
-    /// Takes in a row with so many line breaks in its fields.
+    /// Counts a row with `breaks` line breaks in its fields.
     fn note(&mut self, line: u64, breaks: u64) {
         if self.rows == 0 {
             (self.first, self.lines) = (line, breaks + 1);
@@ -241,7 +239,7 @@ impl SeveralLines {
         self.rows += 1;
     }
 
-    /// Takes in what a piece behind so many lines has.
+    /// Adds the counts of a piece that follows `lines_before` lines.
     fn merge(&mut self, piece: SeveralLines, lines_before: u64) {
         if self.rows == 0 && piece.rows > 0 {
             (self.first, self.lines) = (lines_before + piece.first, piece.lines);
@@ -250,7 +248,7 @@ impl SeveralLines {
     }
 }
 
-/// Rows of a piece and what its columns seem to hold.
+/// Figures of a piece's rows, and a guess for each column.
 type Found = Result<(Seen, Vec<Guess>), CsvError>;
 
 /// Figures of the rows of a piece.
@@ -260,18 +258,19 @@ struct Seen {
     several_lines: SeveralLines,
 }
 
-/// Pieces that a thread looks at while the next ones are read: some milliseconds of work,
-/// so that starting the thread is little beside it.
+/// Pieces that a thread parses while the next ones are read: some milliseconds of work, against
+/// which starting the thread costs little.
 const PIECES_OF_A_THREAD: usize = 4;
 
-/// Reads all records after the header, of which `first` has those of the first piece.
+/// Reads all records after the header; `first` has those of the first piece.
 pub(super) fn infer(columns: Columns<'_>, pieces: &mut Pieces, first: Records) -> Result<Inferred, CsvError> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let all = columns.inferred();
     let mut guesses = columns.guesses();
     let (mut rows, mut line, mut skipped_lines) = (0, first.next_line(), 0);
     let mut several_lines = SeveralLines::default();
-    // Looked at, and read meanwhile; of the second so many are pieces.
+    // Pieces being parsed, and those being read meanwhile; `count` says how many
+    // of the latter are filled.
     let (mut now, mut next) = (vec![first], Vec::new());
     let (mut count, mut failed) = (1, None);
     while count > 0 {
@@ -285,7 +284,7 @@ pub(super) fn infer(columns: Columns<'_>, pieces: &mut Pieces, first: Records) -
         };
         count = thread::scope(|scope| {
             for _ in 1..threads {
-                // Those that cannot be started are not missed: this one looks at what is left.
+                // Threads that fail to start are not missed: this one parses the remaining pieces.
                 let _ = thread::Builder::new().spawn_scoped(scope, look);
             }
             let read = columns.read(pieces, &mut next, threads * PIECES_OF_A_THREAD, &mut failed);
@@ -298,7 +297,7 @@ pub(super) fn infer(columns: Columns<'_>, pieces: &mut Pieces, first: Records) -
                 Ok((_, fresh)) => {
                     all.iter().copied().filter(|index| !guesses[*index].merge(&fresh[*index])).collect()
                 }
-                // It fails again, and then knows its line.
+                // It fails again, now with its line known.
                 Err(_) => all.clone(),
             };
             if !again.is_empty() {
@@ -319,7 +318,7 @@ pub(super) fn infer(columns: Columns<'_>, pieces: &mut Pieces, first: Records) -
 }
 
 impl Columns<'_> {
-    /// The numbers of those without a given type.
+    /// Returns the indices of columns without a given type.
     fn inferred(&self) -> Vec<usize> {
         (0..self.names.len()).filter(|index| self.given[*index].is_none()).collect()
     }
@@ -342,7 +341,7 @@ impl Columns<'_> {
         findings.map(finding).collect()
     }
 
-    /// Reads up to so many pieces, none after a failure; says how many there were.
+    /// Reads up to `most` pieces, none after a failure; returns their number.
     fn read(
         &self,
         pieces: &mut Pieces,
@@ -364,15 +363,15 @@ impl Columns<'_> {
         count
     }
 
-    /// What a piece holds, as if it were the first, and its rows.
+    /// Parses a piece as if it were the first: a guess for each column, and figures of its rows.
     fn look(&self, piece: &mut Records) -> Found {
         let mut guesses = self.guesses();
         let seen = self.observe(piece, 1, &self.inferred(), &mut guesses)?;
         Ok((seen, guesses))
     }
 
-    /// Takes in the values that a piece, which starts on this line, has in some columns; returns
-    /// what was seen of its rows.
+    /// Adds the values of some columns of a piece, which starts on this line, to the guesses;
+    /// returns figures of its rows.
     fn observe(
         &self,
         piece: &mut Records,
@@ -413,7 +412,7 @@ impl Columns<'_> {
     }
 }
 
-/// Whether a field is a number or a date and so hardly a name.
+/// True if a field is a number or a date, and so hardly a name.
 pub(super) fn is_value(field: &[u8]) -> bool {
     is_number(field) || is_date(field)
 }
@@ -426,7 +425,7 @@ pub(super) fn is_date(field: &[u8]) -> bool {
     Forms::of(field, None).is_ok()
 }
 
-/// What a column seems to hold.
+/// Type that the values of a column so far allow.
 #[derive(Default)]
 struct Guess {
     null_count: u64,
@@ -443,7 +442,7 @@ enum Kind {
     Text(TextReason),
 }
 
-/// The forms that all values may have, and the first of them.
+/// The forms that all values may have, and the first value.
 struct Dates {
     forms: Forms,
     spelling: DateSpelling,
@@ -451,27 +450,27 @@ struct Dates {
     value: String,
 }
 
-/// The most digits left and right of the point, and how all values are written.
+/// Most digits left and right of the point, and the spelling of all values.
 struct Numbers {
     integer_digits: i16,
     fraction_digits: i16,
     spelling: Spelling,
 }
 
-/// The ways to write numbers by which all values of a column come back.
+/// Spellings of numbers that reproduce all values of a column.
 #[derive(Clone, Copy)]
 struct Spelling {
-    /// No digit too many: `10`, `2.5`.
+    /// No padding, as in `10`, `2.5`.
     shortest: bool,
-    /// The same with one digit behind the point at least: `10.0`, `2.5`.
+    /// At least one digit after the point: `10.0`, `2.5`.
     float: bool,
-    /// The same number of digits behind the point everywhere: `10.00`, `2.50`.
+    /// A fixed number of digits after the point: `10.00`, `2.50`.
     fixed: Option<usize>,
-    /// Whether there is a zero before the point of `0.5`; none where no value says.
+    /// True if a zero precedes the point of `0.5`; `None` until a value shows it.
     zero_before_point: Option<bool>,
 }
 
-/// Why a value cannot be kept at all.
+/// Reason for which a value fits no column.
 enum Fault {
     NotUtf8(std::str::Utf8Error),
     TooLong,
@@ -494,7 +493,7 @@ impl Fault {
 }
 
 impl Guess {
-    /// Takes in a value that is not NULL.
+    /// Adds a value that is not NULL.
     #[inline]
     fn observe(
         &mut self,
@@ -529,8 +528,8 @@ impl Guess {
         Ok(())
     }
 
-    /// Takes in what the next piece of the file holds; false, and nothing taken in, where
-    /// its values must be looked at for that.
+    /// Merges the guess of the next piece. False, with nothing merged, if its values must
+    /// be read again for that.
     fn merge(&mut self, next: &Guess) -> bool {
         let merged = match (&mut self.kind, &next.kind) {
             (_, Kind::Nothing) => true,
@@ -557,7 +556,7 @@ impl Guess {
 }
 
 impl Dates {
-    /// Takes in a further value; fails where no form is left.
+    /// Adds a value; fails if no form is left.
     #[inline]
     fn take(&mut self, (found, spelling): (Forms, DateSpelling)) -> Result<(), TextCause> {
         match self.forms.and(found) {
@@ -584,7 +583,7 @@ impl Dates {
 }
 
 impl Numbers {
-    /// Takes in a further value; fails where no way of writing gives all of them back.
+    /// Adds a value; fails if no spelling reproduces all of them.
     #[inline]
     fn take(&mut self, value: &[u8], found: &Numbers) -> Result<(), TextCause> {
         self.spelling = self.spelling.and(found.spelling, value)?;
@@ -604,7 +603,7 @@ impl Numbers {
 }
 
 impl Spelling {
-    /// The ways in which a number comes back as it is written here.
+    /// Returns the spellings that reproduce this number.
     #[inline]
     fn of(number: &[u8]) -> Result<Spelling, TextCause> {
         let (sign, digits) = match number {
@@ -640,7 +639,7 @@ impl Spelling {
         })
     }
 
-    /// The first of the ways that gives all values back.
+    /// Returns the first form that reproduces all values.
     fn form(self) -> NumberForm {
         let decimals = match self.fixed {
             _ if self.shortest => 0,
@@ -650,7 +649,7 @@ impl Spelling {
         NumberForm { decimals, zero_before_point: self.zero_before_point != Some(false) }
     }
 
-    /// The ways of both; `value` has the second.
+    /// Returns the common spellings; `value` has the second.
     #[inline]
     fn and(self, other: Spelling, value: &[u8]) -> Result<Spelling, TextCause> {
         let both = Spelling {
@@ -670,7 +669,7 @@ impl Spelling {
     }
 }
 
-/// What the first value of a column is.
+/// Returns the kind of a column's first value.
 fn first_value(
     value: &[u8],
     line: u64,
@@ -688,7 +687,7 @@ fn first_value(
     }
 }
 
-/// Digits left and right of the point, and how they are written.
+/// Returns the digits left and right of the point, and the spelling.
 #[inline]
 fn read_number(value: &[u8], scratch: &mut Vec<u8>) -> Result<Numbers, TextCause> {
     scratch.clear();

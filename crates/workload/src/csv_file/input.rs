@@ -10,17 +10,17 @@ use std::path::Path;
 const GZIP_MAGIC: [u8; 2] = [0x1F, 0x8B];
 const UTF8_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 const UTF16_MARKS: [[u8; 2]; 2] = [[0xFF, 0xFE], [0xFE, 0xFF]];
-/// Bytes of the text that are looked at for its encoding.
+/// Bytes of the text that show its encoding.
 const HEAD_BYTES: usize = 8;
-/// Compressed bytes that are read at a time.
+/// Compressed bytes to read at a time.
 const READ_BYTES: usize = 64 * 1024;
-/// Bytes behind gzip data that a message shows.
+/// Bytes after gzip data that a message shows.
 const SHOWN_BYTES: usize = 40;
 
-/// The text of a file whose bytes lie here, decompressed where it is gzip, without byte order
-/// marks.
+/// Opens the text of a file whose content is at `bytes`, decompressed if it is
+/// gzip, without byte order marks.
 ///
-/// Fails where it cannot be read and where it is UTF-16.
+/// Fails if it cannot be read or is UTF-16.
 pub(super) fn open(path: &Path, bytes: &Path) -> Result<Box<dyn Read + Send>, CsvError> {
     let unreadable = |source| CsvError::Open { path: path.to_owned(), source };
     let mut file = File::open(bytes).map_err(unreadable)?;
@@ -38,7 +38,7 @@ pub(super) fn open(path: &Path, bytes: &Path) -> Result<Box<dyn Read + Send>, Cs
     if let Some(form) = utf16(&head) {
         return Err(CsvError::Utf16 { path: path.to_owned(), form });
     }
-    // Files that were put together by programs that each write one have two.
+    // Two marks, because programs concatenate files that each have one.
     while head.starts_with(&UTF8_MARK) {
         head.drain(..UTF8_MARK.len());
         let missing = HEAD_BYTES - head.len();
@@ -47,8 +47,8 @@ pub(super) fn open(path: &Path, bytes: &Path) -> Result<Box<dyn Read + Send>, Cs
     Ok(Box::new(Cursor::new(head).chain(text)))
 }
 
-/// The name of UTF-16 that a text begins in: by its mark, or by a zero in every second byte of a
-/// header in ASCII.
+/// Returns the name of UTF-16 if a text begins with it: with its mark, or with a zero in every
+/// second byte of an ASCII header.
 fn utf16(head: &[u8]) -> Option<&'static str> {
     if UTF16_MARKS.iter().any(|mark| head.starts_with(mark)) {
         return Some("UTF-16");
@@ -58,19 +58,19 @@ fn utf16(head: &[u8]) -> Option<&'static str> {
     if all(0) { Some("UTF-16LE") } else { all(1).then_some("UTF-16BE") }
 }
 
-/// The first `count` bytes, or fewer where there are no more.
+/// Reads the first `count` bytes, or fewer at the end.
 fn head(input: &mut impl Read, count: usize) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(count);
     input.take(count as u64).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// The text of gzip members one behind the other, with zeros behind them: tapes and block devices
-/// pad files so.
+/// Text of consecutive gzip members, possibly followed by zeros, with which tapes
+/// and block devices pad files.
 ///
-/// Why not `MultiGzDecoder`: it takes padding for a damaged member.
+/// Why not `MultiGzDecoder`: it reads padding as a damaged member.
 struct Members<R: Read> {
-    /// None behind the last one.
+    /// None after the last member.
     member: Option<GzDecoder<BufReader<R>>>,
 }
 
@@ -102,7 +102,7 @@ impl<R: Read> Read for Members<R> {
     }
 }
 
-/// Passes zeros; returns what stands behind them, which is not passed.
+/// Skips zeros; returns the byte after them without consuming it.
 fn first_nonzero(input: &mut impl BufRead) -> io::Result<Option<u8>> {
     loop {
         let bytes = input.fill_buf()?;

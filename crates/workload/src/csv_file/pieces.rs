@@ -1,53 +1,53 @@
-//! Cuts the text of a file into pieces of whole records, which threads then read side by side.
+//! Cuts the text of a file into pieces of whole records, which threads then parse in parallel.
 //!
-//! Where records end can be told without their fields: a line break ends one unless it
-//! stands in quotes, and quotes count only at the start of a field ([`dialect`](super::dialect)).
-//! So a piece is read up to its size, quotes are looked for (most files have few), and what lies
-//! behind the last line break outside them is kept for the next piece. That, and the checksum of
-//! what was read, is all that one thread does for the others.
+//! The ends of records are found without their fields. A line break ends a record unless it is
+//! inside quotes, and quotes count only at the start of a field ([`dialect`](super::dialect)). So a
+//! piece is read up to its size and searched for quotes, of which most files have few. The bytes
+//! after the last line break outside quotes are kept for the next piece. That, and the checksum of
+//! the bytes, is all that one thread does for the others.
 //!
-//! Limits: a record of more than 16 MiB ends the reading.
+//! Limits: a record of more than 16 MiB is an error.
 
 use super::dialect::{Ambiguous, Dialect, LineEnd, Quote, named_delimiter};
 use flate2::Crc;
 use std::io::{self, Read};
 
-/// Bytes of a piece, but for the last one and for those of longer records.
+/// Bytes of a piece, except the last one and those with longer records.
 pub(super) const PIECE_BYTES: usize = 512 * 1024;
 
-/// Longest record. Nothing but an unclosed quote is longer than this, and a
-/// row could not be kept.
+/// Longest record in bytes: only an unclosed quote is longer, and a row could not hold it.
 pub(super) const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Why there is no next piece.
+/// Reason for which there is no next piece.
 #[derive(Debug)]
 pub(super) enum PieceError {
-    /// The bytes cannot be had.
+    /// The bytes cannot be read.
     Read(io::Error),
-    /// A record of more than 16 MiB.
+    /// A record exceeds 16 MiB.
     TooLong,
 }
 
-/// The pieces of an input, from the first to the last.
+/// The pieces of an input, from first to last.
 pub(super) struct Pieces {
     input: Box<dyn Read + Send>,
     dialect: Dialect,
     /// Lines before the first record: one that names the delimiter.
     lines_before: u64,
     piece_bytes: usize,
-    /// Read, and behind the last piece.
+    /// Bytes already read that belong to the next piece.
     rest: Vec<u8>,
-    /// Whether the input has no more bytes.
+    /// True if the input has no more bytes.
     ended: bool,
-    /// Why it has none; said when what was read before has been given out.
+    /// Error that ended it; reported after the bytes read before it.
     failed: Option<io::Error>,
-    /// How many bytes it gave, and their checksum.
+    /// Number of bytes read, and their checksum.
     bytes: u64,
     checksum: Crc,
 }
 
 impl Pieces {
-    /// Pieces of about so many bytes; without a delimiter, takes it from the first, and fails where that does not tell.
+    /// Cuts pieces of about `piece_bytes`. Without a given delimiter, finds it in the first piece,
+    /// and fails if that is ambiguous.
     pub(super) fn new(
         input: Box<dyn Read + Send>,
         (delimiter, quote): (Option<u8>, Quote),
@@ -77,28 +77,28 @@ impl Pieces {
         Ok(pieces)
     }
 
-    /// The dialect of the file.
+    /// Returns the dialect of the file.
     pub(super) fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// As if the first bytes had said so.
+    /// Replaces the dialect that the first bytes showed.
     #[cfg(test)]
     pub(super) fn take_for(&mut self, dialect: Dialect) {
         self.dialect = dialect;
     }
 
-    /// The line that the first record may be on, the first of the file being 1.
+    /// Returns the line of the first record, the first of the file being 1.
     pub(super) fn first_line(&self) -> u64 {
         1 + self.lines_before
     }
 
-    /// How many bytes were read so far, and their CRC-32.
+    /// Returns the number of bytes read so far, and their CRC-32.
     pub(super) fn read_so_far(&self) -> (u64, u32) {
         (self.bytes, self.checksum.sum())
     }
 
-    /// Replaces `piece` by the next one; false, and nothing in it, behind the last.
+    /// Replaces `piece` by the next one; false, with an empty piece, after the last.
     pub(super) fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, PieceError> {
         piece.clear();
         piece.append(&mut self.rest);
@@ -125,7 +125,7 @@ impl Pieces {
         }
     }
 
-    /// Reads until there are so many bytes, or no more.
+    /// Reads until the piece has `wanted` bytes, or the input ends.
     fn read(&mut self, piece: &mut Vec<u8>, wanted: usize) {
         let start = piece.len();
         let missing = wanted.saturating_sub(start);
@@ -145,14 +145,14 @@ impl std::fmt::Debug for Pieces {
     }
 }
 
-/// Where the last record ends that surely does; `bytes` start with a record.
+/// Returns the end of the last record that surely ends; `bytes` start with a record.
 fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
     let Dialect { delimiter, quote, line_end } = dialect;
     if quote == Quote::None {
         return last_break(bytes, (0, bytes.len()), line_end);
     }
     let mut end = None;
-    // From here on there was no quoted field.
+    // No quoted field so far from here on.
     let mut plain = 0;
     let mut at = 0;
     while let Some(quote) = find(bytes, at, b'"') {
@@ -163,7 +163,7 @@ fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
         end = last_break(bytes, (plain, quote), line_end).or(end);
         loop {
             let closing = find(bytes, at, b'"');
-            // Of a quote behind all others it cannot be told whether it is doubled.
+            // A quote at the very end may be the first of a doubled one.
             let Some((closing, next)) = closing.and_then(|at| Some((at, *bytes.get(at + 1)?))) else {
                 return end;
             };
@@ -177,14 +177,14 @@ fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
     last_break(bytes, (plain, bytes.len()), line_end).or(end)
 }
 
-/// The end of the last line break in a part of the bytes.
+/// Returns the end of the last line break in a part of the bytes.
 fn last_break(bytes: &[u8], (from, to): (usize, usize), line_end: LineEnd) -> Option<usize> {
     let last = bytes[from..to].iter().rposition(|byte| *byte == line_end.byte())?;
     Some(from + last + 1)
 }
 
-/// Where a byte comes first, looking from a place on: 32 at a time, which is a few
-/// vector instructions.
+/// Returns the first place of a byte from `from` on: 32 bytes at a time, which
+/// is a few vector instructions.
 fn find(bytes: &[u8], from: usize, wanted: u8) -> Option<usize> {
     let rest = bytes.get(from..)?;
     let (blocks, _) = rest.as_chunks::<32>();

@@ -1,27 +1,26 @@
 //! Splits a piece of the text into records and fields.
 //!
-//! A piece ends where a record does, so that fields can be given out as slices of it
-//! without a copy. Doubled quotes are reduced in a copy behind the piece, which stays
-//! as it was read: a piece may be gone over again.
+//! A piece ends where a record does, so fields are slices of it without a copy. Doubled
+//! quotes are reduced in a copy after the piece, which stays as it was read, because a
+//! piece may be parsed again.
 //!
-//! Quotes count only at the start of a field, as in `"a ""b"", c"`. Elsewhere
-//! they are text: `5" pipe` is five characters of it and needs no care. Files without quoting have
-//! none at all.
+//! Quotes count only at the start of a field, as in `"a ""b"", c"`. Elsewhere they are text: `5"
+//! pipe` has five characters. In files without quoting they are always text.
 
 use super::dialect::{Dialect, LineEnd, Quote};
 use super::pieces::{PieceError, Pieces};
 use std::io;
 
-/// Why there is no next record.
+/// Reason for which there is no next record.
 #[derive(Debug)]
 pub(super) enum RecordError {
-    /// The bytes cannot be had; the last good record ended before this line.
+    /// The bytes cannot be read; the last good record ended before this line.
     Read { line: u64, source: io::Error },
-    /// A quote that the file's end leaves open.
+    /// A quote is open at the end of the file.
     UnclosedQuote { line: u64, quote_line: u64 },
-    /// A closing quote with text behind it; the field's index and beginning.
+    /// Text follows a closing quote; with the field's index and beginning.
     TextAfterQuote { line: u64, field: usize, found: String },
-    /// More than 16 MiB.
+    /// The record exceeds 16 MiB.
     TooLong { line: u64 },
 }
 
@@ -29,43 +28,42 @@ pub(super) enum RecordError {
 #[derive(Debug)]
 pub(super) struct Records {
     dialect: Dialect,
-    /// What an empty line is.
+    /// Meaning of an empty line.
     empty_lines: EmptyLines,
 
-    /// The piece, and behind it fields of the current record with their quotes reduced.
+    /// The piece, followed by fields of the current record with their quotes reduced.
     buffer: Vec<u8>,
-    /// Where its records begin, the next one starts and the last one ends.
+    /// Start of its records, start of the next one, and end of the last one.
     begin: usize,
     start: usize,
     end: usize,
-    /// The place where the current record begins.
+    /// Start of the current record.
     record_start: usize,
-    /// The line that `start` is on.
     next_line: u64,
-    /// Empty lines passed over.
+    /// Number of empty lines skipped.
     skipped: u64,
 
-    /// The line the current record started on.
+    /// Line on which the current record started.
     line: u64,
-    /// Line breaks within its fields.
+    /// Number of line breaks within its fields.
     lines_within: u64,
-    /// Where its fields are in `buffer`.
+    /// Places of its fields in `buffer`.
     fields: Vec<Field>,
-    /// Indices of fields that hold doubled quotes.
+    /// Indices of fields with doubled quotes.
     escaped: Vec<usize>,
 }
 
-/// What a line without a character is.
+/// Meaning of a line without characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EmptyLines {
-    /// Nothing: counted and passed over.
+    /// No record: counted and skipped.
     Skipped,
     /// A record of one empty field.
     Records,
 }
 
 impl EmptyLines {
-    /// What they are where records have so many fields.
+    /// Returns their meaning for records of `columns` fields.
     pub(super) fn of(columns: usize) -> EmptyLines {
         if columns == 1 { EmptyLines::Records } else { EmptyLines::Skipped }
     }
@@ -78,7 +76,7 @@ struct Field {
 }
 
 impl PieceError {
-    /// The error of who has read up to this line.
+    /// Returns the error of a reader that has read up to this line.
     pub(super) fn at(self, line: u64) -> RecordError {
         match self {
             PieceError::Read(source) => RecordError::Read { line, source },
@@ -88,7 +86,7 @@ impl PieceError {
 }
 
 impl Records {
-    /// Without a piece; the first has the first line.
+    /// Creates an empty reader; its first piece starts on the first line.
     pub(super) fn new(dialect: Dialect, empty_lines: EmptyLines) -> Records {
         Records {
             dialect,
@@ -107,22 +105,22 @@ impl Records {
         }
     }
 
-    /// The records of these bytes.
+    /// Returns the records of these bytes.
     pub(super) fn of(bytes: &[u8], dialect: Dialect, empty_lines: EmptyLines) -> Records {
         Records { buffer: bytes.to_vec(), end: bytes.len(), ..Records::new(dialect, empty_lines) }
     }
 
-    /// The next record is on this line.
+    /// Sets the line of the next record.
     pub(super) fn begin_at(&mut self, line: u64) {
         self.next_line = line;
     }
 
-    /// Goes back to the current record, as if it had not been read.
+    /// Goes back to the start of the current record.
     pub(super) fn step_back(&mut self) {
         (self.start, self.next_line) = (self.record_start, self.line);
     }
 
-    /// Takes the next piece; false when there is none. Lines go on from those before.
+    /// Takes the next piece; false if there is none. Line numbers continue.
     pub(super) fn refill(&mut self, pieces: &mut Pieces) -> Result<bool, PieceError> {
         (self.begin, self.start, self.end) = (0, 0, 0);
         let more = pieces.next(&mut self.buffer)?;
@@ -130,32 +128,32 @@ impl Records {
         Ok(more)
     }
 
-    /// What is left of the piece is taken for all of it, and empty lines for this; those
-    /// passed over are counted anew.
+    /// Takes the rest of the piece as the whole of it, with this meaning of empty lines, and
+    /// restarts the count of those skipped.
     pub(super) fn begin_here(&mut self, empty_lines: EmptyLines) {
         self.begin = self.start;
         self.empty_lines = empty_lines;
         self.skipped = 0;
     }
 
-    /// Goes back to where the piece begins, and takes that for this line.
+    /// Goes back to the start of the piece, which gets this line number.
     pub(super) fn rewind(&mut self, line: u64) {
         self.start = self.begin;
         self.next_line = line;
         self.skipped = 0;
     }
 
-    /// Empty lines passed over.
+    /// Returns the number of empty lines skipped.
     pub(super) fn skipped_lines(&self) -> u64 {
         self.skipped
     }
 
-    /// The line behind the current record.
+    /// Returns the line after the current record.
     pub(super) fn next_line(&self) -> u64 {
         self.next_line
     }
 
-    /// Goes to the next record of the input; false at its end.
+    /// Moves to the next record of the input; false at its end.
     pub(super) fn advance_in(&mut self, pieces: &mut Pieces) -> Result<bool, RecordError> {
         while !self.advance()? {
             if !self.refill(pieces).map_err(|error| error.at(self.next_line))? {
@@ -165,7 +163,7 @@ impl Records {
         Ok(true)
     }
 
-    /// Goes to the next record of the piece; false at its end.
+    /// Moves to the next record of the piece; false at its end.
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool, RecordError> {
         self.buffer.truncate(self.end);
@@ -176,7 +174,7 @@ impl Records {
         }
         let mut lines = 0;
         let end = self.scan(&mut lines)?;
-        // Past the line break, if that is what ended the record.
+        // Past the line break, if one ended the record.
         let breaks = usize::from(end < self.end);
         (self.record_start, self.start) = (self.start, end + breaks);
         self.next_line = self.line + lines + breaks as u64;
@@ -185,35 +183,35 @@ impl Records {
         Ok(true)
     }
 
-    /// The line the current record starts on, the first being 1.
+    /// Returns the line on which the current record starts, the first being 1.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 
-    /// Line breaks within fields of the current record.
+    /// Returns the number of line breaks within the current record's fields.
     pub(super) fn lines_within(&self) -> u64 {
         self.lines_within
     }
 
-    /// How many fields the current record has.
+    /// Returns the number of fields of the current record.
     pub(super) fn field_count(&self) -> usize {
         self.fields.len()
     }
 
-    /// A field of the current record, without its quotes.
+    /// Returns a field of the current record, without its quotes.
     #[inline]
     pub(super) fn field(&self, index: usize) -> &[u8] {
         let Field { start, end } = self.fields[index];
         &self.buffer[start..end]
     }
 
-    /// The fields of the current record in order.
+    /// Returns the fields of the current record in order.
     #[inline]
     pub(super) fn fields(&self) -> impl Iterator<Item = &[u8]> {
         self.fields.iter().map(|field| &self.buffer[field.start..field.end])
     }
 
-    /// Moves to the first byte of a record; false where there is none.
+    /// Moves to the first byte of a record; false if there is none.
     #[inline]
     fn find_record(&mut self) -> bool {
         while self.empty_lines == EmptyLines::Skipped
@@ -228,8 +226,8 @@ impl Records {
         self.start < self.end
     }
 
-    /// Returns the place of the line break that ends a field or line at `at`, the end of the piece
-    /// included; none where something else stands there.
+    /// Returns the place of the line break that ends a field or line at `at`, or the end of the
+    /// piece; `None` if other text follows.
     #[inline]
     fn break_at(&self, at: usize) -> Option<usize> {
         let crs = match self.dialect.line_end {
@@ -240,8 +238,8 @@ impl Records {
         found.is_none_or(|byte| *byte == self.dialect.line_end.byte()).then_some(at + crs)
     }
 
-    /// Marks the fields of the record at `start`, adding to `lines` the line breaks in
-    /// them; gives back where the last one ends: at a line break or the end of the piece.
+    /// Finds the fields of the record at `start` and adds their line breaks to `lines`. Returns the
+    /// end of the last field: a line break or the end of the piece.
     #[inline]
     fn scan(&mut self, lines: &mut u64) -> Result<usize, RecordError> {
         let Dialect { delimiter, quote, line_end } = self.dialect;
@@ -262,7 +260,7 @@ impl Records {
         }
     }
 
-    /// Takes CRs before the line break off the last field, where no quote ends it.
+    /// Removes CRs before the line break from the last field, unless a quote ends it.
     #[inline]
     fn trim_line_end(&mut self) {
         let Some(last) = self.fields.last_mut().filter(|_| self.dialect.line_end == LineEnd::Lf) else {
@@ -277,8 +275,8 @@ impl Records {
         }
     }
 
-    /// Marks a field whose opening quote is at `quote`, adding to `lines` the
-    /// line breaks in it; gives back where it ends.
+    /// Finds the end of a field whose opening quote is at `quote`, adding
+    /// its line breaks to `lines`.
     fn scan_quoted(&mut self, quote: usize, lines: &mut u64) -> Result<usize, RecordError> {
         let quote_line = self.line + *lines;
         let mut escaped = false;
@@ -312,7 +310,7 @@ impl Records {
         Ok(end)
     }
 
-    /// Makes one quote of each two within the fields that hold them.
+    /// Reduces each doubled quote to one, in the fields that have them.
     #[inline]
     fn reduce_quotes(&mut self) {
         for &index in &self.escaped {
@@ -329,14 +327,14 @@ impl Records {
     }
 }
 
-/// Bytes up to the first of two or the end, eight at a time: fields are
-/// short and of all lengths, and a branch for each byte would be guessed wrong
-/// once a field.
+/// Returns the bytes before the first of two, or before the end. It compares eight
+/// at a time: fields are short and of all lengths, and a branch for each byte would
+/// be mispredicted once a field.
 #[inline]
 fn plain_length(bytes: &[u8], ends: [u8; 2]) -> usize {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    // Marks the first byte that is zero; above it marks may be false.
+    // Marks the first zero byte; marks above it may be false.
     let zeros = |word: u64| word.wrapping_sub(EACH) & !word & HIGH;
     let [one, two] = ends.map(|end| EACH * u64::from(end));
     let (words, rest) = bytes.as_chunks::<8>();

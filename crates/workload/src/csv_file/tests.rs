@@ -1,4 +1,4 @@
-//! CSV files as people have them: types found, rows read, every error's text.
+//! CSV files as users have them: inferred types, rows, and the text of every error.
 
 use super::*;
 use flate2::Compression;
@@ -34,7 +34,7 @@ impl Given {
     }
 }
 
-/// All rows, a line each, columns separated by bars.
+/// Formats all rows, a line each, with bars between columns.
 fn shown(file: &CsvFile) -> Result<String, SourceError> {
     let mut batch = RowBatch::new();
     let mut lines = Vec::new();
@@ -58,7 +58,7 @@ fn schema_of(file: &CsvFile) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Bytes in, schema and rows out.
+/// Compares the schema and rows of a file of these bytes.
 #[track_caller]
 fn check(bytes: &[u8], schema: &str, rows: &str) {
     let given = Given::new(bytes);
@@ -69,7 +69,7 @@ fn check(bytes: &[u8], schema: &str, rows: &str) {
     assert_eq!(file.row_count(), Some(row_count as u64));
 }
 
-/// The error of opening the file or of reading its rows.
+/// Compares the error of opening the file or of reading its rows.
 #[track_caller]
 fn check_error(bytes: &[u8], options: CsvOptions, expect: &str) {
     let given = Given::new(bytes);
@@ -150,7 +150,7 @@ fn a_column_that_became_text_says_why() {
     assert_eq!(reason("a\n \n"), "line 2: \" \" is neither a number nor a date");
 }
 
-/// The rule: one way to write numbers gives every value of the column back.
+/// The rule: one form of numbers reproduces every value of the column.
 #[test]
 fn what_would_come_back_as_another_text_is_no_number() {
     let basis = |values: &str| {
@@ -173,7 +173,7 @@ fn what_would_come_back_as_another_text_is_no_number() {
         ),
         ("5.", "line 2: \"5.\" has a point without digits on one side, which a number would lose"),
         ("0.5\n.5", "line 3: \".5\" has a point without digits on one side, which a number would lose"),
-        // One way of writing each: prices, floats as programs print them, the shortest, Oracle's.
+        // One form each: prices, floats as programs print them, the shortest, Oracle's.
         ("1.10\n-2.50\n0.00", "NUMBER(3,2)"),
         ("10.00\n20.00", "NUMBER(4,2)"),
         ("10.0\n2.25\n-3.5", "NUMBER(4,2)"),
@@ -263,7 +263,7 @@ fn dates_of_any_one_form_are_found() {
     let options = CsvOptions { date_form: american, ..CsvOptions::default() };
     let given = Given::new(b"d\n03/04/2020\n05/06/2020\n");
     assert_eq!(shown(&given.open(options.clone()).unwrap()).unwrap(), "2020-03-04\n2020-05-06");
-    // The same for a type that is given.
+    // A given type behaves in the same way.
     let given = Given::new(b"d\n03/04/2020\n31/12/2020\n");
     let file = given.open(CsvOptions { types: typed(&["DATE"]).types, ..options }).unwrap();
     let error = given.text(shown(&file).unwrap_err());
@@ -291,7 +291,7 @@ fn gzip_is_told_by_content_and_may_have_members() {
     check(&bytes, "a NUMBER(1) NOT NULL, b VARCHAR2(1) NOT NULL", "1|x\n2|y");
     let given = Given::new(&gzip(&b"a,b\n1,2\n".repeat(1000))[..40]);
     let error = given.text(given.open(CsvOptions::default()).unwrap_err());
-    // How many lines come out before, and what lies between, are the decompressor's.
+    // The decompressor decides how many lines come out first, and its own words.
     assert!(error.starts_with("rows.csv is a damaged gzip file: ") && error.contains(" after "), "{error}");
     assert!(error.ends_with(" lines; fetch or compress it again"), "{error}");
     let mut broken = gzip(b"a,b\n1,2\n");
@@ -312,7 +312,7 @@ fn what_stands_behind_gzip_data_is_padding_or_named() {
     assert_eq!(
         error,
         "rows.csv: behind the whole gzip data stands something else, beginning \"garbage\"; if it is worth nothing, load \
-         what is before it: zcat rows.csv | plumb load -"
+         what is before it"
     );
 }
 
@@ -373,8 +373,7 @@ fn a_file_without_a_header_is_asked_about_and_read_as_it_is_said() {
         CsvOptions { header: Header::Given(vec!["id".to_string()]), ..CsvOptions::default() },
         "rows.csv:1: found 4 fields, and --names has 1; give as many",
     );
-    // Types that are given say the same of the names, and a column for each year has its year for a
-    // name.
+    // Given types lead to the same question. A column for each year has its year as its name.
     check_error(
         b"5,x\n6,y\n",
         typed(&["int", "text"]),
@@ -589,7 +588,7 @@ fn invalid_utf8_names_the_byte_and_the_cure() {
                   convert the file, for example: iconv -f WINDOWS-1252 -t UTF-8";
     check_error(b"id,name\n1,x\n2,Ren\xE9\n", CsvOptions::default(), expect);
     check_error(b"id,name\n1,x\n2,Ren\xE9\n", typed(&["int", "text"]), expect);
-    // WINDOWS-1252 has no such letter: iconv would refuse the file.
+    // WINDOWS-1252 has no such letter: iconv would reject the file.
     let expect = "rows.csv:2: column name: found \"Ren\u{FFFD}\" with the byte 0x8d in place 4, expected UTF-8; \
                   convert the file, for example: iconv -f MACINTOSH -t UTF-8";
     check_error(b"id,name\n1,Ren\x8D\n", CsvOptions::default(), expect);
@@ -721,7 +720,7 @@ fn a_file_that_changes_between_its_passes_is_refused() {
     let rows = |count: u32| (0..count).map(|id| format!("{id},name of {id}\n")).collect::<String>();
     let text = format!("id,name\n{}", rows(60_000));
     let half = format!("id,name\n{}", rows(30_000));
-    // Same length and, as far as anybody can tell, same time.
+    // Same length, and possibly the same modification time.
     let other = text.replace("name of 59999", "NAME of 59999");
     let cases = [
         (half.as_bytes(), " bytes (CRC-32 "),
@@ -744,10 +743,10 @@ fn a_file_that_changes_between_its_passes_is_refused() {
     }
 }
 
-/// A file of many pieces, which threads look at side by side.
+/// A file of many pieces, which threads parse in parallel.
 fn long_file(change: impl Fn(u32) -> Option<&'static str>) -> Given {
     const ROWS: u32 = 400_000;
-    // An empty line is none of the rows: row n is on line n + 1 from here on.
+    // The empty line is no row: from here on row n is on line n + 1.
     let mut text = "a,b,c\n\n1.5,2024-01-31,\n".to_string();
     for number in 3..ROWS {
         match change(number) {
@@ -774,7 +773,7 @@ fn types_of_a_long_file_are_those_that_one_thread_finds() {
             "line 300001: \"2024-01-31\" is not a number, as the values above it are",
         ),
     ] {
-        // A second value at fault in another piece is none of the reason.
+        // A second bad value in another piece does not change the reason.
         let given = long_file(|number| [300_000, 350_000].contains(&number).then_some(line));
         let file = given.open(CsvOptions::default()).unwrap();
         assert!(schema_of(&file).ends_with(" NOT NULL, b DATE NOT NULL, c VARCHAR2(11)"));

@@ -52,7 +52,7 @@ fn a_seed_gives_its_rows_and_another_seed_others() {
     let (one, two) = (pages(4), pages(5));
     assert_eq!(one, pages(4));
     assert_ne!(one, two);
-    // The sites are the same.
+    // Both seeds have the same sites.
     let hosts = |pages: &[String]| -> HashSet<String> {
         pages.iter().filter_map(|page| page.split('/').nth(2).map(str::to_string)).collect()
     };

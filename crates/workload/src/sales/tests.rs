@@ -9,7 +9,7 @@ fn table(rows: u64, seed: u64) -> SalesTable {
     SalesTable::new(SalesSpec { rows, seed })
 }
 
-/// All rows, chunk after chunk.
+/// All rows, chunk by chunk.
 fn rows_of(table: &SalesTable) -> Vec<Vec<u8>> {
     let mut batch = RowBatch::new();
     let mut rows = Vec::new();
@@ -79,7 +79,7 @@ fn stores_and_products_follow_their_classes() {
         for (found, percent) in by_class.iter().zip(percents) {
             assert_near(f64::from(*found) / 300_000.0, f64::from(percent) / 100.0, 0.003);
         }
-        // Every store sells, and a quarter of the ids has a quarter of the rows.
+        // Every store has sales, and a quarter of the ids has a quarter of the rows.
         assert!(by_id.len() as f64 > 0.95 * f64::from(count));
         let lower: u32 = (1..=i128::from(count / 4)).filter_map(|id| by_id.get(&id)).sum();
         assert_near(f64::from(lower) / 300_000.0, 0.25, 0.005);
@@ -143,16 +143,15 @@ fn any_number_of_rows_is_made() {
         assert_eq!(rows_of(&table).len() as u64, rows);
         assert_eq!(table.row_count_hint(), Some(rows));
     }
-    // The last chunk of a table no disk holds.
+    // The last chunk of a table larger than any disk.
     let huge = table(u64::MAX, 1);
     let mut batch = RowBatch::new();
     huge.fill_chunk(u64::MAX.div_ceil(CHUNK_ROWS) - 1, &mut batch);
     assert_eq!(numbers(batch.row(0))[0], 30);
 }
 
-/// The table must not change under studies that were already run: if this
-/// fails, either undo the change or say in the CHANGELOG that seeds now name
-/// other rows.
+/// The table must not change under studies that were already run. If this fails, either undo the
+/// change or note in the CHANGELOG that seeds now give other rows.
 #[test]
 fn the_rows_of_a_seed_stay_what_they_are() {
     let mut batch = RowBatch::new();

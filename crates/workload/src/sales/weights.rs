@@ -1,51 +1,47 @@
-//! How sales are spread over days, stores and products, and what they cost.
+//! Distribution of sales over days, stores and products, and the prices.
 //!
-//! The source gives the columns, 2,000 stores and 16,700 products in ten
-//! weighted classes each, the order holiday > weekend > week day, the split of
-//! quantities 50/25/25 and the price weights 1, 4/5, 3/5. It prints no weight
-//! of a day or a class, no quantity and no price: those are chosen here, the
-//! last two so that a row takes 42 bytes on average, as it reports.
+//! The source gives the columns, the numbers of stores and products and their ten weighted classes,
+//! the order holiday > weekend > week day, the split of quantities 50/25/25 and the price weights
+//! 1, 4/5, 3/5. It gives no weight of a day or a class, no quantity and no price. Those are chosen
+//! here; quantities and prices so that a row takes 42 bytes on average, as it reports.
 
 use crate::chunks::mix;
 use plumb_types::{DateTime, Weekday};
 
-/// Stores. From the source.
+/// Number of stores, as the source states.
 pub(super) const STORE_COUNT: u32 = 2_000;
 
-/// Products. From the source.
+/// Number of products, as the source states.
 pub(super) const PRODUCT_COUNT: u32 = 16_700;
 
-/// Classes of stores and of products. From the source.
+/// Number of classes of either, as the source states.
 pub(super) const CLASS_COUNT: u32 = 10;
 
-/// The month, September 1995: chosen here. Its Labor Day weekend is the long
-/// one the source speaks of, and a month of 30 days makes 1% of all
-/// combinations 10.02 million, closer to the reported 10 million than 31 days.
+/// The month, September 1995, is chosen here. Its Labor Day weekend is the long one of the
+/// source. A month of 30 days makes 1% of all combinations 10.02 million, closer to the reported
+/// 10 million than 31 days.
 const YEAR: u16 = 1995;
 const MONTH: u8 = 9;
 pub(super) const DAY_COUNT: u8 = 30;
 
-/// Saturday to Labor Day, Monday the 4th.
+/// Saturday the 2nd to Labor Day, Monday the 4th.
 const HOLIDAYS: std::ops::RangeInclusive<u8> = 2..=4;
 
-/// Weights of a day: the order is the source's, the numbers are chosen here.
+/// Weights of a day: the source has the order, the numbers are chosen here.
 const HOLIDAY_WEIGHT: u64 = 5;
 const WEEKEND_WEIGHT: u64 = 3;
 const WEEKDAY_WEIGHT: u64 = 2;
 
-/// Percent of the rows each class of 200 stores gets: that classes differ is
-/// the source's, the numbers are chosen here. The first sells four times as
-/// much as the last.
+/// Percent of the rows for each class of 200 stores. The source has differing classes; the numbers
+/// are chosen here. The first class sells four times as much as the last.
 pub(super) const STORE_CLASSES: [u8; CLASS_COUNT as usize] = [20, 16, 13, 11, 9, 8, 7, 6, 5, 5];
 
-/// Percent of the rows each class of 1,670 products gets: chosen here, and
-/// steeper than for stores. The first class sells fifteen times as much as the
-/// last.
+/// Percent of the rows for each class of 1,670 products: chosen here, and steeper than for stores.
+/// The first class sells fifteen times as much as the last.
 pub(super) const PRODUCT_CLASSES: [u8; CLASS_COUNT as usize] = [30, 20, 13, 10, 8, 6, 5, 4, 2, 2];
 
-/// Largest quantity a row sells at each price. Quantities start at 1 and all
-/// are equally likely, so the means are 10, 5 and 5: the source's 50%, 25% and
-/// 25%. The sizes are chosen here.
+/// Largest quantity of a row at each price. Quantities start at 1 and are equally likely, so the
+/// means are 10, 5 and 5: the source's 50%, 25% and 25%. The sizes are chosen here.
 pub(super) const QUANTITY_MAX: Quantities = Quantities { regular: 19, discount: 9, promo: 9 };
 const _: () = assert!(1 + QUANTITY_MAX.regular == 2 * (1 + QUANTITY_MAX.discount));
 const _: () = assert!(QUANTITY_MAX.discount == QUANTITY_MAX.promo);
@@ -57,28 +53,27 @@ pub(super) struct Quantities {
     pub(super) promo: u64,
 }
 
-/// Regular prices, in steps of 5 cents so that four and three fifths are whole
-/// cents: 1.00 to 100.00. Chosen here.
+/// Regular prices of 1.00 to 100.00, chosen here; in steps of 5 cents, so that four and
+/// three fifths are whole cents.
 const PRICE_STEP_CENTS: u32 = 5;
 const PRICE_STEPS_MIN: u32 = 20;
 const PRICE_STEPS_MAX: u32 = 2_000;
 
-/// The regular price in cents of a product, its index being its id less 1.
-/// It belongs to the product and not to the seed: another seed is another
-/// sample of the same shops.
+/// Returns the regular price in cents of a product, whose index is its id less 1. The price belongs
+/// to the product, not to the seed: another seed is another sample of the same shops.
 pub(super) fn price_cents(product: u32) -> u32 {
-    // Neighbours get unrelated prices.
+    // Mixed, so that neighbours have unrelated prices.
     let hash = mix(u64::from(product));
     let steps = PRICE_STEPS_MIN + (hash % u64::from(PRICE_STEPS_MAX - PRICE_STEPS_MIN + 1)) as u32;
     steps * PRICE_STEP_CENTS
 }
 
-/// The days of the month in order.
+/// Returns the days of the month in order.
 pub(super) fn dates() -> impl Iterator<Item = DateTime> {
     (1..=DAY_COUNT).map(|day| DateTime::date(YEAR, MONTH, day).expect("September has 30 days"))
 }
 
-/// How much a day sells beside the others.
+/// Returns the weight of a day's sales, relative to other days.
 pub(super) fn day_weight(date: &DateTime) -> u64 {
     if HOLIDAYS.contains(&date.day()) {
         return HOLIDAY_WEIGHT;
@@ -89,9 +84,9 @@ pub(super) fn day_weight(date: &DateTime) -> u64 {
     }
 }
 
-/// Draws a member of a weighted class: a slot of a hundred names the class,
-/// and the members of a class are all alike. A table of 100 bytes instead of
-/// one entry per store or product keeps the draw in the first-level cache.
+/// Draws a member of a weighted class: one of a hundred slots names the class, and all members of a
+/// class are equally likely. A table of 100 bytes, instead of one entry for each store or product,
+/// stays in the first-level cache.
 #[derive(Debug)]
 pub(super) struct ClassDraw {
     class_of_slot: [u8; 100],
@@ -99,7 +94,7 @@ pub(super) struct ClassDraw {
 }
 
 impl ClassDraw {
-    /// `percents` must add up to 100, and `count` be a multiple of ten.
+    /// Creates a draw of `count` members, a multiple of ten; `percents` must sum to 100.
     pub(super) fn new(percents: &[u8; CLASS_COUNT as usize], count: u32) -> Self {
         assert_eq!(percents.iter().map(|percent| u32::from(*percent)).sum::<u32>(), 100);
         assert!(count.is_multiple_of(CLASS_COUNT));
@@ -112,8 +107,8 @@ impl ClassDraw {
         ClassDraw { class_of_slot, class_members: count / CLASS_COUNT }
     }
 
-    /// A member, from 0 to below the count; its class is its last decimal
-    /// digit. The upper half of `random` draws the class, the lower the member.
+    /// Returns a member, from 0 to below the count; its class is its last decimal digit. The upper
+    /// half of `random` draws the class, the lower the member.
     #[inline]
     pub(super) fn draw(&self, random: u64) -> u32 {
         let slot = ((random >> 32) * 100) >> 32;

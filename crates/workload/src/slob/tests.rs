@@ -1,4 +1,5 @@
-//! Quotas, keys, hot spots and pauses of the operations; rows that fill their blocks; what contradicts itself.
+//! Quotas, keys, hot spots and pauses of operations; rows
+//! that fill blocks; contradictory parameters.
 
 use super::*;
 use crate::specification::Work;

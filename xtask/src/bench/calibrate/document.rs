@@ -64,7 +64,6 @@ impl Ratio {
     }
 }
 
-/// A row a point.
 pub(super) fn table(comparisons: &[Comparison]) -> String {
     let mut text = String::from(
         "| point | plumb | fio | plumb / fio [95%] | at least 0.97 | CPU us/request: plumb | fio | plumb / fio [95%] | no more CPU | io-wq | quiet |\n\
@@ -107,7 +106,6 @@ fn median(outcomes: &[Outcome], value: fn(&Outcome) -> f64) -> f64 {
     super::super::Spread::of(outcomes.iter().map(value).collect()).median
 }
 
-/// The whole document.
 pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparisons: &[Comparison]) -> String {
     let Options { seconds, repeat, file_size, processor, .. } = options;
     let mut text = String::from("# plumb and fio on the same file\n\n");

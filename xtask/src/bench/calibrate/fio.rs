@@ -13,19 +13,16 @@ pub(super) struct Fio {
 }
 
 impl Fio {
-    /// Looks for the program.
     pub(super) fn find() -> anyhow::Result<Fio> {
         let version = fio::version()?;
         let version = version.context("there is no fio in PATH to compare with: apt-get install fio")?;
         Ok(Fio { version })
     }
 
-    /// Its name and version.
     pub(super) fn version(&self) -> &str {
         &self.version
     }
 
-    /// Measures a task once.
     pub(super) fn measure(
         &self,
         task: &Task,
@@ -52,7 +49,6 @@ fn arguments(task: &Task, bench: &TaskSession<'_>, time: Nanos) -> Vec<String> {
     arguments
 }
 
-/// What all points have.
 pub(super) fn common() -> Vec<String> {
     fio::OPTIONS.into_iter().chain([fio::NAME, "--time_based"]).map(str::to_string).collect()
 }

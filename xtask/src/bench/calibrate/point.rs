@@ -28,7 +28,6 @@ impl RingChoice {
 /// What a tool came to in one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Outcome {
-    /// Requests a second.
     pub(super) iops: f64,
     /// Processor time a request, microseconds.
     pub(super) cpu_micros: f64,

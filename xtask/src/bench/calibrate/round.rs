@@ -12,10 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long things take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
-    /// Each measurement.
     pub(super) each: Nanos,
     /// The wait before a pair, at most.
     pub(super) wait: Nanos,

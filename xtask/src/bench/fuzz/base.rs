@@ -60,7 +60,6 @@ impl Left {
     }
 }
 
-/// A database.
 #[derive(Debug)]
 pub(super) struct Base {
     disk: Arc<MemoryDisk>,

@@ -30,7 +30,6 @@ use std::path::{Path, PathBuf};
 /// Magic, version, length and hash of a trace.
 const TRACE_HEAD: usize = 8 + 4 + 8 + 32;
 
-/// A document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Record,

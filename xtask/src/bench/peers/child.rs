@@ -57,7 +57,6 @@ pub(super) struct Finished {
 pub(super) enum Watch {
     /// None: the child measures itself.
     Nobody,
-    /// The child's.
     Itself,
     /// That of another process, which does the work for the child.
     Process(u32),
@@ -89,7 +88,6 @@ impl Child {
         Ok(Child { process, name: name.to_string(), output, errors, begin, ended: false })
     }
 
-    /// Its process id.
     pub(super) fn id(&self) -> u32 {
         self.process.id()
     }

@@ -65,7 +65,6 @@ pub struct Options {
     document: Option<PathBuf>,
 }
 
-/// Who commits.
 #[derive(Debug)]
 enum Committer {
     Plumb,

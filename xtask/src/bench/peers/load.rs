@@ -152,7 +152,6 @@ fn by_duckdb(ground: &Ground, script: &Script) -> anyhow::Result<Run> {
     Ok(Run { note, ..answer.into_run() })
 }
 
-/// What `plumb load` does.
 fn by_plumb(ground: &Ground) -> anyhow::Result<Run> {
     let degree = ground.degree.to_string();
     let settings = settings(&[("parallel_degree", &degree)], &[])?;

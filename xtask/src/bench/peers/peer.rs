@@ -14,7 +14,6 @@ pub(super) const RUN_TIME_MAX: Duration = Duration::from_secs(3600);
 
 /// A program or library that sorts.
 pub(super) trait Peer {
-    /// As `--only` takes it.
     fn name(&self) -> &'static str;
 
     /// How it keeps the rows, for the document.
@@ -113,7 +112,6 @@ pub(super) struct Task {
     pub(super) work: &'static str,
     /// What it makes, for the table.
     pub(super) produces: &'static str,
-    /// Memory it is given.
     pub(super) memory: Bytes,
     pub(super) reach: Reach,
 }

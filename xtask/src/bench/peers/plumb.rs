@@ -60,7 +60,6 @@ impl Peer for Plumb {
     }
 }
 
-/// Builds, measures and checks.
 fn build(ground: &Ground, instance: &Instance) -> anyhow::Result<Run> {
     let spec = ground.keys.index_spec();
     anyhow::ensure!(readings::reset_peak(), "the peak of resident memory cannot be reset here");

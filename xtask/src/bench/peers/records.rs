@@ -55,7 +55,6 @@ impl DuckRecords {
         Ok(loaded)
     }
 
-    /// Its version.
     pub(in crate::bench) fn version(&self) -> &str {
         &self.version
     }

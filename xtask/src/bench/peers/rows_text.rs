@@ -16,10 +16,8 @@ use std::path::Path;
 const BUFFER_BYTES: usize = 1 << 20;
 /// Digits that hold any store and any product.
 pub(super) const STORE_DIGITS: usize = 4;
-/// As [`STORE_DIGITS`].
 pub(super) const PRODUCT_DIGITS: usize = 5;
 
-/// Which rows to write.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows {
     pub(super) keys: Keys,

@@ -21,20 +21,20 @@ mod place;
 mod process;
 mod tree;
 
-use super::crash::crash_cycle::kill::{Expected, SESSIONS};
-use super::crash::crash_cycle::{Seeded, survivors};
 use super::stop::{Room, Stop};
 use clap::Args;
 use medium::{Entry, Medium, Syncs};
 use place::{Format, On, Place};
+use plumb_crash::kill::{Expected, SESSIONS};
+use plumb_crash::survivors;
 use plumb_io::sim::power::Survivors;
+use plumb_units::SplitMix;
 use process::{Judgement, Work, finish, judge, kill_when};
 use std::path::{Path, PathBuf};
 use tree::Tree;
 
 /// Begins the complaint of a machine that cannot run the bench.
 const NEEDS: &str = "power needs root and /dev/fuse";
-/// Images of one trial.
 const IMAGES: u64 = 25;
 /// One image in this number loses power again while it is recovered.
 const SECOND_LOSS: u64 = 4;
@@ -91,7 +91,6 @@ fn require_rights() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts of trials.
 #[derive(Debug, Default, Clone, Copy)]
 struct Tally {
     trials: u64,
@@ -152,8 +151,7 @@ fn trials(options: &Options, on: On, room: &Path, stop: &Stop) -> anyhow::Result
 const BUFFERED: [&str; 3] = ["none sync", "asynch threads", "asynch io_uring"];
 const DIRECT: [&str; 3] = ["directio sync", "setall threads", "setall io_uring"];
 
-/// Settings of a trial.
-fn settings(on: On, random: &mut Seeded) -> Vec<String> {
+fn settings(on: On, random: &mut SplitMix) -> Vec<String> {
     let mut one_of = |values: &[&str]| values[random.below(values.len() as u64) as usize].to_string();
     // btrfs with checksums reads through the page cache whatever the flags say, and the engine
     // refuses that.
@@ -197,14 +195,13 @@ struct Loss {
     point: usize,
     /// Syncs lie from this point on.
     lies_from: usize,
-    /// `None`: drawn.
     survivors: Option<Survivors>,
 }
 
 impl Trial<'_> {
     /// Makes a database, and changes it by two processes that are killed.
     fn run<'a>(on: On, room: &'a Path, stop: &'a Stop, seed: u64) -> anyhow::Result<Trial<'a>> {
-        let mut random = Seeded(seed);
+        let mut random = SplitMix(seed);
         let set = settings(on, &mut random);
         let place = Place::open(on, room, on.blank(), Format::Make)?;
         let (home, acknowledged) = (place.home(), place.acknowledged());
@@ -245,7 +242,7 @@ impl Trial<'_> {
 
     /// Tries one image, and its recovery where it is its turn.
     fn image(&self, number: u64, tally: &mut Tally) -> anyhow::Result<()> {
-        let mut random = Seeded(self.seed << 16 | number);
+        let mut random = SplitMix(self.seed << 16 | number);
         let point = random.below(self.log.len() as u64 + 1) as usize;
         let loss = Loss { point, lies_from: point, survivors: None };
         let image = lose_power(&self.base, &self.log, loss, &mut random);
@@ -276,7 +273,7 @@ impl Trial<'_> {
     /// Tries images by a device whose syncs lie: of the first nothing survives that was written
     /// since the database was made.
     fn canaries(&self, tally: &mut Tally) -> anyhow::Result<()> {
-        let mut random = Seeded(!self.seed);
+        let mut random = SplitMix(!self.seed);
         let length = self.log.len();
         for number in 0..CANARIES {
             let (lies_from, survivors) = match number {
@@ -313,7 +310,7 @@ impl Trial<'_> {
 }
 
 /// Returns what a loss of power leaves of a file system behind a log.
-fn lose_power(base: &Medium, log: &[Entry], loss: Loss, random: &mut Seeded) -> Tree {
+fn lose_power(base: &Medium, log: &[Entry], loss: Loss, random: &mut SplitMix) -> Tree {
     let mut medium = base.clone();
     for (number, entry) in log[..loss.point].iter().enumerate() {
         let syncs = if number < loss.lies_from { Syncs::Hold } else { Syncs::Lie };

@@ -214,7 +214,6 @@ impl State {
     }
 }
 
-/// Answers the kernel.
 struct Logged(Arc<Mutex<State>>);
 
 impl Logged {

@@ -98,7 +98,6 @@ impl Drop for OnDevice {
     }
 }
 
-/// A loop device.
 #[derive(Debug)]
 struct Loop {
     device: String,

@@ -2,9 +2,9 @@
 //! FUSE server never waits for its own file system, and a database that panics or hangs is a
 //! finding.
 
-use crate::bench::crash::crash_cycle::kill::{self, Unfit};
 use crate::bench::stop::Stop;
 use anyhow::Context;
+use plumb_crash::kill::{self, Unfit};
 use plumb_engine::Settings;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};

@@ -83,7 +83,6 @@ pub(super) enum Kind {
 
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// Permissions.
     pub mode: u32,
     pub kind: Kind,
 }
@@ -93,7 +92,6 @@ pub(super) struct Node {
 pub(super) struct Tree(BTreeMap<Inode, Node>);
 
 impl Tree {
-    /// An empty root directory.
     pub(super) fn new() -> Tree {
         Tree(BTreeMap::from([(ROOT, Node { mode: 0o755, kind: Kind::Directory(BTreeMap::new()) })]))
     }

@@ -1,7 +1,7 @@
 //! The figures of the inference as pictures: what is said falsely, what is found, what stopping early spends.
 
-use plumb_proof::calibration::{Curve, ERROR_MAX, ErrorRates, Row, Saving, Share};
-use plumb_proof::synthetic::Noise;
+use super::simulation::synthetic::Noise;
+use super::simulation::{Curve, ERROR_MAX, ErrorRates, Row, Saving, Share};
 use plumb_report::picture::{of_plot, of_table};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke};
 use plumb_report::table::{self, Cell, Column, Table, Tone};

@@ -5,8 +5,8 @@
 //! verdict, an equality, a margin, a MIXED, or what it means for the claim is not so. Noise is 3% a
 //! run unless a row says otherwise.
 
+use super::simulation::{ERROR_MAX, Scale, Share, each};
 use super::whole::{environment, held, record};
-use plumb_proof::calibration::{ERROR_MAX, Scale, Share, each};
 use plumb_proof::random::Generator;
 use plumb_proof::verdict::{Side, Verdict};
 use plumb_run::embedded::Engine;

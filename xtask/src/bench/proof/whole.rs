@@ -10,10 +10,10 @@
 //! in a phase      a treatment 5% slower, in the phase that its claim names, or in another: set-up that was timed
 //! ```
 
+use super::simulation::synthetic::{Noise, Study};
+use super::simulation::{Scale, Share, each};
 use plumb_events::Phase;
-use plumb_proof::calibration::{Scale, Share, each};
 use plumb_proof::random::Generator;
-use plumb_proof::synthetic::{Noise, Study};
 use plumb_record::{Header, Held, Host, Phase as PhaseSpan, Receipt, Record, Seen};
 use plumb_run::embedded::Engine;
 use plumb_study::analysis::analyse;
@@ -251,8 +251,8 @@ pub(super) fn record((load, merge): (f64, f64), receipts: Vec<Receipt>) -> Recor
         begin_time: String::new(),
         end_time: String::new(),
         elapsed_ns,
-        db_time_ns: elapsed_ns / 2,
-        db_cpu_ns: elapsed_ns / 2,
+        db_time_ns: Some(elapsed_ns / 2),
+        db_cpu_ns: Some(elapsed_ns / 2),
         command_line: String::new(),
         seed: 1,
         settings_hash: String::new(),
@@ -287,9 +287,9 @@ pub(super) fn environment() -> Environment {
 fn host() -> Host {
     Host {
         name: String::new(),
-        cpus: 2,
+        cpus: Some(2),
         cpu_model: String::new(),
-        memory_bytes: 1 << 33,
+        memory_bytes: Some(1 << 33),
         kernel: String::new(),
         cpu_quota: None,
     }

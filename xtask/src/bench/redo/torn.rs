@@ -25,10 +25,8 @@ const BATCH: usize = 1 << 20;
 const BATCH_BLOCKS: f64 = BATCH as f64 / BLOCK;
 /// How long updates are made with each cache.
 const UPDATES: Nanos = Nanos(6_000_000_000);
-/// Rows of a transaction.
 const ROWS: usize = 10;
 
-/// Measures and prints.
 pub(super) fn torn(home: &Path, rows: u64, rounds: usize) -> Result<()> {
     let [image, twice] = prices(home, rounds)?;
     for cache in ["16M", "512M"] {
@@ -68,7 +66,6 @@ fn prices(home: &Path, rounds: usize) -> Result<[f64; 2]> {
 /// How often each would be paid.
 struct Counted {
     transactions: f64,
-    /// Of a transaction.
     images: f64,
     writes: f64,
 }

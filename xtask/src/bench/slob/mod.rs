@@ -76,7 +76,6 @@ fn parse_bytes(text: &str) -> Result<Bytes, String> {
 const PARTS: [&str; 9] =
     ["reads", "one", "sessions", "hit", "scan", "updates", "think", "checkpoint", "postgres"];
 
-/// Measures and prints.
 pub fn run(options: &Options) -> Result<()> {
     if let Some(unknown) = options.only.iter().find(|part| !PARTS.contains(&part.as_str())) {
         anyhow::bail!("--only {unknown}: expected one of {}", PARTS.join(", "));

@@ -142,7 +142,6 @@ impl Server {
         as_user(if here.exists() { &here } else { Path::new(program) }, &self.room)
     }
 
-    /// What a statement answers.
     fn ask(&self, statement: &str) -> Result<String> {
         let mut psql = self.command("psql");
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--username=postgres"]);

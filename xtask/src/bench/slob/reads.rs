@@ -312,12 +312,14 @@ impl BareReader<'_> {
 #[derive(Debug, Clone, Copy)]
 enum Jobs {
     /// One thread has all of them.
-    One { depth: usize },
-    /// Each thread has one.
-    Many { count: usize },
+    One {
+        depth: usize,
+    },
+    Many {
+        count: usize,
+    },
 }
 
-/// Random reads of fio.
 fn fio_reads(table: &TableOfBlocks, jobs: Jobs, seconds: u64) -> Result<Rate> {
     let (depth, count) = match jobs {
         Jobs::One { depth } => (depth, 1),

@@ -39,7 +39,6 @@ pub(super) struct Findings {
     pub(super) lines: Vec<String>,
 }
 
-/// CPU nanoseconds a row.
 pub(super) struct Stage {
     pub(super) name: &'static str,
     pub(super) nanos: Spread,
@@ -54,7 +53,6 @@ pub(super) struct Alone<'a, C> {
     plan: SortPlan,
     table: Table,
     codec: C,
-    /// Some records.
     hot_records: Vec<u8>,
     /// The first record of the second of two ranges.
     split: Vec<u8>,
@@ -156,7 +154,6 @@ impl<'a, C: Codec> Alone<'a, C> {
         }
     }
 
-    /// Read, verify, walk.
     fn scan(&self) -> anyhow::Result<f64> {
         self.scan_and(|row, _| {
             black_box(row);

@@ -33,7 +33,6 @@ pub(super) struct Same {
     smallest: Vec<f64>,
 }
 
-/// Makes them.
 pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<Same> {
     let text = text(options);
     let (studies, blocks) = (usize::from(options.studies), usize::from(options.blocks));
@@ -102,7 +101,6 @@ impl Same {
         self.verdicts.iter().filter(|(label, _)| proved(label)).map(|(_, count)| count).sum()
     }
 
-    /// The tables.
     pub(super) fn show(&self) -> String {
         let mut text = format!(
             "{:<30} {:>22}  {}\n",
@@ -139,7 +137,6 @@ impl Same {
     }
 }
 
-/// `2.5% [0.1, 13.2]`
 pub(super) fn share(hits: usize, of: usize) -> String {
     let interval = proportion::interval(hits, of, ALPHA);
     let percent = 100.0 * hits as f64 / of.max(1) as f64;

@@ -1,4 +1,5 @@
-//! Sessions that share a thread: what each reads, waits for and uses, and what becomes of the others when one fails.
+//! Sessions that share a thread: their reads, waits and CPU, and the errors of
+//! all when the ring fails.
 
 use super::*;
 use crate::{DirectIo, Disk, MethodKind, OpenMode, Operation, Request};
@@ -7,10 +8,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use std::sync::{Condvar, Mutex};
 
 const BLOCK: usize = 4096;
-/// Blocks of each session.
 const BLOCKS: u64 = 40;
 
-/// Runs sessions with their numbers on one server; what came of each, and what they recorded.
+/// Runs sessions with their numbers on one server; returns their results and their records.
 fn carried<T>(count: usize, work: impl Fn(&Session, usize) -> T + Copy) -> (Vec<T>, Period) {
     let recorder = Recorder::new();
     let before = recorder.snapshot();
@@ -40,7 +40,7 @@ impl Blocks {
         Blocks { directory, file: Arc::new(file.expect("a file")) }
     }
 
-    /// A file that has nothing to read: a request for it stays with the kernel.
+    /// A pipe without a writer's bytes: a read stays in flight.
     fn silent() -> Blocks {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("silent");
@@ -49,7 +49,7 @@ impl Blocks {
         Blocks { directory, file: Arc::new(File::of_descriptor(&path, opened)) }
     }
 
-    /// Moves a block by a request by itself.
+    /// Moves a block by one request.
     fn moves(&self, session: &Session, operation: Operation, block: u64, byte: u8) -> Result<u8, IoError> {
         let (_, mut buffers) = Arena::buffers(BLOCK, 1)?;
         let mut buffer = buffers.pop();
@@ -91,7 +91,7 @@ fn each_reads_what_it_has_written_through_the_ring() {
     let [ring, calls] =
         [Statistic::RingRequests, Statistic::SyncRequests].map(|statistic| period.statistic(statistic));
     assert_eq!(ring + calls, 8 * BLOCKS * 2);
-    // Who is the last one writes by a call.
+    // Only the last session writes by a call.
     assert!(calls <= BLOCKS, "{calls} calls");
     for session in of_role(&period, Role::User) {
         let waits =
@@ -101,7 +101,7 @@ fn each_reads_what_it_has_written_through_the_ring() {
     drop(blocks.directory);
 }
 
-/// A lock that its holder keeps through a request, and one more thread that wants it.
+/// A lock that its holder keeps through a request, while another session needs it.
 #[test]
 fn who_wants_a_lock_lets_its_holder_run() {
     let blocks = Blocks::new();
@@ -148,7 +148,7 @@ fn a_signal_and_a_moment_are_waited_for_while_others_run() {
     );
 }
 
-/// Who computes has the time, not who is ready meanwhile: that one has queued.
+/// CPU counts for the session that computes; a session that is ready meanwhile is queued.
 #[test]
 fn cpu_is_that_of_the_session_that_had_the_thread() {
     let blocks = Blocks::new();
@@ -171,7 +171,7 @@ fn cpu_is_that_of_the_session_that_had_the_thread() {
     );
 }
 
-/// As a commit is: the others wait for it, and have nothing to do with the thread.
+/// As in a commit: the others wait for the write, and do not need the thread.
 #[test]
 fn a_write_that_all_others_wait_for_is_a_call_and_its_time_is_a_wait() {
     let blocks = Blocks::new();
@@ -192,7 +192,7 @@ fn a_write_that_all_others_wait_for_is_a_call_and_its_time_is_a_wait() {
     let writer = of_role(&period, Role::User)[0];
     let waits = &writer.events[Event::DirectPathWrite as usize];
     assert_eq!(waits.count, 2);
-    // What leads to the call and back, some hundred nanoseconds, is in both.
+    // The call's overhead, some hundred nanoseconds, is in both.
     let both = (writer.cpu_used() + waits.time).saturating_sub(writer.elapsed);
     assert!(both < Nanos(20_000), "{both} of {} waited are CPU, too", waits.time);
 }
@@ -214,7 +214,8 @@ fn a_panic_comes_out_when_the_others_have_ended() {
     assert!(!is_shared() && !sharing::is_shared(), "the thread is its own again");
 }
 
-/// The ring is closed beneath them: who waits for a request and who makes one later are told, and all end.
+/// The ring is closed beneath them: every session with a request, now or later, gets
+/// an error, and all end.
 #[test]
 fn a_ring_that_fails_is_an_error_of_each() {
     let blocks = Blocks::silent();
@@ -241,7 +242,8 @@ fn without_a_ring_nothing_runs() {
     assert!(error.contains("io_method is sync") && error.contains("shared_servers=0"), "{error}");
 }
 
-/// Who lets others run goes on when each of them has run until it waits, and before they run again.
+/// A session that lets others run resumes after each of them has run until it waits,
+/// and before they run again.
 #[test]
 fn who_lets_others_run_goes_on_behind_those_who_are_ready() {
     let order = Mutex::new(Vec::new());

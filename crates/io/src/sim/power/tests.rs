@@ -1,4 +1,4 @@
-//! What survives a loss of power, and what a trace tells.
+//! Survivors of a loss of power, and the hash of a trace.
 
 use super::*;
 use crate::sim::MemoryDisk;
@@ -52,7 +52,7 @@ fn coins_tear_writes_in_every_way() {
     assert_eq!(ways.len(), 32, "four sectors of one write, one of another");
 }
 
-/// As O_DSYNC is on Linux: the kernel writes and waits for the range of the write alone.
+/// As O_DSYNC works on Linux: the kernel writes and waits for the range of the write only.
 #[test]
 fn a_write_that_is_durable_by_itself_takes_no_other_bytes_of_its_file_along() {
     let disk = MemoryDisk::with_power(1);
@@ -89,7 +89,7 @@ fn a_name_is_durable_with_its_directory() {
     let restarted = Disk::Memory(disk.restart(Survivors::None));
     assert_eq!(restarted.read_small(path).expect("readable"), Some(b"one".to_vec()));
     assert!(!restarted.exists(Path::new("/d/other")), "its directory was not synced");
-    // A replacement is the old file or the new one, wherever the power goes.
+    // A replacement leaves the old or the new file, at whatever request the power goes.
     let requests = {
         let before = disk.requests();
         on.replace(path, b"two!").expect("replaced");

@@ -1,4 +1,4 @@
-//! What a create table as select was asked to do, against the table that it made: the parameters that a study may vary.
+//! Parameters of a create table as select that a study may vary, compared with the table made.
 
 use super::super::Evidence;
 use super::{Finding, counted};
@@ -10,7 +10,7 @@ use plumb_record::Receipt;
 use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, RowCount};
 
-/// How far the mean length of rows may be from that of their shape.
+/// Divisor for the tolerance of the mean row length: a twentieth of the shape's length.
 const SHAPE_SHARE: u64 = 20;
 
 pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
@@ -35,7 +35,7 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     receipts
 }
 
-/// The block size in the headers of the files that the new table lies in, read back from disk.
+/// Block size in the headers of the new table's files, read back from disk.
 fn block_size(seen: &Evidence, done: &CtasDone) -> Finding {
     let tablespace = seen.inside.tablespaces.iter().find(|found| found.block_size == done.block_size);
     let Some(tablespace) = tablespace else { return Finding::contradicted("no tablespace has such blocks") };
@@ -54,7 +54,7 @@ fn block_size(seen: &Evidence, done: &CtasDone) -> Finding {
     Finding::that(sizes.iter().all(|size| *size == done.block_size.bytes() as u64), evidence)
 }
 
-/// The length of the rows.
+/// Mean length of the rows, compared with the shape's.
 fn shape(done: &CtasDone) -> Finding {
     let loaded = &done.loaded;
     let (mean, expected) =
@@ -68,7 +68,7 @@ fn shape(done: &CtasDone) -> Finding {
     Finding::that(mean.abs_diff(expected) * SHAPE_SHARE <= expected, evidence)
 }
 
-/// The redo of the table's blocks, and the backup that none obliges to.
+/// Redo of the table's blocks, and a backup that no setting requires.
 fn logged(seen: &Evidence, done: &CtasDone) -> Finding {
     let redo = seen.measured.period.statistic(Statistic::RedoDirectBytes);
     let bytes = done.loaded.block_count * done.block_size.bytes() as u64;
@@ -80,7 +80,7 @@ fn logged(seen: &Evidence, done: &CtasDone) -> Finding {
     Finding::that(expected, evidence)
 }
 
-/// What a scan of a table that is cached reads: nothing.
+/// A scan of a cached table reads nothing.
 fn source(seen: &Evidence, cached: bool) -> Finding {
     let read = seen.measured.period.statistic(Statistic::PhysicalReadBlocks);
     let said = if cached { "all of it" } else { "not all of it" };
@@ -88,7 +88,7 @@ fn source(seen: &Evidence, cached: bool) -> Finding {
     Finding::that(cached && read == 0, evidence)
 }
 
-/// The setting, by the redo of the load.
+/// Judges the setting by the redo of the load.
 pub(super) fn force_logging(seen: &Evidence) -> Option<Finding> {
     let (done, settings) = (seen.measured.outcome.ctas.as_ref()?, &seen.inside.settings);
     if !settings.is_explicit(Setting::ForceLogging) {

@@ -1,4 +1,4 @@
-//! Blocks, extents, files and the buffer cache.
+//! Receipts of blocks, extents, files and the buffer cache.
 
 use super::super::Evidence;
 use super::{Finding, counted};
@@ -10,7 +10,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_events::{Role, Statistic};
 use plumb_units::{BlockSize, Bytes};
 
-/// The headers of the data files that the database was made with: tablespaces of other block sizes have others.
+/// Headers of data files with the database's own block size; other tablespaces have their own.
 fn first_headers(seen: &Evidence) -> impl Iterator<Item = &FileShape> {
     let first = |path| {
         let tablespaces = seen.inside.tablespaces.iter().filter(|found| found.purpose.own_size().is_none());
@@ -19,7 +19,7 @@ fn first_headers(seen: &Evidence) -> impl Iterator<Item = &FileShape> {
     seen.headers.iter().filter(move |header| first(&header.path))
 }
 
-/// What the headers on disk say of these files, each size once.
+/// Returns the distinct sizes in these headers on disk, and their text.
 fn in_headers(seen: &Evidence, size: fn(&FileShape) -> u64) -> (Vec<u64>, String) {
     let mut sizes: Vec<u64> = first_headers(seen).map(size).collect();
     sizes.sort_unstable();
@@ -47,7 +47,7 @@ pub(super) fn extent_size(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(sizes == [asked], format!("read back from disk: {files} of {shown} extents")))
 }
 
-/// Extents of the table by data file.
+/// Compares the extents of the table by data file.
 pub(super) fn striping(seen: &Evidence) -> Option<Finding> {
     let catalog = &seen.inside.catalog;
     let asked = seen.inside.settings.number(Setting::DataFiles);
@@ -79,7 +79,7 @@ pub(super) fn striping(seen: &Evidence) -> Option<Finding> {
         shown(&table_bytes),
         shown(&reads)
     );
-    // Round robin: no file is more than the servers' unfinished extents ahead of another.
+    // Round robin: files differ by at most the servers' unfinished extents.
     let least = by_file.iter().min().copied().unwrap_or(0);
     let most = by_file.iter().max().copied().unwrap_or(0);
     let slack = u64::from(users.extent_blocks) * (seen.inside.degree as u64 + 1);
@@ -87,7 +87,7 @@ pub(super) fn striping(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(even && by_file.len() as u64 == asked, evidence))
 }
 
-/// No file may grow while it is measured.
+/// Requires that no file grows during the measurement.
 pub(super) fn growth(seen: &Evidence) -> Option<Finding> {
     let grown = seen.measured.period.statistic(Statistic::FileBytesExtended);
     let evidence = format!("the files grew by {} during the build", Bytes(grown));
@@ -100,21 +100,21 @@ pub(super) fn growth(seen: &Evidence) -> Option<Finding> {
     }
 }
 
-/// Why a setting of the cache has no effect.
+/// Reason why a setting of the cache has no effect.
 const CACHE_UNUSED: &str = "the cache was not used: this setting had no effect";
 
-/// Whether a session looked for a block in the cache or put one there.
+/// True if a session used the cache for a block.
 fn cache_was_used(seen: &Evidence) -> bool {
     let kinds = [Statistic::FreeBufferRequested, Statistic::PhysicalWritesFromCache, Statistic::LogicalReads];
     kinds.iter().any(|kind| seen.measured.period.statistic(*kind) > 0)
 }
 
-/// The answer for a setting of a cache that was not used; none unless it was set.
+/// Answer for a setting of an unused cache; `None` unless it was set.
 fn unused(seen: &Evidence, setting: Setting) -> Option<Finding> {
     seen.inside.settings.is_explicit(setting).then(|| Finding::not_checked(CACHE_UNUSED))
 }
 
-/// What the kernel has mapped for the buffer cache, against its size.
+/// Compares the memory mapped for the buffer cache with its size.
 pub(super) fn cache(seen: &Evidence) -> Option<Finding> {
     if !cache_was_used(seen) {
         return unused(seen, Setting::DbCacheSize);
@@ -134,12 +134,12 @@ pub(super) fn cache(seen: &Evidence) -> Option<Finding> {
         counted(count(Statistic::FreeBufferRequested), "buffer"),
         counted(count(Statistic::PhysicalWritesFromCache), "block")
     );
-    // Whole blocks, and as many as there are buffers.
+    // Whole blocks, one for each buffer.
     let agrees = mapped <= asked && mapped + block > asked && mapped == frames * block;
     Some(Finding::that(agrees, evidence))
 }
 
-/// The blocks of a tablespace of another block size that its cache holds, at that place among the sizes.
+/// Judges the cache of another block size; `PLACE` is the size's index.
 pub(super) fn sized_cache<const PLACE: usize>(seen: &Evidence) -> Option<Finding> {
     let block_size = BlockSize::ALL[PLACE];
     let setting = Setting::cache_of(block_size);
@@ -166,14 +166,14 @@ pub(super) fn sized_cache<const PLACE: usize>(seen: &Evidence) -> Option<Finding
     Some(Finding::that(agrees, evidence))
 }
 
-/// Database writers that were started.
+/// Counts the started database writers.
 pub(super) fn writers(seen: &Evidence) -> Option<Finding> {
     let sessions = seen.measured.period.sessions.iter();
     let lived = sessions.filter(|session| session.role == Role::DatabaseWriter).count() as u64;
     if lived == 0 {
         return unused(seen, Setting::DbWriterProcesses);
     }
-    // Each cache that is written has as many.
+    // Each written cache has this number.
     let asked = seen.inside.settings.number(Setting::DbWriterProcesses);
     let caches = seen.inside.caches.len() as u64;
     let batches = seen.measured.period.statistic(Statistic::DbwrBatches);
@@ -182,7 +182,7 @@ pub(super) fn writers(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(all, evidence))
 }
 
-/// Blocks of a batch of the database writers.
+/// Judges the mean number of blocks in a batch of the database writers.
 pub(super) fn write_batch(seen: &Evidence) -> Option<Finding> {
     let period = &seen.measured.period;
     let batches = period.statistic(Statistic::DbwrBatches);

@@ -1,19 +1,20 @@
-//! How many requests were on their way at once.
+//! Receipts of the number of requests in flight.
 //!
-//! Two times show it. A request is on its way from its hand-over to the kernel, or to the
-//! pool of threads, until its session takes it in; a wait runs while the session can do nothing else.
-//! Their ratio over a session tells the two apart. A synchronous request is waited
-//! for from start to end, so the ratio is 1. For an asynchronous one a session waits at most for
-//! the remainder, and overlapping requests each count their own time, so the ratio is above 1. Sums over a
-//! session are taken, because the median of requests says nothing about overlap,
-//! and a session with few requests is left out. Streams that wait for each request
-//! by design (reads into the cache) are left out as well, and so is a session that
-//! measured the device: it waited for that under the same names.
+//! Two times show it. A request is in flight from its submission to the kernel, or to the pool of
+//! threads, until its session reads its completion. A wait lasts while the session can do nothing
+//! else. Their ratio over a session separates the methods. A synchronous request is waited for from
+//! start to end, so the ratio is 1. For an asynchronous one a session waits at most for the
+//! remainder. Overlapping requests each count their own time, so the ratio is above 1. The ratio is
+//! of sums over a session, because the median of requests says nothing about overlap. Sessions with
+//! few requests are left out. Streams that wait for each request by design (reads into the cache)
+//! are left out, too. So are sessions that measured the device, because those waits have the same
+//! names.
 //!
-//! A ring that carries requests out within the call that hands them over overlaps nothing, although they are on their
-//! way together: such requests are counted where they happen (`io`), and too many of them contradict.
+//! A ring that completes requests within the call that submits them overlaps nothing, although they
+//! are in flight together. Such requests are counted where they happen (`io`), and too many of them
+//! contradict the receipt.
 //!
-//! Their average number is the sum of these times divided by the time of that phase of the session.
+//! The average number is the sum of these times divided by the time of that phase of the session.
 
 use super::super::Evidence;
 use super::io::scanners;
@@ -24,24 +25,24 @@ use plumb_events::{Event, IoStream, Phase, PhaseSpan, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::Nanos;
 
-/// Sessions with fewer requests are not looked at.
+/// Fewest requests of a session that is judged.
 const SESSION_REQUESTS_MIN: u64 = 8;
-/// With fewer requests in all there is no verdict.
+/// Fewest requests of a run that is judged.
 const REQUESTS_MIN: u64 = 32;
-/// From this ratio of the time on their way to the waits on, requests overlapped.
+/// Ratio of time in flight to waits from which on requests overlapped.
 const ASYNCHRONOUS_MIN: f64 = 1.05;
-/// At or below this ratio every request was waited for.
+/// Ratio up to which every request was waited for.
 const SYNCHRONOUS_MAX: f64 = 1.01;
-/// The share of requests through a ring that may be complete when the call that handed them over returns: a device
+/// Share of ring requests that may be complete when the submitting call returns: a device
 /// answers few in that time.
 const AT_ONCE_MAX: f64 = 0.5;
-/// The share of their time that sessions may have waited for a processor: above it calls return late, and what they find complete was not
-/// carried out within them.
+/// Share of their time that sessions may wait for a processor. Above it calls return late, so that
+/// complete requests may have been asynchronous.
 const RUN_QUEUE_MAX: f64 = 0.1;
-/// What reading clocks may add to a mean that is bounded by a setting.
+/// Factor that reading clocks may add to a mean bounded by a setting.
 const TOLERANCE: f64 = 1.02;
 
-/// The streams whose requests may overlap, with the waits for them.
+/// Streams whose requests may overlap, with the waits for them.
 const STREAMS: [IoStream; 6] = [
     IoStream::TableReads,
     IoStream::TempWrites,
@@ -60,7 +61,7 @@ const WAITS: [Event; 7] = [
     Event::DbFileParallelWrite,
 ];
 
-/// Requests of a session, the time they were on their way, and waits.
+/// Requests of a session, their time in flight, and waits.
 struct Flight {
     requests: u64,
     away: Nanos,
@@ -82,7 +83,7 @@ impl Flight {
     }
 }
 
-/// Whether requests overlapped with each other or with work, session by session.
+/// Judges if requests overlapped each other or work, session by session.
 pub(super) fn overlap(seen: &Evidence) -> Option<Finding> {
     let measured = |session: &&SessionTotals| session.streams[IoStream::Probe as usize].count > 0;
     let sessions = seen.measured.period.sessions.iter().filter(|session| !measured(session));
@@ -128,7 +129,7 @@ pub(super) fn overlap(seen: &Evidence) -> Option<Finding> {
                 at_once * 100.0
             );
             let queued = queued_share(&seen.measured.period.sessions);
-            // What the page cache holds is there at once, whatever was asked for.
+            // Cached pages are complete at once, whatever the method.
             match seen.inside.access.direct {
                 DirectIo::Required if queued > RUN_QUEUE_MAX => Finding::not_checked(format!(
                     "{evidence}, late: the sessions waited for a processor for {:.0}% of their time",
@@ -143,15 +144,15 @@ pub(super) fn overlap(seen: &Evidence) -> Option<Finding> {
     })
 }
 
-/// The share of the time in which they had work that sessions were ready and had no processor.
+/// Share of their active time in which sessions were ready without a processor.
 fn queued_share(sessions: &[SessionTotals]) -> f64 {
     let queued: u64 = sessions.iter().map(|session| session.run_queue.0).sum();
     let at_work: u64 = sessions.iter().map(|session| session.elapsed.saturating_sub(session.idle()).0).sum();
     queued as f64 / at_work.max(1) as f64
 }
 
-/// Reads of the table that a scan server had in flight. While it waits, the
-/// buffer that it works on otherwise is on its way too: one more than asked at most.
+/// Judges the table reads that a scan server had in flight. While it waits, the buffer it works on
+/// is in flight, too: at most one more than the setting.
 pub(super) fn scan_read_ahead(seen: &Evidence) -> Option<Finding> {
     let explicit = seen.inside.settings.is_explicit(Setting::ScanReadAhead);
     let unjudged = |why: String| explicit.then(|| Finding::not_checked(why));
@@ -183,7 +184,7 @@ pub(super) fn scan_read_ahead(seen: &Evidence) -> Option<Finding> {
         counted(sessions.len() as u64, "session")
     );
     let may_overlap = asked.min(method.queue_depth() as u64) > 1;
-    // Reads that had arrived before they were asked for leave no trace of others beside them.
+    // Reads that had arrived before the scan asked for them do not show how many were in flight.
     let mostly_waited = sessions.iter().any(|(_, flight)| flight.waits.0 * 2 > flight.away.0);
     Some(match (most <= (asked + 1) as f64 * TOLERANCE, may_overlap && mean <= 1.0) {
         (false, _) => Finding::contradicted(evidence),
@@ -195,7 +196,8 @@ pub(super) fn scan_read_ahead(seen: &Evidence) -> Option<Finding> {
     })
 }
 
-/// Writes of runs that were in flight when a server needed a buffer and had none: as many as there are buffers.
+/// Judges the writes of runs in flight when a server had no free buffer: their number
+/// is that of the buffers.
 pub(super) fn write_buffers(seen: &Evidence) -> Option<Finding> {
     let settings = &seen.inside.settings;
     let asked = settings.number(Setting::SortWriteBuffers);
@@ -219,7 +221,7 @@ pub(super) fn write_buffers(seen: &Evidence) -> Option<Finding> {
     if waits == 0 {
         return Some(Finding::not_checked(format!("{evidence}: fewer would have done")));
     }
-    // A write that ends while its buffer is asked for makes it one less.
+    // A write that ends during the count makes it one less.
     Some(Finding::that(mean <= asked as f64 && mean > asked as f64 - 1.0, evidence))
 }
 
@@ -227,7 +229,7 @@ fn in_flight(away: Nanos, elapsed: Nanos) -> f64 {
     away.0 as f64 / elapsed.0.max(1) as f64
 }
 
-/// How long a phase lasted.
+/// Returns the length of a phase.
 fn phase(seen: &Evidence, phase: Phase) -> Nanos {
     let length = |span: &PhaseSpan| span.end.saturating_sub(span.begin);
     seen.inside.phases.iter().find(|span| span.phase == phase).map_or(Nanos(u64::MAX), length)

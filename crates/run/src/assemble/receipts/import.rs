@@ -1,4 +1,4 @@
-//! What an import was asked to do, against what its sessions did: the parameters that a study may vary.
+//! Parameters of an import that a study may vary, compared with the sessions' work.
 
 use super::super::Evidence;
 use super::{Finding, counted};
@@ -24,7 +24,7 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     vec![arrays, receipt("sessions", import.sessions.to_string(), sessions(seen, import))]
 }
 
-/// Rows of a commit: each has as many, but for the last one of a session.
+/// Rows per commit: equal, except for the last commit of a session.
 fn rows_per_commit(import: &ImportDone, asked: u64) -> Finding {
     let evidence =
         format!("{} of {} rows", counted(import.commit_count, "commit"), RowCount(import.row_count));
@@ -32,7 +32,7 @@ fn rows_per_commit(import: &ImportDone, asked: u64) -> Finding {
     Finding::that((least..least + import.sessions).contains(&import.commit_count), evidence)
 }
 
-/// Bytes of a commit, by the counters of the sessions.
+/// Bytes per commit, by the counters of the sessions.
 fn buffer(seen: &Evidence, import: &ImportDone) -> Finding {
     let [rows, commits] = [Statistic::RowsInserted, Statistic::UserCommits]
         .map(|statistic| seen.measured.period.statistic(statistic));
@@ -46,12 +46,12 @@ fn buffer(seen: &Evidence, import: &ImportDone) -> Finding {
         Bytes(row)
     );
     let counted_alike = rows == import.row_count && commits == import.commit_count;
-    // The last array of a session is what was left.
+    // The last array of a session has the remaining rows.
     let full = mean * 2 >= import.array_bytes || commits <= 2 * import.sessions || mean < 2 * row;
     Finding::that(counted_alike && mean <= import.array_bytes.max(2 * row) && full, evidence)
 }
 
-/// Sessions that have inserted rows.
+/// Counts the sessions that inserted rows.
 fn sessions(seen: &Evidence, import: &ImportDone) -> Finding {
     let inserted: Vec<u64> = seen
         .measured
@@ -70,7 +70,7 @@ fn sessions(seen: &Evidence, import: &ImportDone) -> Finding {
         RowCount(*most)
     );
     match found < import.sessions {
-        // A source of few rows is shared by few.
+        // A small source has rows for few sessions.
         true => Finding::not_checked(format!("{evidence}: there were not rows for more")),
         false => Finding::that(found == import.sessions, evidence),
     }

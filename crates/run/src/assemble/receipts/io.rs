@@ -1,4 +1,4 @@
-//! How requests reached the files: direct or not, by which method, how many at once, how large.
+//! Receipts of requests to files: direct or not, by which method, how many at once, how large.
 
 use super::super::Evidence;
 use super::{Finding, counted, pages_untold};
@@ -9,19 +9,20 @@ use plumb_events::{Event, IoStream, Role, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
 use plumb_units::{Bytes, Nanos, RowCount};
 
-/// With fewer bytes the program's own files are too large a share of the kernel's count.
+/// With fewer bytes the program's own files distort the kernel's count.
 const BYTES_TO_JUDGE: u64 = 16 * Bytes::M;
-/// The share of bytes asked for that the kernel must have moved for this process.
+/// Share of the requested bytes that the kernel must have moved for this process.
 const PROCESS_SHARE_MIN: f64 = 0.95;
 /// Pages that a direct file may have in the page cache: its header may be read through it.
 const PAGES_OF_DIRECT_MAX: u64 = 64;
 /// File systems that move other bytes than requested (compression), or through other processes.
 const INDIRECT_FILE_SYSTEMS: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
 
-/// The share of requests that may have gone another way: headers and single blocks at the ends of an operation.
+/// Share of requests that may use another method: headers, and single blocks at
+/// the ends of an operation.
 const STRAYS_MAX: f64 = 0.05;
 
-/// Whether direct I/O was asked for.
+/// True if the setting requests direct I/O.
 fn asked_direct(seen: &Evidence) -> bool {
     matches!(seen.inside.settings.word(Setting::FilesystemioOptions), "directio" | "setall")
 }
@@ -30,12 +31,12 @@ fn is_direct(seen: &Evidence) -> bool {
     seen.inside.access.direct == DirectIo::Required
 }
 
-/// All files but those of the log, which has a setting of its own.
+/// All files except those of the log, which has a setting of its own.
 fn but_log(seen: &Evidence) -> impl Iterator<Item = &FileEvidence> {
     seen.measured.files.iter().filter(|file| file.role != FileRole::Log)
 }
 
-/// `O_DIRECT` of every data file as /proc/self/fdinfo has it.
+/// Reads `O_DIRECT` of every data file from /proc/self/fdinfo.
 pub(super) fn open_flags(seen: &Evidence) -> Option<Finding> {
     let files: Vec<&FileEvidence> = but_log(seen).collect();
     let known: Vec<bool> = files.iter().filter_map(|file| Some(file.flags?.direct)).collect();
@@ -45,24 +46,24 @@ pub(super) fn open_flags(seen: &Evidence) -> Option<Finding> {
         return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the files"));
     }
     if asked_direct(seen) && !is_direct(seen) && direct == 0 {
-        // A default that cannot be met here is replaced, and not silently.
+        // A default that is impossible here is replaced, and the receipt says so.
         return Some(Finding::not_checked(format!("{evidence}; {}", seen.inside.access.direct_reason)));
     }
     let layers: Vec<&str> = caches_below(seen).collect();
     if asked_direct(seen) && direct == files.len() && !layers.is_empty() {
-        // Past this page cache, and into the next one.
+        // Requests bypass this page cache, but not the cache below.
         return Some(Finding::not_checked(format!("{evidence}; {}", layers.join("; "))));
     }
     Some(Finding::that(direct == if asked_direct(seen) { files.len() } else { 0 }, evidence))
 }
 
-/// Layers below the file systems that may answer a request without the disk.
+/// Returns layers below the file systems that may answer a request without the disk.
 fn caches_below(seen: &Evidence) -> impl Iterator<Item = &str> {
     let blocks = seen.devices.iter().filter_map(|device| device.block.as_ref());
     blocks.flat_map(|block| &block.caches).map(String::as_str)
 }
 
-/// Pages of the data files in the page cache after the build.
+/// Compares pages of the data files in the page cache before and after the build.
 pub(super) fn page_cache(seen: &Evidence) -> Option<Finding> {
     let used: Vec<&FileEvidence> = but_log(seen).filter(|file| file.reads.1 + file.writes.1 > 0).collect();
     if used.is_empty() {
@@ -94,11 +95,11 @@ pub(super) fn page_cache(seen: &Evidence) -> Option<Finding> {
     if asked_direct(seen) {
         return Some(Finding::not_checked(evidence));
     }
-    // Under memory pressure pages go, but hardly all of them.
+    // Memory pressure may evict pages, but hardly all of them.
     Some(Finding::that(after > 0, evidence))
 }
 
-/// Bytes that the kernel moved between this process and a device, against bytes asked for.
+/// Compares bytes that the kernel moved between this process and a device with bytes requested.
 pub(super) fn device_bytes(seen: &Evidence) -> Option<Finding> {
     let measured = &seen.measured;
     let asked = [Statistic::PhysicalReadBytes, Statistic::PhysicalWriteBytes]
@@ -121,7 +122,7 @@ pub(super) fn device_bytes(seen: &Evidence) -> Option<Finding> {
     let Some(process) = process.filter(|_| judged) else {
         return Some(Finding::not_checked(evidence));
     };
-    // The kernel counts each direct request where it is submitted: less came from a cache.
+    // The kernel counts each direct request at its submission, so a lower count means a cache.
     let moved = [process.read_bytes.0, process.write_bytes.0];
     let reached = asked
         .iter()
@@ -130,14 +131,15 @@ pub(super) fn device_bytes(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(reached, evidence))
 }
 
-/// Whether the kernel's count of a process's device bytes is not that of its requests.
+/// True if the kernel's count of a process's device bytes differs from its requests.
 fn is_indirect(seen: &Evidence) -> bool {
     seen.devices.iter().any(|device| {
         device.block.is_none() || INDIRECT_FILE_SYSTEMS.contains(&device.mount.file_system.as_str())
     })
 }
 
-/// What the block devices counted: evidence beside ours, because others use them too.
+/// Bytes counted by the block devices: additional evidence only, because
+/// other processes use them, too.
 fn at_the_devices(seen: &Evidence) -> String {
     let disks = &seen.measured.disks;
     if disks.is_empty() {
@@ -149,7 +151,7 @@ fn at_the_devices(seen: &Evidence) -> String {
     format!("; {names}: {read} read, {written} written by all processes")
 }
 
-/// Which way requests went, by the engine's counters and the kernel's.
+/// Judges the method of requests, by the engine's counters and the kernel's.
 pub(super) fn method(seen: &Evidence) -> Option<Finding> {
     let period = &seen.measured.period;
     let [ring, fixed, pool, sync] = [
@@ -159,7 +161,8 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
         Statistic::SyncRequests,
     ]
     .map(|kind| period.statistic(kind));
-    // One batch of the log is on its way at a time, and its sync with it: it has a way of its own. So have copies of files.
+    // The log has one batch with its sync in flight, on a path of its own. Copies of files have
+    // such paths, too.
     let apart = [
         IoStream::LogWrites,
         IoStream::LogReads,
@@ -170,7 +173,7 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
         IoStream::HeaderWrites,
     ];
     let apart = apart.map(|stream| period.stream(stream).count);
-    // Those of CKPT and of ARC may have been under way at the last reading.
+    // Requests of CKPT and of ARC may have been in flight at the last reading.
     let under_way = if seen.measured.outcome.log.is_some() { 2 } else { 0 };
     let sync = sync.saturating_sub(apart.iter().sum::<u64>() + under_way);
     let kind = seen.inside.access.method.kind();
@@ -188,20 +191,20 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
     if ring + pool + sync == 0 {
         return Some(Finding::not_checked("no request was made"));
     }
-    // A session makes the call itself that reads blocks for it alone, whatever the method.
+    // A session reads single blocks with a call of its own, whatever the method.
     let alone = reads_alone(seen);
     if kind != MethodKind::Sync && ring + pool == 0 && sync <= alone {
         return Some(Finding::not_checked(format!(
             "{evidence}; each read blocks by itself, which is a call of its session whatever the method"
         )));
     }
-    // The kernel counts read and write calls, and not what goes through a ring.
+    // The kernel counts read and write calls, but not requests of a ring.
     let calls = seen.measured.process_io.as_ref().map(|process| process.syscr + process.syscw);
     if let Some(calls) = calls {
         evidence.push_str(&format!("; /proc/self/io: {} read and write calls", RowCount(calls)));
     }
     let by_calls = ring + pool + sync;
-    // A session that could not have the best says which other way it went.
+    // A session without the best method reports the one it used.
     let may = |kind| seen.inside.access.method.goes_by(kind);
     let agrees = match kind {
         MethodKind::IoUring => {
@@ -215,7 +218,7 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(agrees, evidence))
 }
 
-/// Threads that carried the sessions of the work, by the recorder's roles.
+/// Counts the threads that ran sessions of the work, by the recorder's roles.
 pub(super) fn shared_servers(seen: &Evidence) -> Option<Finding> {
     let done = &seen.measured.outcome;
     if done.slob.is_none() && done.import.is_none() {
@@ -233,14 +236,14 @@ pub(super) fn shared_servers(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(servers == asked.min(sessions), evidence))
 }
 
-/// Requests that read blocks into the buffer cache one at a time.
+/// Counts requests that read blocks into the buffer cache one at a time.
 fn reads_alone(seen: &Evidence) -> u64 {
     let events = [Event::DbFileSequentialRead, Event::DbFileScatteredRead];
     let sessions = seen.measured.period.sessions.iter();
     sessions.map(|session| events.map(|event| session.events[event as usize].count).iter().sum::<u64>()).sum()
 }
 
-/// Blocks that came into the buffer cache with no look at their checksum.
+/// Counts blocks read into the buffer cache without a check of their checksum.
 pub(super) fn block_checksum(seen: &Evidence) -> Option<Finding> {
     let settings = &seen.inside.settings;
     if !settings.is_explicit(Setting::DbBlockChecksum) {
@@ -262,7 +265,7 @@ pub(super) fn block_checksum(seen: &Evidence) -> Option<Finding> {
     })
 }
 
-/// What a session may have in flight bounds what all have.
+/// Judges the queue depth of a session, which bounds that of all.
 pub(super) fn queue_depth(seen: &Evidence) -> Option<Finding> {
     let settings = &seen.inside.settings;
     let depth = settings.number(Setting::IoQueueDepth);
@@ -281,9 +284,9 @@ pub(super) fn queue_depth(seen: &Evidence) -> Option<Finding> {
     })
 }
 
-/// The mean request of a table scan.
+/// Judges the mean request of a table scan.
 pub(super) fn request_size(seen: &Evidence) -> Option<Finding> {
-    // Its sessions scan and read single blocks too.
+    // SLOB sessions both scan and read single blocks.
     if seen.measured.outcome.slob.is_some() {
         return None;
     }
@@ -311,7 +314,7 @@ pub(super) fn request_size(seen: &Evidence) -> Option<Finding> {
         asked / block,
         Bytes(block)
     );
-    // Extents end between requests, and a small table has few whole ones.
+    // A request ends with its extent, and a small table has few whole ones.
     Some(match (mean <= asked, mean * 2 >= asked) {
         (false, _) => Finding::contradicted(evidence),
         (true, true) => Finding::held(evidence),
@@ -320,13 +323,13 @@ pub(super) fn request_size(seen: &Evidence) -> Option<Finding> {
     })
 }
 
-/// The sessions that scan; the coordinator's sample is of single blocks.
+/// Returns the sessions that scan; the coordinator's sample is of single blocks.
 pub(super) fn scanners(seen: &Evidence) -> impl Iterator<Item = &SessionTotals> {
     let scans = |session: &&SessionTotals| session.statistics[Statistic::TableScanBlocks as usize] > 0;
     seen.measured.period.sessions.iter().filter(scans)
 }
 
-/// Whether the serial scan went past the buffer cache.
+/// Judges if the serial scan bypassed the buffer cache.
 pub(super) fn serial_direct_read(seen: &Evidence) -> Option<Finding> {
     let settings = &seen.inside.settings;
     let explicit = settings.is_explicit(Setting::SerialDirectRead);
@@ -353,7 +356,7 @@ pub(super) fn serial_direct_read(seen: &Evidence) -> Option<Finding> {
     })
 }
 
-/// The service time of all requests has the delay of each.
+/// Checks that the service time includes the delay of each request.
 pub(super) fn request_delay(seen: &Evidence) -> Option<Finding> {
     let settings = &seen.inside.settings;
     let each = settings.number(Setting::DebugRequestDelay);

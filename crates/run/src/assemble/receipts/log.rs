@@ -1,4 +1,4 @@
-//! The log: its files, the way to them, its buffer and its copies.
+//! Receipts of the log: its files, the path to them, its buffer and its copies.
 
 use super::super::Evidence;
 use super::{Finding, counted, pages_untold};
@@ -12,21 +12,22 @@ use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::path::{Path, PathBuf};
 
-/// What a redo write may take beside its request: to hand it over and to take it in.
+/// Time of a redo write besides its request, for submission and completion.
 const TRACE_APART: Nanos = Nanos(20_000);
-/// What all redo writes of a run may take beside their requests without contradiction: some slices of the scheduler, in which a writer
-/// whose request was done had no processor. One such pause of 2 ms is a quarter of the mean of nine writes.
+/// Time that all redo writes of a run may take besides their requests without a contradiction.
+/// The scheduler may delay a writer whose request is complete: a pause of 2 ms is a quarter of
+/// the mean of nine writes.
 const NO_PROCESSOR: Nanos = Nanos(10_000_000);
-/// Log writes that may be counted on one side only: LGWR may have one under way as the period begins, and as it ends.
+/// Log writes that only one side may count: LGWR may have one in flight at each end of the period.
 const AT_ENDS: u64 = 2;
-/// A batch begins with a header, and ends with its last log block.
+/// A batch starts with a header and ends with its last log block.
 const BATCH_BESIDE: u64 = 8 * Bytes::K;
 
 fn files(seen: &Evidence) -> impl Iterator<Item = &FileEvidence> {
     seen.measured.files.iter().filter(|file| file.role == FileRole::Log)
 }
 
-/// The length of the log files, as the file system has it.
+/// Compares the length of the log files in the file system with the setting.
 pub(super) fn file_size(seen: &Evidence) -> Option<Finding> {
     let asked = seen.inside.settings.number(Setting::LogFileSize);
     let lengths: Option<Vec<u64>> = files(seen).map(|file| file.length.map(|bytes| bytes.0)).collect();
@@ -39,7 +40,7 @@ pub(super) fn file_size(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(same && most >= asked && most - asked <= Bytes::M, evidence))
 }
 
-/// Log files, and into how many of them the import wrote.
+/// Counts the log files, and those that the import wrote.
 pub(super) fn groups(seen: &Evidence) -> Option<Finding> {
     let asked = seen.inside.settings.number(Setting::LogFileGroups);
     let written = files(seen).filter(|file| file.writes.0 > 0).count() as u64;
@@ -47,7 +48,7 @@ pub(super) fn groups(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(found == asked, format!("{}, {written} of them written", counted(found, "log file"))))
 }
 
-/// No write of the log is longer than half the buffer.
+/// Checks that no log write is longer than half the buffer.
 pub(super) fn buffer(seen: &Evidence) -> Option<Finding> {
     if !seen.inside.settings.is_explicit(Setting::LogBuffer) {
         return None;
@@ -75,7 +76,7 @@ fn done(seen: &Evidence) -> Option<&LogDone> {
     seen.measured.outcome.log.as_ref()
 }
 
-/// Members of each log file, by where the files lie.
+/// Counts the members of each log file, by their directories.
 pub(super) fn members(seen: &Evidence) -> Option<Finding> {
     if !seen.inside.settings.is_explicit(Setting::LogFileMembers) {
         return None;
@@ -87,13 +88,11 @@ pub(super) fn members(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(second == if asked == 2 { first } else { 0 }, evidence))
 }
 
-/// The directory of the log files.
 pub(super) fn path(seen: &Evidence) -> Option<Finding> {
     let first = files(seen).map(|file| file.path.as_path()).collect::<Vec<_>>();
     directory(seen, Setting::LogPath, &first)
 }
 
-/// The directory of their second members.
 pub(super) fn mirror_path(seen: &Evidence) -> Option<Finding> {
     let second = done(seen)?.second_members.iter().map(PathBuf::as_path).collect::<Vec<_>>();
     directory(seen, Setting::LogMirrorPath, &second)
@@ -111,7 +110,7 @@ fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Findi
     Some(Finding::that(found == files.len(), evidence))
 }
 
-/// The nice value of LGWR, as the scheduler has it.
+/// Reads the nice value of LGWR from the scheduler.
 pub(super) fn writer_priority(seen: &Evidence) -> Option<Finding> {
     let (done, settings) = (done(seen)?, &seen.inside.settings);
     if !settings.is_explicit(Setting::HighPriorityProcesses) {
@@ -128,7 +127,7 @@ pub(super) fn writer_priority(seen: &Evidence) -> Option<Finding> {
     })
 }
 
-/// The flags that the log files are open with, and the flushes of the devices.
+/// Judges the open flags of the log files, and the flushes of the devices.
 pub(super) fn sync_method(seen: &Evidence) -> Option<Finding> {
     let (done, settings) = (done(seen)?, &seen.inside.settings);
     let method = done.sync.method;
@@ -154,7 +153,7 @@ pub(super) fn sync_method(seen: &Evidence) -> Option<Finding> {
         )
     });
     let word = settings.word(Setting::LogSyncMethod);
-    // What was measured alone, at opening, beside what the work met.
+    // The measured cost at opening, next to that of the work.
     let took_us = seen.measured.period.statistic(Statistic::RedoWriteTime).checked_div(writes);
     let took = took_us.filter(|_| word == "auto");
     let took = took.map_or(String::new(), |us| format!("; a log write of the work took {us} us on average"));
@@ -168,7 +167,7 @@ pub(super) fn sync_method(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(taken && (dsync, sync) == expected, evidence))
 }
 
-/// `O_DIRECT` of the log files, and their pages in the page cache.
+/// Judges `O_DIRECT` of the log files, and their pages in the page cache.
 pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
     let done = done(seen)?;
     let word = seen.inside.settings.word(Setting::LogFileIo);
@@ -200,12 +199,13 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
         counted(flags.len() as u64, "log file")
     );
     let by_flags = direct == if expected == DirectIo::Required { flags.len() } else { 0 };
-    // A direct write leaves no page; what a buffered one leaves, memory pressure may take.
+    // A direct write leaves no page; memory pressure may evict pages of a buffered one.
     let by_pages = expected == DirectIo::Off || counts.is_none_or(|(before, after)| after <= before);
     Some(Finding::that(done.direct == expected && by_flags && by_pages, evidence))
 }
 
-/// The trace against the statistics: as many log writes, of as long. The header of a log file is another event's write.
+/// Compares the log writes of the trace with the statistics, by number and time. Writes of a log
+/// file's header belong to another event.
 pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
     let trace = seen.measured.trace.as_ref().filter(|_| done(seen).is_some())?;
     let of_log = |kind: usize| trace.kinds[kind].stream == IoStream::LogWrites.name();
@@ -227,13 +227,13 @@ pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
         Nanos(counted_),
         counted(trace.dropped, "request")
     );
-    // Where the same bytes go to two files the longer one counts.
+    // With two members, the longer of both requests counts.
     let close = |one: u64, other: u64| one.abs_diff(other) <= AT_ENDS;
     let alike = close(asked, writes + headers);
     let finding = match (trace.dropped, alike) {
         (0, true) => {
             let near = counted_.abs_diff(traced) <= counted_ / 10 + TRACE_APART.0;
-            // A request lies within its redo write: only the write can be longer, and by a pause.
+            // A request lies within its redo write, so only the write can be longer, by a pause.
             let paused = counted_ > traced && (counted_ - traced) * writes <= NO_PROCESSOR.0;
             match (close(found.0, writes), near, paused) {
                 (true, false, true) => Finding::not_checked(format!(
@@ -253,7 +253,7 @@ pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
     })
 }
 
-/// Copies that were made of filled log files.
+/// Counts the copies made of filled log files.
 pub(super) fn archive(seen: &Evidence) -> Option<Finding> {
     let settings = &seen.inside.settings;
     if !settings.is_explicit(Setting::ArchiveLogMode) {
@@ -270,7 +270,7 @@ pub(super) fn archive(seen: &Evidence) -> Option<Finding> {
     );
     Some(match settings.word(Setting::ArchiveLogMode) {
         "off" => Finding::that(copied == 0 && writes.bytes == 0, evidence),
-        // The last one may be on its way.
+        // The last copy may still be in progress.
         _ if filled <= 1 => Finding::not_checked(format!("{evidence}: none had to be copied yet")),
         _ => Finding::that(copied + 1 >= filled, evidence),
     })

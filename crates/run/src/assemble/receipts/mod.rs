@@ -1,15 +1,13 @@
-//! Receipts: evidence, from outside the code that applied a setting, that it took effect.
+//! Receipts: evidence that a setting took effect, from outside the code that applied it.
 //!
-//! Each rule looks at one setting and answers with what was observed and
-//! whether that agrees. A rule contradicts a setting only where nothing
-//! legitimate explains what it saw: files in memory, a file system without
-//! direct I/O under a default, or a sort that fitted in memory leave a setting
-//! without effect, and the receipt says so. A setting that was set
-//! and that no rule covers is listed as not checked: no treatment without a
-//! receipt.
+//! Each rule judges one setting: it returns an observation and if that agrees. A rule contradicts a
+//! setting only if nothing legitimate explains the observation. Files in memory, a default on a
+//! file system without direct I/O, or a sort that fitted in memory leave a setting without effect.
+//! The receipt says so. A setting that was set and has no rule is listed as not checked: no
+//! treatment without a receipt.
 //!
-//! The last receipts are of no setting: the state that an import began in, and the memory that was declared, against the
-//! largest resident set.
+//! The last receipts belong to no setting: the state at the start of an import, and declared memory
+//! compared with the largest resident set.
 
 mod ctas;
 mod files;
@@ -56,16 +54,16 @@ impl Finding {
         Finding { held: Held::NotChecked, evidence: evidence.into() }
     }
 
-    /// Held when `agrees`, contradicted otherwise.
+    /// Returns held if it `agrees`, otherwise contradicted.
     fn that(agrees: bool, evidence: impl Into<String>) -> Finding {
         if agrees { Finding::held(evidence) } else { Finding::contradicted(evidence) }
     }
 }
 
-/// A rule; `None` when it has nothing to say about this run.
+/// A rule; `None` if it does not apply to this run.
 type Rule = fn(&Evidence) -> Option<Finding>;
 
-/// The rules in printing order. A setting may have several; each says where it looks.
+/// Rules in printing order. A setting may have several, each with the source of its evidence.
 const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::FilesystemioOptions, Seen::Outside, io::open_flags),
     (Setting::FilesystemioOptions, Seen::Outside, io::page_cache),
@@ -113,7 +111,7 @@ const RULES: &[(Setting, Seen, Rule)] = &[
     (Setting::DebugTraceRequests, Seen::Inside, statistics::traced),
 ];
 
-/// The best that a receipt of a setting rests on.
+/// Returns the best evidence of a setting's rules.
 pub(crate) fn seen_of(setting: Setting) -> Seen {
     RULES.iter().filter(|(of, ..)| *of == setting).map(|(_, seen, _)| *seen).max().unwrap_or(Seen::Asked)
 }
@@ -152,7 +150,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     receipts
 }
 
-/// Whether the run did what a setting is about.
+/// True if the run did work that the setting affects.
 fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
     match setting.row().group {
         Group::Sort | Group::Parallel => seen.measured.outcome.sort.is_some(),
@@ -168,13 +166,13 @@ fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
     }
 }
 
-/// The largest resident set against what was declared, with the stated overhead.
+/// Compares the largest resident set with the declared memory and the stated overhead.
 fn memory_budget(seen: &Evidence) -> Receipt {
     let memory = memory::memory(seen);
     let declared = memory.declared_bytes();
     let overhead = memory.overhead_bytes.unwrap_or(0);
     let finding = match memory.peak_rss_bytes {
-        // Under a budget that the machine cannot fill, nothing can be seen to stay.
+        // A budget beyond the machine's memory cannot be exceeded.
         _ if beyond_memory(declared) => Finding::not_checked(BEYOND_MEMORY),
         None => Finding::not_checked("the kernel does not tell the peak of the build alone"),
         Some(peak) => Finding::that(
@@ -199,12 +197,12 @@ fn memory_budget(seen: &Evidence) -> Receipt {
 /// Evidence when a size exceeds the memory of the machine.
 const BEYOND_MEMORY: &str = "it is more than the memory of this machine: no run could have exceeded it";
 
-/// Whether a size is beyond the memory that the process may use.
+/// True if a size exceeds the memory that the process may use.
 fn beyond_memory(bytes: u64) -> bool {
     limits::memory().is_some_and(|memory| bytes > memory.total.0)
 }
 
-/// Why the page cache of these files cannot be judged by; none where it can.
+/// Returns the reason why these files' page cache cannot be judged; `None` if it can.
 fn pages_untold<'f>(files: impl IntoIterator<Item = &'f FileEvidence>) -> Option<String> {
     let why = files.into_iter().find_map(|file| file.pages_untold)?;
     Some(format!("page cache: {why}"))
@@ -219,7 +217,7 @@ fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", RowCount(count))
 }
 
-/// With files in memory nothing about files can be observed from outside.
+/// Marks receipts of files as not checked: files in memory cannot be observed from outside.
 fn without_files(seen: &Evidence, receipts: &mut Vec<Receipt>) {
     let about_files = |receipt: &Receipt| {
         let group = Setting::ALL.iter().find(|setting| setting.row().name == receipt.setting);

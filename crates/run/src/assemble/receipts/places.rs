@@ -1,5 +1,5 @@
-//! Where the files lie, against where they were asked to: the kernel's number of the device of each file, and of the
-//! directory that was named.
+//! Compares the device of each file with that of the requested directory, by the kernel's device
+//! numbers.
 
 use super::super::Evidence;
 use super::{Finding, counted};
@@ -10,7 +10,7 @@ use plumb_record::Receipt;
 use plumb_study::vocabulary::Seen;
 use std::collections::BTreeSet;
 
-/// A receipt for each word that placed something.
+/// Returns a receipt for each option that placed files.
 pub(super) fn places(seen: &Evidence) -> Vec<Receipt> {
     let receipt = |asked: &PlaceAsked| {
         let finding = finding(seen, asked);
@@ -25,7 +25,7 @@ pub(super) fn places(seen: &Evidence) -> Vec<Receipt> {
     seen.asked.placed.iter().map(receipt).collect()
 }
 
-/// What places a file, by its role.
+/// Returns the option that places a file of this role.
 fn word_of(role: FileRole) -> Placed {
     match role {
         FileRole::Data(Purpose::Temp) => Placed::Temp,
@@ -63,17 +63,17 @@ fn finding(seen: &Evidence, asked: &PlaceAsked) -> Finding {
     Finding::that(there == files.len(), evidence)
 }
 
-/// A device number as the kernel prints it.
+/// Formats a device number as the kernel does.
 fn shown(device: u64) -> String {
     format!("{}:{}", major(device), minor(device))
 }
 
-/// The number of the driver in a device number of Linux.
+/// Returns the driver's number in a device number of Linux.
 fn major(device: u64) -> u64 {
     ((device >> 32) & 0xffff_f000) | ((device >> 8) & 0xfff)
 }
 
-/// The number of the device of that driver.
+/// Returns the number of the device within its driver.
 fn minor(device: u64) -> u64 {
     ((device >> 12) & 0xffff_ff00) | (device & 0xff)
 }

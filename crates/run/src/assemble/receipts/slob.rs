@@ -1,7 +1,7 @@
-//! What random reads and updates were asked to be, against what the sessions did: the parameters that a study may vary.
+//! Parameters of random reads and updates that a study may vary, compared with the sessions' work.
 //!
-//! Shares of operations are those that were drawn; the rows of each were counted where they were read. Pauses and arrivals are told by the idle
-//! waits of the sessions, the bytes of an update by the log.
+//! Shares of operations are those drawn; rows are counted where they were read. Idle waits of the
+//! sessions show pauses and arrivals, the log shows the bytes of an update.
 
 use super::super::Evidence;
 use super::{Finding, counted};
@@ -15,7 +15,7 @@ use plumb_workload::slob::{Hotspot, Kind, SLOB};
 
 /// Bytes of a column that an update replaces; less in blocks of 2K.
 const TEXT_BYTES: u64 = 128;
-/// With fewer operations nothing is said of shares by quota.
+/// Fewest operations from which shares by quota are judged.
 const OPERATIONS_MIN: u64 = 1000;
 
 pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
@@ -50,7 +50,7 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     found.into_iter().map(receipt).collect()
 }
 
-/// Blocks that were asked for at once.
+/// Judges the number of blocks requested at once.
 pub(super) fn prefetch(seen: &Evidence) -> Option<Finding> {
     seen.measured.outcome.slob.as_ref()?;
     let asked = seen.inside.settings.number(Setting::DbBlockPrefetchLimit);
@@ -65,14 +65,14 @@ pub(super) fn prefetch(seen: &Evidence) -> Option<Finding> {
     }
 }
 
-/// Sessions that have read rows, by their own counters.
+/// Counts the sessions that read rows, by their own counters.
 fn sessions(seen: &Evidence, done: &SlobDone) -> Finding {
     let users = seen.measured.period.sessions.iter().filter(|session| session.role == Role::User);
     let worked = users.filter(|it| it.statistics[Statistic::LogicalReads as usize] > 0).count() as u64;
     let (most, least) = done.operations;
     let evidence = format!("{} read blocks, {least} to {most} operations each", counted(worked, "session"));
     match done.took_part == done.spec.sessions && worked < done.spec.sessions {
-        // One that thought for the whole run has read nothing.
+        // A session may have thought for the whole run, and read nothing.
         true => Finding::not_checked(evidence),
         false => Finding::that(worked == done.spec.sessions, evidence),
     }
@@ -86,7 +86,7 @@ fn schemas(done: &SlobDone) -> Finding {
     Finding::that(found == expected, evidence)
 }
 
-/// The share of a kind among the operations.
+/// Judges the share of a kind among the operations.
 fn share(done: &SlobDone, kind: Kind, asked: u64) -> Finding {
     let (count, all) = (done.count_of(kind), done.count());
     let found = count as f64 * 100.0 / all.max(1) as f64;
@@ -97,7 +97,7 @@ fn share(done: &SlobDone, kind: Kind, asked: u64) -> Finding {
     if all < OPERATIONS_MIN && !done.spec.iid {
         return Finding::not_checked(format!("{evidence}; these are too few for a share"));
     }
-    // A hundred under way of each session by quota, and five standard errors of draws.
+    // By quota each session may have an unfinished hundred; draws have five standard errors.
     let part = asked as f64 / 100.0;
     let slack = match done.spec.iid {
         true => 500.0 * (part * (1.0 - part) / all as f64).sqrt(),
@@ -145,7 +145,7 @@ fn hot_schema(done: &SlobDone) -> Finding {
     }
 }
 
-/// Pauses, by the waits of sessions without a request.
+/// Judges pauses by the idle waits of sessions.
 fn pauses(seen: &Evidence, done: &SlobDone) -> Finding {
     let idle = seen.measured.period.event(Event::MessageFromClient, SessionKind::Foreground);
     let evidence = format!(
@@ -183,7 +183,7 @@ fn rate(seen: &Evidence, done: &SlobDone) -> Finding {
     }
 }
 
-/// Bytes of log for a row, block images apart.
+/// Judges the bytes of log per row, without block images.
 fn redo_stress(seen: &Evidence, done: &SlobDone) -> Finding {
     let statistic = |kind| seen.measured.period.statistic(kind);
     let bytes = statistic(Statistic::RedoSize).saturating_sub(statistic(Statistic::RedoImageBytes));
@@ -194,12 +194,12 @@ fn redo_stress(seen: &Evidence, done: &SlobDone) -> Finding {
     if rows < OPERATIONS_MIN {
         return Finding::not_checked(evidence);
     }
-    // The old values of nineteen columns at least; the new ones may be in the image of their block.
+    // At least the old values of nineteen columns; the new ones may be in the image of their block.
     let heavy = 19 * TEXT_BYTES.min(done.spec.block_bytes / 32) * 3 / 4;
     Finding::that(done.spec.heavy == (each >= heavy), evidence)
 }
 
-/// Where in their hundred updates come.
+/// Judges the distribution of updates within their hundred.
 fn mix(done: &SlobDone) -> Finding {
     let (count, early) = (done.count_of(Kind::Update), done.early_updates);
     let evidence = format!(
@@ -207,7 +207,8 @@ fn mix(done: &SlobDone) -> Finding {
         RowCount(early),
         counted(count, "update")
     );
-    // By quota every second operation is an update until a hundred has had its share: 25 of them in the first half. Drawn by itself, half of them are.
+    // By quota every second operation is an update until a hundred has its share: 25 in the first
+    // half. If each is drawn, half of them are.
     let by_quota = (25.0 / done.spec.update_pct.max(1) as f64).min(1.0);
     let middle = f64::midpoint(0.5, by_quota);
     let deviation = (0.25 / count.max(1) as f64).sqrt();
@@ -253,7 +254,7 @@ mod tests {
         };
         assert_eq!(held(("20", "slob"), 2600, 2688), Held::Held);
         assert_eq!(held(("20", "slob"), 1400, 2688), Held::Contradicted);
-        // 25 of 40 updates come in the first half of a hundred.
+        // 25 of 40 updates are in the first half of a hundred.
         assert_eq!(held(("40", "slob"), 1708, 2688), Held::Held);
         assert_eq!(held(("40", "iid"), 1708, 2688), Held::Contradicted);
         assert_eq!(held(("40", "iid"), 1340, 2688), Held::Held);

@@ -1,4 +1,4 @@
-//! The sort: its memory, its way to the disk, its servers.
+//! Receipts of the sort: its memory, its path to the disk, its servers.
 
 use super::super::Evidence;
 use super::super::sort::{first_run_bytes, first_runs_share};
@@ -12,20 +12,20 @@ use plumb_events::SortServerSummary;
 use plumb_events::{IoStream, Role, Statistic};
 use plumb_units::{Bytes, RowCount};
 
-/// The share of an area that may stay unused: by rounding to records and to equal strips.
+/// Bytes of an area that may stay unused, by rounding to records and to equal strips.
 const AREA_SLACK: u64 = 16 * Bytes::K;
-/// Requests from which a mean size is judged.
+/// Fewest requests whose mean size is judged.
 const REQUESTS_MIN: u64 = 16;
-/// Rows that every server gets a share of.
+/// Fewest rows from which on every server has a share.
 const SHARED_ROWS_MIN: u64 = 100_000;
-/// Why a setting of the spill has no effect.
+/// Reason why a setting of the spill has no effect.
 const IN_MEMORY: &str = "the sort fitted in memory: this setting had no effect";
 
 fn servers(seen: &Evidence) -> &[SortServerSummary] {
     seen.measured.outcome.servers()
 }
 
-/// How the servers share the work; without a sort it does not matter.
+/// Returns the division of work among servers; arbitrary without a sort.
 fn divided(seen: &Evidence) -> Divided {
     seen.measured.outcome.sort.as_ref().map_or(Divided::ByKey, |sort| sort.divided)
 }
@@ -34,12 +34,12 @@ fn in_memory(seen: &Evidence) -> bool {
     !spilled(seen)
 }
 
-/// Whether a server wrote a run.
+/// True if a server wrote a run.
 pub(super) fn spilled(seen: &Evidence) -> bool {
     servers(seen).iter().any(|server| server.run_count > 0)
 }
 
-/// The memory that the areas mapped, and the runs that came out of them.
+/// Compares mapped areas and written runs with the setting.
 pub(super) fn area(seen: &Evidence) -> Option<Finding> {
     let plan = seen.inside.plan.as_deref()?;
     let asked = seen.inside.settings.number(Setting::SortAreaSize);
@@ -48,13 +48,13 @@ pub(super) fn area(seen: &Evidence) -> Option<Finding> {
     }
     let mapped = || servers(seen).iter().map(|server| server.area_mapped.0);
     let (least, most) = (mapped().min()?, mapped().max()?);
-    // The write buffers come out of the area with auto, and on top of it with true.
+    // With auto, write buffers are part of the area; with true, they are added to it.
     let from_area = asked - plan.area.0;
     let memory =
         format!("areas of {} mapped and {} of write buffers out of them", Bytes(most), Bytes(from_area));
     let runs: u64 = servers(seen).iter().map(|server| server.run_count).sum();
-    // Memory is taken as records come: what fitted need not have taken all.
-    // A sort of a file takes two loads for its runs, and the rest only for its merge.
+    // Memory is mapped as records arrive: a sort in memory need not have mapped all.
+    // A sort of a file needs two loads for its runs, and the rest only for its merge.
     let wanted = match divided(seen) {
         Divided::ByKey => asked - from_area,
         Divided::InMerge => servers(seen).iter().map(|server| server.strip.0.0).min()?,
@@ -69,8 +69,8 @@ pub(super) fn area(seen: &Evidence) -> Option<Finding> {
     if runs == 0 {
         return Some(Finding::that(fits, format!("{memory}; {sorts}")));
     }
-    // Shared prefixes are neither kept in a strip nor written, so the largest run is one of packed
-    // records. The smallest is one of records as they came.
+    // Shared prefixes are neither kept in a strip nor written, so packed records make the largest
+    // run and original records the smallest.
     let shared = seen.measured.period.statistic(Statistic::SortKeyBytesShared);
     let written = first_run_bytes(seen) / runs;
     let unpacked = written + first_runs_share(seen, shared) / runs;
@@ -88,16 +88,15 @@ pub(super) fn area(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(fits && written <= largest && unpacked >= smallest, evidence))
 }
 
-/// The largest mean of the runs of a working area: a strip, with the headers of its blocks. A block of packed
-/// records begins with a whole key, which may take half of it.
+/// Largest mean run of a working area: a strip with the headers of its blocks. A block of packed
+/// records starts with a whole key, which may take half of it.
 fn largest_run(strip: u64, packed: bool) -> u64 {
     let blocks = strip + strip / 16 + 64 * Bytes::K;
     if packed { 2 * blocks } else { blocks }
 }
 
-/// The least mean of the runs of a working area: half the records of a strip. A
-/// strip closes early when records are longer than the sample said, and every
-/// server's last run is what was left over.
+/// Smallest mean run of a working area: half the records of a strip. A strip closes early if
+/// records are longer than in the sample, and each server's last run has the remaining rows.
 fn smallest_run(seen: &Evidence) -> u64 {
     let runs: u64 = servers(seen).iter().map(|server| server.run_count).sum();
     let spilled = servers(seen).iter().filter(|server| server.run_count > 0);
@@ -127,7 +126,7 @@ pub(super) fn direct_writes(seen: &Evidence) -> Option<Finding> {
         "false" => false,
         _ => outcome.direct_writes,
     };
-    // Runs that fit the cache need not be written at all.
+    // Runs that fit the cache need not be written.
     Some(match asked {
         true => Finding::that(direct > 0 && cached == 0, evidence),
         false if direct == 0 && cached == 0 => {
@@ -137,7 +136,7 @@ pub(super) fn direct_writes(seen: &Evidence) -> Option<Finding> {
     })
 }
 
-/// The mean write of a run.
+/// Judges the mean write of a run.
 pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Finding> {
     let settings = &seen.inside.settings;
     if in_memory(seen) {
@@ -162,15 +161,15 @@ pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Finding> {
             format!("{evidence}; the buffers were made {}: {}", Bytes(planned), plan.direct_writes_reason);
         return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Finding::not_checked(why));
     }
-    // Writes end with their extent, and the last one of a server with its runs.
+    // Writes end with their extent, and a server's last one with its runs.
     if writes.count < REQUESTS_MIN {
         return Some(Finding::not_checked(format!("{evidence}: too few to judge")));
     }
     Some(Finding::that(mean <= planned && mean * 2 >= planned, evidence))
 }
 
-/// The read cost that merges were planned with, by what followed from it: how
-/// wide the merges were, how often rows were read, and how much at once.
+/// Judges the read cost that merges were planned with, by its consequences: width of the merges,
+/// number of passes, and size of reads.
 pub(super) fn read_fac(seen: &Evidence) -> Option<Finding> {
     let outcome = seen.measured.outcome.sort.as_ref()?;
     let asked = seen.inside.settings.optional_number(Setting::SortReadFac)?;
@@ -192,12 +191,12 @@ pub(super) fn read_fac(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(agrees, shown.join("; ")))
 }
 
-/// The costs of a merge whose read cost was given: merging again counts as the write alone.
+/// Costs of a merge with a given read cost: a further pass costs its write alone.
 pub(in crate::assemble) const fn given_cost(read_fac: f64) -> MergeCost {
     MergeCost { read_fac, extra_pass: 1.0 }
 }
 
-/// A server's merges, planned and done.
+/// Merges of a server, planned and done.
 struct Merge {
     server: String,
     shape: MergeShape,
@@ -205,12 +204,12 @@ struct Merge {
     passes: u64,
     width_done: u64,
     passes_done: u64,
-    /// Reads, and their mean size.
+    /// Number of reads and their mean size.
     reads: (u64, Bytes),
 }
 
 impl Merge {
-    /// The merges of a server whose plan depended on the read cost.
+    /// Returns the merges of a server if its plan depended on the read cost.
     fn that_depended(
         seen: &Evidence,
         plan: &SortPlan,
@@ -237,7 +236,7 @@ impl Merge {
         })
     }
 
-    /// Requests end with a run and with an extent, so they are smaller on average, but hardly by half.
+    /// Requests end with a run and with an extent, so their mean is smaller, but hardly by half.
     fn agrees(&self) -> bool {
         let (count, mean) = self.reads;
         let size = mean <= self.chunk && (count < REQUESTS_MIN || mean.0 * 2 >= self.chunk.0);

@@ -1,4 +1,4 @@
-//! The state that a run on the log began in: receipts of what was done before it, which no setting asks for.
+//! Receipts of the state at the start of a run with a log, which no setting requests.
 
 use super::super::Evidence;
 use super::{Finding, pages_untold};
@@ -9,13 +9,13 @@ use plumb_record::Receipt;
 use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, RowCount};
 
-/// What a log file may have at the start of a run: the record of a checkpoint, the ends of what it waited for, each a log block or
-/// two of 4K at most.
+/// Bytes that a log file may hold at the start of a run. They are a checkpoint's record and the
+/// ends of transactions it waited for, each at most two log blocks of 4K.
 const LOG_BEGUN_MAX: u64 = 64 * Bytes::K;
-/// The share of the pages that may stay: others may read the files too.
+/// Share of pages that may stay cached, because others may read the files, too.
 const CACHED_SHARE_MAX: f64 = 0.01;
 
-/// A receipt for each; nothing where no state was to be reached.
+/// Returns a receipt for each part of the state; empty if none was required.
 pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     let Some(start) = seen.measured.outcome.log.as_ref().and_then(|log| log.start.as_ref()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What is recorded of a run.
+//! Receipts of the recording: snapshots and the request trace.
 
 use super::super::Evidence;
 use super::{Finding, counted};
@@ -6,7 +6,7 @@ use plumb_engine::Setting;
 use plumb_events::IoStream;
 use plumb_units::Nanos;
 
-/// Snapshots that were taken within the work, against those that were due.
+/// Compares the snapshots taken during the work with those due.
 pub(super) fn snapshots(seen: &Evidence) -> Option<Finding> {
     let asked = Nanos(seen.inside.settings.number(Setting::SnapshotInterval) * 1_000_000);
     if asked.0 == 0 {
@@ -22,7 +22,7 @@ pub(super) fn snapshots(seen: &Evidence) -> Option<Finding> {
     Some(Finding::that(cuts > elapsed.0 / asked.0 / 4, evidence))
 }
 
-/// Requests that a trace has, against those that sessions counted.
+/// Compares the requests in a trace with those that sessions counted.
 pub(super) fn traced(seen: &Evidence) -> Option<Finding> {
     if !seen.inside.settings.is_explicit(Setting::DebugTraceRequests) {
         return None;
@@ -41,7 +41,7 @@ pub(super) fn traced(seen: &Evidence) -> Option<Finding> {
         counted(kept, "request"),
         counted_
     );
-    // A session may be between its statistics and its trace as a snapshot is taken.
+    // A session may be between its statistics and its trace when a snapshot is taken.
     let apart = counted_.abs_diff(kept + dropped);
     Some(Finding::that(is_asked && kept > 0 && apart <= trace.sessions.len() as u64, evidence))
 }

@@ -1,5 +1,6 @@
-//! Each rule sees a run in which its setting took effect, and one in which it did not: a fact of the evidence is
-//! changed, and the receipt must contradict. The evidence is of a real run that spills, made once.
+//! Each rule judges a run whose setting took effect and one whose setting did not. A fact of the
+//! evidence is changed, and the receipt must contradict. The evidence is of a real run that spills,
+//! made once.
 
 use super::{RULES, log, memory_budget};
 use crate::evidence::{CacheFacts, CtasDone, Evidence, FileRole, LogDone, SlobDone};
@@ -46,7 +47,8 @@ const SET: [(&str, &str); 11] = [
     ("debug_request_delay", "1"),
 ];
 
-/// What is seen of a sort that spills. Files whose directory cannot do direct I/O pass for such as can.
+/// Evidence of a sort that spills. Files count as direct even where the
+/// directory cannot do direct I/O.
 fn evidence() -> Evidence {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let places = Places::in_one(directory.path());
@@ -72,7 +74,7 @@ fn set(seen: &mut Evidence, setting: Setting, value: &str) {
     seen.inside.settings.set(setting.row().name, value, "test").expect("in range");
 }
 
-/// Makes one statistic of the period this.
+/// Sets one statistic of the period.
 fn count(seen: &mut Evidence, statistic: Statistic, value: u64) {
     for session in &mut seen.measured.period.sessions {
         session.statistics[statistic as usize] = 0;
@@ -90,7 +92,7 @@ fn writers(seen: &mut Evidence, number: usize) {
     seen.measured.period.sessions.extend(vec![writer; number]);
 }
 
-/// Pages of one file that came into the page cache.
+/// Adds pages of one file to the page cache.
 fn cached(seen: &mut Evidence, pages: u64) {
     let file = seen.measured.files.iter_mut().find(|file| file.reads.1 > 0).expect("one was read");
     file.cached_after = file.cached_before.map(|before| plumb_host::readings::Residency {
@@ -106,7 +108,7 @@ fn requests(seen: &mut Evidence, [ring, pool, sync]: [u64; 3]) {
     count(seen, Statistic::SyncRequests, sync);
 }
 
-/// All of them by the method that was taken.
+/// Counts all requests for the method in use.
 fn requests_by_method(seen: &mut Evidence) {
     let by = |kind| if seen.inside.access.method.kind() == kind { 1000 } else { 0 };
     let counts = [by(MethodKind::IoUring), by(MethodKind::Threads), by(MethodKind::Sync)];
@@ -118,8 +120,8 @@ fn requests_by_method(seen: &mut Evidence) {
 
 type Change = fn(&mut Evidence);
 
-/// In the order of the rules: the facts of a run in which the setting took effect, beside those of the real one, and
-/// of one in which it did not.
+/// In the order of the rules: changes that make the setting take effect, and
+/// changes that make it fail.
 const CASES: &[(Setting, Change, Change)] = &[
     (
         Setting::FilesystemioOptions,
@@ -239,7 +241,7 @@ const CASES: &[(Setting, Change, Change)] = &[
     (Setting::DebugTraceRequests, |seen| traced(seen, 1000), |seen| traced(seen, 2)),
 ];
 
-/// A trace of one request, where so many were counted beside one that had no room.
+/// A trace of one request, with this number counted and one dropped.
 fn traced(seen: &mut Evidence, counted: u64) {
     set(seen, Setting::DebugTraceRequests, "1000");
     for session in &mut seen.measured.period.sessions {
@@ -252,7 +254,7 @@ fn traced(seen: &mut Evidence, counted: u64) {
         Some(trace::RunTrace { dropped: 999, sessions: vec![session], ..Default::default() });
 }
 
-/// Random reads with a prefetch: waits for blocks asked for at once, and for single ones.
+/// Random reads with a prefetch: waits for blocks requested at once, and for single ones.
 fn prefetch(seen: &mut Evidence, waits: [u64; 2]) {
     let spec = SlobSpec::of(&Work::of(&SLOB), 8192).expect("defaults are consistent");
     seen.measured.outcome.slob = Some(SlobDone::of(&spec));
@@ -266,14 +268,14 @@ fn prefetch(seen: &mut Evidence, waits: [u64; 2]) {
     }
 }
 
-/// Random reads of 100 blocks, so many of which came with no look at their checksum, as all should have.
+/// Random reads of 100 blocks, of which this number skipped the checksum; all should have.
 fn not_verified(seen: &mut Evidence, ignored: u64) {
     prefetch(seen, [0, 100]);
     set(seen, Setting::DbBlockChecksum, "off");
     count(seen, Statistic::ChecksumsIgnored, ignored);
 }
 
-/// Random reads on two shared servers, where so many are seen.
+/// Random reads on two shared servers, with this number found.
 fn carried(seen: &mut Evidence, servers: usize) {
     let spec = SlobSpec::of(&Work::of(&SLOB), 8192).expect("defaults are consistent");
     seen.measured.outcome.slob = Some(SlobDone::of(&spec));
@@ -283,14 +285,14 @@ fn carried(seen: &mut Evidence, servers: usize) {
     }
 }
 
-/// So many log files of so many megabytes.
+/// Adds log files of this size in megabytes.
 fn log_files(seen: &mut Evidence, files: usize, megabytes: u64) {
     let mut file = seen.measured.files[0].clone();
     (file.role, file.length) = (FileRole::Log, Some(Bytes(megabytes * Bytes::M)));
     seen.measured.files.extend(vec![file; files]);
 }
 
-/// Three log files in `/logs`, where this directory was asked for.
+/// Three log files in `/logs`, with this directory requested.
 fn log_in(seen: &mut Evidence, asked: &str) {
     log_files(seen, 3, 64);
     for file in seen.measured.files.iter_mut().filter(|file| file.role == FileRole::Log) {
@@ -299,7 +301,7 @@ fn log_in(seen: &mut Evidence, asked: &str) {
     set(seen, Setting::LogPath, asked);
 }
 
-/// The same of second members.
+/// A second member in `/logs`, with this directory requested.
 fn mirror_in(seen: &mut Evidence, asked: &str) {
     log_flags(seen, ("fdatasync", false));
     if let Some(log) = &mut seen.measured.outcome.log {
@@ -308,7 +310,7 @@ fn mirror_in(seen: &mut Evidence, asked: &str) {
     set(seen, Setting::LogMirrorPath, asked);
 }
 
-/// Three direct log files, open with O_DSYNC or without, of a log that makes its writes durable by this method.
+/// Three direct log files, opened with or without O_DSYNC, in a log with this sync method.
 fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
     log_files(seen, 3, 64);
     set(seen, Setting::LogSyncMethod, word);
@@ -331,14 +333,14 @@ fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
     }
 }
 
-/// LGWR before all others, which has this nice value.
+/// LGWR with raised priority and this nice value.
 fn writer_priority(seen: &mut Evidence, nice: i32) {
     log_flags(seen, ("fdatasync", false));
     set(seen, Setting::HighPriorityProcesses, "lgwr");
     seen.measured.outcome.log.as_mut().expect("just given").lgwr_nice = Some(nice);
 }
 
-/// So many copies of the log files of a log that went through four.
+/// This number of copies of the log files, in a log that used four.
 fn copies(seen: &mut Evidence, copied: u64) {
     log_files(seen, 4, 64);
     set(seen, Setting::ArchiveLogMode, "on");
@@ -348,14 +350,14 @@ fn copies(seen: &mut Evidence, copied: u64) {
     count(seen, Statistic::RedoFilesArchived, copied);
 }
 
-/// Writes of the log of so many bytes, more than there were commits, and a buffer of 8M.
+/// Ten log writes of this size, more than the commits, and a buffer of 8M.
 fn log_writes(seen: &mut Evidence, bytes: u64) {
     set(seen, Setting::LogBuffer, "8M");
     let stream = &mut seen.measured.period.sessions[0].streams[IoStream::LogWrites as usize];
     (stream.count, stream.bytes) = (10, 10 * bytes);
 }
 
-/// 100 MB asked for, and this much moved by the kernel.
+/// 100 MB requested, and this much moved by the kernel.
 fn moved(seen: &mut Evidence, bytes: u64) {
     count(seen, Statistic::PhysicalReadBytes, 100 * Bytes::M);
     count(seen, Statistic::PhysicalWriteBytes, 0);
@@ -364,7 +366,7 @@ fn moved(seen: &mut Evidence, bytes: u64) {
     }
 }
 
-/// Requests through rings, one in so many complete when it is handed over.
+/// Requests through rings, one in `one_in` complete at submission.
 fn overlapping(seen: &mut Evidence, one_in: u64) {
     for session in &mut seen.measured.period.sessions {
         session.streams.iter_mut().for_each(|stream| stream.away = Nanos(stream.away.0 * 10));
@@ -374,7 +376,7 @@ fn overlapping(seen: &mut Evidence, one_in: u64) {
     count(seen, Statistic::RingCompleteAtOnce, 1000 / one_in);
 }
 
-/// So many reads of the table in flight on average, for each scan server.
+/// Mean number of table reads in flight for each scan server.
 fn in_flight(seen: &mut Evidence, mean: u64) {
     for session in sessions(seen, Role::ScanServer) {
         session.elapsed = Nanos(1000);
@@ -383,13 +385,13 @@ fn in_flight(seen: &mut Evidence, mean: u64) {
     }
 }
 
-/// A cache that was used, with so much mapped for it.
+/// A used cache with this memory mapped.
 fn cache(seen: &mut Evidence, mapped: u64) {
     count(seen, Statistic::FreeBufferRequested, 1);
     seen.inside.caches[0].mapped = Some(Bytes(mapped));
 }
 
-/// A cache for blocks of the size at that place, full of buffers, with so many blocks of the tablespace of that size.
+/// A full cache for blocks of the size at this index, with this number of blocks in it.
 fn sized_cache(seen: &mut Evidence, place: usize, cached_blocks: u64) {
     let block_size = BlockSize::ALL[place];
     set(seen, Setting::cache_of(block_size), "1M");
@@ -397,7 +399,7 @@ fn sized_cache(seen: &mut Evidence, place: usize, cached_blocks: u64) {
     seen.inside.caches.push(CacheFacts { block_size, frames, cached_blocks, mapped: Some(Bytes(Bytes::M)) });
 }
 
-/// A direct path load whose redo is forced, of whose blocks so many bytes were logged.
+/// A direct path load with forced redo, of whose blocks this many bytes were logged.
 fn load_with_redo(seen: &mut Evidence, bytes: u64) {
     set(seen, Setting::ForceLogging, "on");
     count(seen, Statistic::RedoDirectBytes, bytes);
@@ -417,7 +419,7 @@ fn batch(seen: &mut Evidence, blocks: u64) {
     count(seen, Statistic::PhysicalWritesFromCache, blocks);
 }
 
-/// So many writes in flight at each of many waits for a buffer.
+/// Mean number of writes in flight at each wait for a buffer.
 fn buffers(seen: &mut Evidence, in_flight: u64) {
     count(seen, Statistic::SortWriteWaits, 100);
     count(seen, Statistic::SortWritesInFlight, 100 * in_flight);
@@ -445,14 +447,14 @@ fn each_receipt_holds_where_its_setting_took_effect_and_contradicts_where_it_did
             rule(&seen).unwrap_or_else(|| panic!("{setting:?} says nothing"))
         };
         let (good, bad) = (judged(holds), judged(fails));
-        // A queue may be shorter for want of buffers: its receipt can only contradict.
+        // A queue may be shorter for lack of buffers, so its receipt can only contradict.
         let at_best = if *setting == Setting::IoQueueDepth { Held::NotChecked } else { Held::Held };
         assert_eq!(good.held, at_best, "{setting:?}: {}", good.evidence);
         assert_eq!(bad.held, Held::Contradicted, "{setting:?}: {}", bad.evidence);
     }
 }
 
-/// O_DIRECT passes this page cache and not the one below a loop device.
+/// O_DIRECT bypasses this page cache, but not the one below a loop device.
 #[test]
 fn receipts_of_direct_io_are_not_held_over_a_layer_that_caches() {
     let mut seen = evidence();
@@ -471,7 +473,7 @@ fn receipts_of_direct_io_are_not_held_over_a_layer_that_caches() {
     assert!(over[..2].iter().all(|(_, evidence)| evidence.ends_with(layer)), "{over:?}");
 }
 
-/// Log writes of a millisecond each: so many in the statistics, and in the trace those of these latencies.
+/// Log writes of a millisecond each: this number in the statistics, these latencies in the trace.
 fn log_trace(seen: &mut Evidence, writes: u64, latencies_us: &[u64]) {
     log_flags(seen, ("fsync", false));
     count(seen, Statistic::RedoWrites, writes);
@@ -504,16 +506,17 @@ fn a_trace_holds_where_its_log_writes_are_those_of_the_statistics() {
     assert_eq!(log::trace(&real), None, "nothing was traced");
     for (writes, traced, latency_us, dropped, expected) in [
         (50, 50, 990, 0, Held::Held),
-        // Under way as the period began, and as it ended.
+        // In flight at the start of the period, and at its end.
         (50, 48, 990, 0, Held::Held),
         (50, 52, 990, 0, Held::Held),
         (50, 47, 990, 0, Held::Contradicted),
         (50, 53, 990, 0, Held::Contradicted),
         (5000, 4990, 990, 0, Held::Contradicted),
-        // The write alone, without the sync that made it durable; and one that takes longer than was counted.
+        // The write without its sync; and one that takes longer than was counted.
         (50, 50, 450, 0, Held::Contradicted),
         (50, 50, 1990, 0, Held::Contradicted),
-        // One pause of some milliseconds weighs so much among a few, and none makes a request longer than its write.
+        // A pause of some milliseconds outweighs few writes, and never makes a request longer than
+        // its write.
         (9, 9, 800, 0, Held::NotChecked),
         (9, 6, 800, 0, Held::Contradicted),
         (9, 9, 1200, 0, Held::Contradicted),

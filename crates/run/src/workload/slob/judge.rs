@@ -1,4 +1,5 @@
-//! Holds every table of SLOB against its index, its rows against its keys, and its balances against the sum that updates keep.
+//! Verifies every SLOB table against its index, its rows against its keys, and its balances against
+//! the constant sum.
 
 use plumb_engine::EngineError;
 use plumb_engine::check::CheckLine;
@@ -8,10 +9,10 @@ use plumb_types::column_at;
 use plumb_units::{Nanos, RowCount};
 use plumb_workload::slob::{BALANCE_COLUMN, Rows, SlobSpec};
 
-/// Checks all of it.
+/// Checks all tables of SLOB.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first difference.
 pub(super) fn judge(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<Vec<CheckLine>, EngineError> {
     let instance = transactions.instance();
     let session = instance.recorder.session(Role::Check);
@@ -58,7 +59,7 @@ pub(super) fn judge(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<
     ])
 }
 
-/// The sum of the balances of a table.
+/// Returns the sum of the balances of a table.
 fn balance_sum(transactions: &Transactions<'_>, session: &Session, table: &str) -> Result<u128, EngineError> {
     let mut connection = transactions.connect(session);
     let mut sum = 0;

@@ -1,8 +1,9 @@
-//! Makes the tables: one row a block, in a drawn order of keys, then the index.
+//! Makes the tables: one row a block, in random order of keys, then the index.
 //!
-//! A load session takes a schema at a time: it makes the table, inserts its rows with a commit after each [`ROWS_PER_COMMIT`], and makes the index when
-//! they are there. Rows go through the cache and the log as any others do: a block costs its bytes twice. So the data files and the log have been written
-//! before anything is measured.
+//! A load session takes one schema at a time. It makes the table, inserts its rows with a commit
+//! after each [`ROWS_PER_COMMIT`], and then makes the index. Rows pass through cache and log as
+//! usual, so a block is written twice. So the data files and the log have been written before the
+//! measured work.
 
 use super::rows;
 use super::session::key;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Rows of a transaction of the load: half a megabyte of blocks.
 const ROWS_PER_COMMIT: usize = 64;
-/// The schema whose rows the scan table has: none of the others'.
+/// Seed of the scan table's rows, different from every schema's.
 const SCAN_SEED: u64 = 1 << 40;
 
 /// Makes and fills every table.

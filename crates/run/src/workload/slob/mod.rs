@@ -1,13 +1,16 @@
 //! SLOB: random single-block reads and updates through the buffer cache.
 //!
-//! Each schema is a table with one row a block and an index on its key ([`load`]). The sessions, each a thread with a connection of its own, select and
-//! update work units of rows until the time is over or their loops are done ([`session`]). Then every table is held against its index, and the
-//! sum of its balances against what no update changes ([`judge`]).
+//! Each schema is a table with one row a block and an index on its key ([`load`]). Each session is
+//! a thread with its own connection. It selects and updates work units of rows until the time is
+//! over or its loops are done ([`session`]). Then every table is verified against its index, and
+//! the sum of its balances against the constant that no update changes ([`judge`]).
 //!
-//! What is measured begins when all sessions are connected. Where the cache holds all blocks they are read into it before, so that a cached run has no
-//! physical reads; otherwise a run begins with what the load, or the opening of the database, has left there.
+//! The measured work starts when all sessions are connected. If the cache holds all blocks, they
+//! are read into it before, so that a cached run has no physical reads. Otherwise a run starts with
+//! the blocks left by the load, or by the opening of the database.
 //!
-//! Updates stay: a study's next run works on what this one has made, which has the same rows, keys and lengths.
+//! Updates stay: a study's next run works on the rows that this one changed, with the same keys and
+//! lengths.
 
 mod judge;
 mod load;
@@ -33,7 +36,7 @@ use plumb_workload::{Work, Workload};
 use session::{Gate, Stage as Run};
 use std::thread;
 
-/// The cache that nearly all reads miss, as in the source.
+/// Size of a cache that nearly all reads miss, as in the source.
 const CACHE: &str = "16M";
 
 pub(super) struct Slob;
@@ -43,8 +46,9 @@ impl Execution for Slob {
         &SLOB
     }
 
-    /// A small cache, and a log that has room for the transactions of all sessions at once. Parameters that contradict each other, or the machine, are
-    /// refused here, before anything is made.
+    /// Sets a small cache, and a log with room for the transactions of all sessions
+    /// at once. Parameters that contradict each other, or the machine, are rejected
+    /// here, before anything is made.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError> {
         if !settings.is_explicit(Setting::DbCacheSize) {
             settings.set("db_cache_size", CACHE, SLOB.name)?;
@@ -71,7 +75,7 @@ impl Execution for Slob {
         Purpose::Users
     }
 
-    /// Where the cache holds all blocks nothing is read, and the device has the writes alone; none of a run that makes none.
+    /// A cache with all blocks leaves only the writes to the device; `None` if there are none.
     fn mix(&self, work: &Work, settings: &Settings) -> Option<Mix> {
         let spec = spec(work, settings).ok()?;
         let bytes = spec.schemas.saturating_mul(spec.scale).saturating_mul(spec.block_bytes);
@@ -111,13 +115,13 @@ impl Execution for Slob {
         judge::judge(place.transactions()?, &spec(place.work, &place.instance.settings)?)
     }
 
-    /// Nothing is made that would have to go.
+    /// Nothing is made that must be removed.
     fn undo(&self, _: &Place<'_>) -> Result<(), EngineError> {
         Ok(())
     }
 }
 
-/// The parameters in blocks of the database.
+/// Parameters in blocks of the database.
 fn spec(work: &Work, settings: &Settings) -> Result<SlobSpec, EngineError> {
     SlobSpec::of(work, settings.number(Setting::DbBlockSize))
         .map_err(|Conflict { first, second, why }| EngineError::Contradiction { first, second, why })
@@ -148,12 +152,12 @@ fn require_sessions(spec: &SlobSpec) -> Result<(), EngineError> {
     }
 }
 
-/// Connects all sessions, lets them go at once, and waits for them between two readings.
+/// Connects all sessions, starts them at once, and waits for them between two readings.
 fn run_sessions(place: &Place<'_>, coordinator: &Session, run: &Run<'_>) -> Result<Measured, EngineError> {
     let (instance, spec) = (place.instance, run.spec);
     let operation = instance.operation();
     let measured = thread::scope(|scope| {
-        // Whatever happens here, nobody waits at a closed gate.
+        // On any error the gate opens, so that no session waits forever.
         let _opened = run.gate.open_at_last();
         let work = {
             let operation = &operation;

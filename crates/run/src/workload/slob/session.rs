@@ -1,11 +1,13 @@
-//! A session of SLOB: draws operations and carries them out until its time is over.
+//! A session of SLOB: draws operations and performs them until its time is over.
 //!
-//! **Closed loop** (`rate=0`): the next operation begins when one has ended, after a pause if there is one. **Open arrivals** (`rate=N`): operations are
-//! due at drawn times, exponentially apart, whatever the engine does. A session that is behind begins the next at once, and its response time counts from
-//! when it was due: a stall is in the response of every operation that came due meanwhile, not only in the one that met it. What
-//! was due and had not begun at the end is counted and not timed.
+//! **Closed loop** (`rate=0`): the next operation starts when one has ended, after a pause if there
+//! is one. **Open arrivals** (`rate=N`): operations are due at random times, exponentially
+//! distributed, independent of the engine. A session that is late starts the next at once, and its
+//! response time counts from the due time. So a stall is in the response of every operation that
+//! became due during it. Operations due but not started at the end are counted, not timed.
 //!
-//! Waiting for the next operation, or through a pause, is the idle wait of a session without a request (`SQL*Net message from client`).
+//! Waiting for the next operation, or through a pause, is the idle wait of a session without a
+//! request (`SQL*Net message from client`).
 
 use crate::evidence::SlobDone;
 use plumb_engine::EngineError;
@@ -22,10 +24,10 @@ use std::cell::RefCell;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How long a pause sleeps before it looks whether the run is over.
+/// Longest sleep in a pause between checks for the end of the run.
 const LOOK_AGAIN: Nanos = Nanos(100_000_000);
 
-/// What all sessions work on.
+/// Shared state of all sessions.
 pub(super) struct Stage<'r> {
     pub(super) transactions: &'r Transactions<'r>,
     pub(super) spec: &'r SlobSpec,
@@ -33,7 +35,7 @@ pub(super) struct Stage<'r> {
     pub(super) gate: Gate,
 }
 
-/// Holds sessions that are connected until all are.
+/// Holds connected sessions until all are connected.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     state: Mutex<GateState>,
@@ -69,7 +71,7 @@ impl Gate {
         OpenAtLast(self)
     }
 
-    /// Waits until so many sessions stand before it, or one has failed to come.
+    /// Waits until this number of sessions is ready, or one has failed.
     pub(super) fn await_ready(&self, session: &Session, operation: &Parallel, count: u64) {
         session.wait(Event::PxDeqExecuteReply, || {
             let mut state = self.state();
@@ -95,12 +97,12 @@ impl Gate {
     }
 }
 
-/// The value of a key.
+/// Returns the value of a key.
 pub(super) fn key(number: u64) -> Value {
     Value::Number(Number::new(i128::from(number), 0).expect("a key is a NUMBER"))
 }
 
-/// The life of a session.
+/// Runs a session to its end.
 pub(super) fn run(
     stage: &Stage<'_>,
     session: &Session,
@@ -164,7 +166,7 @@ fn pause(session: &Session, operation: &Parallel, until: Nanos) -> Result<(), En
     })
 }
 
-/// A session with its connection, and what it has done.
+/// A session with its connection and its counts.
 struct Client<'s, 'a> {
     stage: &'s Stage<'s>,
     connection: Connection<'a>,
@@ -181,12 +183,12 @@ impl Client<'_, '_> {
         }
     }
 
-    /// The rows that an operation takes, as keys.
+    /// Returns the keys of an operation's first and last row.
     fn keys(&self, operation: &Operation) -> [Value; 2] {
         [key(operation.key - self.stage.spec.work_unit + 1), key(operation.key)]
     }
 
-    /// Counts the values of the first text.
+    /// Counts the rows with a first text.
     fn select(&mut self, operation: &Operation) -> Result<(), EngineError> {
         let [from, to] = self.keys(operation);
         let mut count = 0;

@@ -1,4 +1,4 @@
-//! What is measured of a command besides its time: a figure that it prints or writes, or the size of a file.
+//! Figures of a command besides its time: printed, written to a file, or the size of a file.
 
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How a declared measure is found.
+/// Source of a declared measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Declared {
@@ -19,10 +19,11 @@ pub(super) struct Declared {
     /// The file whose bytes are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) size: Option<String>,
-    /// The file that is read instead of standard output.
+    /// The file to read instead of standard output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<String>,
-    /// The match or JSON document of several that counts: `last` or `sum`; without it there is one.
+    /// Chooses among several matches or JSON documents: `last` or `sum`; without
+    /// it only one may exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) take: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +34,7 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Refuses what says nothing or too much.
+    /// Rejects an incomplete or contradictory declaration.
     pub(super) fn check(&self) -> Result<(), String> {
         let ways = [&self.regex, &self.json, &self.size].into_iter().flatten().count();
         if ways != 1 {
@@ -65,15 +66,15 @@ impl Declared {
         }
     }
 
-    /// The texts that words are filled into; braces of a regex are its own.
+    /// Returns the texts whose words are filled in; braces of a regex are its own.
     pub(super) fn templates(&self) -> impl Iterator<Item = &String> {
         [&self.from, &self.size, &self.json].into_iter().flatten()
     }
 
-    /// The measure with words filled in.
+    /// Returns the measure with words filled in.
     ///
     /// # Errors
-    /// When a word has no value.
+    /// If a word has no value.
     pub(super) fn filled(
         &self,
         fill: impl Fn(&String) -> Result<String, String>,
@@ -87,17 +88,17 @@ impl Declared {
         })
     }
 
-    /// The figure of a run that printed this, in the directory where it ran.
+    /// Returns the figure of a run from its output, or from the directory where it ran.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason if there is none.
     pub(super) fn read(&self, printed: &str, directory: &Path, began: SystemTime) -> Result<f64, String> {
         let fresh = |name: &str| {
             let path = directory.join(name);
             let found = path.metadata().map_err(|error| format!("{name}: {error}"))?;
-            // The clock of a file system may be a tick behind.
+            // The clock of a file system may lag by a tick.
             let since = began.checked_sub(Duration::from_millis(20)).unwrap_or(began);
-            // `cp -p` and `tar x` set the time of the last change back; that of the inode stays.
+            // `cp -p` and `tar x` set the modification time back; they cannot set ctime.
             let changed = Duration::new(found.ctime().max(0) as u64, found.ctime_nsec().max(0) as u32);
             match SystemTime::UNIX_EPOCH + changed >= since {
                 true => Ok((path, found.len())),
@@ -130,7 +131,7 @@ impl Declared {
         )
     }
 
-    /// The figure that a JSON pointer names, in the documents that have it.
+    /// Returns the figure at a JSON pointer, in the documents that contain it.
     fn pointed(&self, pointer: &str, text: &str) -> Result<f64, String> {
         let documents = documents(text)?;
         let found = documents.iter().filter_map(|document| document.pointer(pointer));
@@ -139,7 +140,7 @@ impl Declared {
         self.taken(&figures, none, || format!("JSON documents have {pointer}"))
     }
 
-    /// The figure that is meant of those that were found.
+    /// Chooses the figure among those found.
     fn taken(
         &self,
         figures: &[f64],
@@ -159,8 +160,7 @@ impl Declared {
     }
 }
 
-/// The JSON documents in a text; what is printed before, between and behind them is left out, as
-/// fio's warnings are.
+/// Parses the JSON documents in a text; other text around them is skipped, such as fio's warnings.
 fn documents(text: &str) -> Result<Vec<Value>, String> {
     let (mut found, mut wrong, mut rest) = (Vec::new(), None, text);
     while let Some(begin) = rest.find(['{', '[']) {
@@ -171,7 +171,7 @@ fn documents(text: &str) -> Result<Vec<Value>, String> {
                 found.push(value);
                 rest = &rest[values.byte_offset()..];
             }
-            // A document that is cut is missed; a bracket of a text is not.
+            // A truncated document is an error; a bracket of a text is not.
             Some(Err(error)) if error.is_eof() && !found.is_empty() => {
                 return Err(format!("JSON document {} is cut: {error}", found.len() + 1));
             }
@@ -198,7 +198,7 @@ fn figure_in(pointer: &str, found: &Value) -> Result<f64, String> {
     }
 }
 
-/// Units of time with their seconds.
+/// Units of time in seconds.
 const TIMES: &[(&[&str], f64)] = &[
     (&["ns", "nsec"], 1e-9),
     (&["us", "\u{b5}s", "\u{3bc}s", "usec"], 1e-6),
@@ -209,14 +209,14 @@ const TIMES: &[(&[&str], f64)] = &[
 ];
 /// Units that take a prefix: bytes, bits, or nothing.
 const BASES: [&str; 10] = ["", "B", "b", "byte", "bytes", "Byte", "Bytes", "bit", "bits", "bps"];
-/// Prefixes of 1000 and, with an `i`, of 1024.
+/// Powers of 1000, or with an `i` of 1024.
 const PREFIXES: [(&str, i32); 6] = [("k", 1), ("K", 1), ("M", 2), ("G", 3), ("T", 4), ("P", 5)];
 
-/// The figure that a text is, in units without a prefix and in seconds.
+/// Parses a figure into units without a prefix, or into seconds.
 ///
-/// `12.5`, `1e3`; `1.1 GB/s`, `4k` (1000), `4 KiB` (1024); `250ms`, `1m2.5s`, `3 min`;
-/// `00:01:02.34`. These are the units of tools that measure: a setting's `4K` is 4096, and is read
-/// elsewhere.
+/// `12.5`, `1e3`; `1.1 GB/s`, `4k` (1000), `4 KiB` (1024); `250ms`, `1m2.5s`, `3
+/// min`; `00:01:02.34`. These are the units of measuring tools: a setting's `4K` is
+/// 4096, and has another parser.
 fn figure(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let clock = || {
@@ -232,11 +232,11 @@ fn figure(text: &str) -> Result<f64, String> {
     })
 }
 
-/// A number at the beginning, and the text behind it without blanks around.
+/// Splits a leading number from the text behind it, which is trimmed.
 fn number(text: &str) -> Option<(f64, &str)> {
     let end = |rest: &str| rest.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter));
     let mantissa = end(text).unwrap_or(text.len());
-    // An exponent, where digits follow: the e of a unit is none.
+    // An exponent needs digits: the e of a unit is none.
     let exponent = text[mantissa..].strip_prefix(['e', 'E']).map(|rest| 1 + end(rest).unwrap_or(rest.len()));
     let whole =
         exponent.and_then(|length| Some((text[..mantissa + length].parse().ok()?, mantissa + length)));
@@ -247,7 +247,7 @@ fn number(text: &str) -> Option<(f64, &str)> {
     Some((value, text[length..].trim()))
 }
 
-/// A duration of one or several parts.
+/// Parses a duration of one or several parts.
 fn time(text: &str) -> Option<f64> {
     let (mut sum, mut rest) = (0.0, text);
     while !rest.is_empty() {
@@ -261,7 +261,7 @@ fn time(text: &str) -> Option<f64> {
     (!text.is_empty()).then_some(sum)
 }
 
-/// A number of bytes, bits or things, or of these a second.
+/// Parses a number of bytes, bits or things, or of these per second.
 fn counted(text: &str) -> Option<f64> {
     let (value, unit) = number(text)?;
     let unit = ["/s", "/sec", "/second"].iter().find_map(|rate| unit.strip_suffix(rate)).unwrap_or(unit);

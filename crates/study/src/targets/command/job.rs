@@ -1,11 +1,13 @@
-//! One run of a command: prepared, started, watched, judged and cleaned up after, in a process of its own.
+//! One run of a command in a process of its own: prepared, run, judged and cleaned up.
 //!
 //! ```text
-//! files written ──> prepare ──> [ clock, readings, command, readings, clock ] ──> conclude ──> verify ──> put back
+//! files written ──> prepare ──> [ clock, readings, command, readings, clock ] ──> conclude
+//!                                              files restored <── verify <────────────┘
 //! ```
 //!
-//! What is timed is from before the start to the end of the command's first process; what that leaves behind is ended
-//! and said. A thread looks at its processes at once and then in growing steps up to ten times a second.
+//! The timed part starts before the start of the command's first process and ends with that
+//! process. Processes left running are killed and reported. A thread samples its processes at once,
+//! then at growing intervals up to ten times a second.
 
 use super::secret::HIDDEN;
 use super::{figure, receipt};
@@ -36,27 +38,27 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-/// The first look and the longest time between two.
+/// First and longest interval between two samples.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
-/// Bytes kept of each of its outputs: as many from its start as from its end.
+/// Bytes kept of each output, half from its start and half from its end.
 const KEPT: usize = 512 * 1024;
-/// The most that an environment is made longer by, bytes.
+/// Largest random addition to the environment, bytes.
 const PADDING_MAX: u64 = 4096;
 const PADDING: &str = "PLUMB_PADDING";
 
-/// What a run is to do, everything filled in.
+/// A run with all words filled in.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Job {
     pub(super) run: Vec<String>,
     pub(super) prepare: Option<Vec<String>>,
     pub(super) conclude: Option<Vec<String>>,
-    /// Codes that the run may end with; 0 where there are none.
+    /// Accepted exit codes of the run; empty means 0.
     pub(super) exit_codes: Vec<u8>,
     pub(super) verify: Option<Vec<String>>,
     pub(super) environment: Vec<(String, String)>,
     pub(super) directory: String,
     pub(super) timeout_ns: u64,
-    /// Files to be written, with their text.
+    /// Files to write, with their text.
     pub(super) written: Vec<(String, String)>,
     /// Files whose content is part of the treatment.
     pub(super) named: Vec<String>,
@@ -65,12 +67,12 @@ pub struct Job {
     pub(super) measures: Vec<(String, figure::Declared)>,
     pub(super) receipts: Vec<receipt::Declared>,
     pub(super) words: Vec<Assignment>,
-    /// Block devices that are counted.
+    /// Block devices for the circumstances of the run.
     pub(super) disks: Vec<String>,
     pub(super) command_line: String,
 }
 
-/// What a command printed, and how long it could not because everything was stopped.
+/// Output of a command, and the time it was suspended.
 struct Printed {
     output: String,
     errors: String,
@@ -82,16 +84,16 @@ impl Job {
         path_of_text(&self.directory)
     }
 
-    /// Ends what was started and puts files back, because nobody waits for the run any more.
+    /// Kills all processes and restores files, because the study has ended.
     pub(in crate::targets) fn abandon(&self) {
         let _ = process::end_all();
         written::put_all_back(&self.written, &self.directory());
     }
 
-    /// Makes the run.
+    /// Makes the run, with secrets removed from its errors.
     ///
     /// # Errors
-    /// When a command cannot be started or does not end as it should, or a figure is missing.
+    /// If a command cannot be started or fails, or a figure is missing.
     pub(in crate::targets) fn execute(&self) -> Result<Record, Failure> {
         self.make().map_err(|failure| Failure {
             why: self.without_secrets(&failure.why),
@@ -143,11 +145,11 @@ impl Job {
                 later.since(&earlier, machine::load_average(), machine::load_average())
             }),
             settings: self.words.iter().map(setting).collect(),
-            // A server that the command asks works in processes that are not its own.
+            // A server that the command uses works in processes outside its own.
             circumstances: Some(disturbance::judge(&Stretch {
                 own_cpu: (run.sockets == 0).then_some(user + system),
                 own_io: ended.usage.io.as_ref().map(DiskBytes::of).filter(|_| run.sockets == 0),
-                // What an earlier run or its preparation left unwritten is no neighbour's.
+                // Pages that an earlier run or preparation left unwritten are not others' writes.
                 unwritten: earlier.unwritten(),
                 ..stretch
             })),
@@ -161,7 +163,7 @@ impl Job {
         Ok(record)
     }
 
-    /// Starts a command and watches it to its end.
+    /// Starts a command and samples it to its end.
     fn started(&self, arguments: &[String]) -> Result<(CommandRun, Ended, Printed), Failure> {
         let padding = RandomState::new().hash_one(0_u8) % PADDING_MAX;
         let mut command = self.command(arguments);
@@ -230,7 +232,7 @@ impl Job {
         command
     }
 
-    /// A command beside the one that is measured; what it leaves running is ended.
+    /// Runs a command around the measured one; processes it leaves running are killed.
     fn beside(&self, what: &str, arguments: Option<&[String]>) -> Result<(), Failure> {
         let Some(arguments) = arguments else { return Ok(()) };
         let (_, ended, printed) = self.started(arguments)?;
@@ -248,7 +250,7 @@ impl Job {
         }])
     }
 
-    /// Gives back what was printed, unless it ended otherwise than with 0.
+    /// Returns the output of a command that exited with 0; otherwise an error.
     fn require(&self, what: &str, ended: &Ended, printed: Printed) -> Result<Printed, Failure> {
         if ended.status.success() {
             return Ok(printed);
@@ -257,12 +259,12 @@ impl Job {
         Err(Failure { why, said: Some(said(&printed)), errors: printed.errors })
     }
 
-    /// The same for the command that is measured, which may have other codes.
+    /// Checks the exit code of the measured command, for which other codes may be accepted.
     fn require_code(&self, ended: &Ended, printed: Printed) -> Result<Printed, Failure> {
         let is_accepted = |code| u8::try_from(code).is_ok_and(|code| self.exit_codes.contains(&code));
         match ended.status.code() {
             Some(code) if is_accepted(code) => Ok(printed),
-            // What is done once for all arms has none of its own.
+            // Commands run once for all arms have no codes of their own.
             Some(code) if !self.exit_codes.is_empty() => {
                 let codes: Vec<String> = self.exit_codes.iter().map(u8::to_string).collect();
                 let why = format!(
@@ -297,7 +299,7 @@ impl Job {
         self.measures.iter().map(figure).collect()
     }
 
-    /// What was seen while it lived.
+    /// Describes the run from the samples taken while it lived.
     fn seen(&self, arguments: &[String], padding: u64, looks: &Looks) -> CommandRun {
         let text = |path: &Path| plumb_units::path_text(path);
         let programs: std::collections::BTreeSet<PathBuf> =
@@ -325,7 +327,7 @@ impl Job {
         }
     }
 
-    /// The file that is meant by a program's name.
+    /// Resolves a program's name to its file.
     fn program(&self, name: &str) -> Option<PathBuf> {
         if name.contains('/') {
             return self.directory().join(name).canonicalize().ok();
@@ -338,7 +340,8 @@ impl Job {
             .ok()
     }
 
-    /// The larger of what the kernel says at the end and of what was seen: the former begins with ours.
+    /// Returns the larger of the kernel's peak and the sampled one. The kernel's peak starts at
+    /// this process's own, so it counts only above that.
     fn peak(&self, run: &CommandRun, ended: &Ended) -> u64 {
         let ours = plumb_host::readings::resident_memory().map_or(0, |memory| memory.peak.0);
         let seen = run.peak_seen_bytes;
@@ -363,7 +366,7 @@ impl Job {
         self.disks.iter().filter_map(|name| DiskStats::read(name).ok()).collect()
     }
 
-    /// The files that the study names, and those that it wrote.
+    /// Hashes the files that the study names, and those it wrote.
     fn files(&self, directory: &Path) -> Result<Vec<HashedFile>, String> {
         let names = self.named.iter().chain(self.written.iter().map(|(name, _)| name));
         let file = |name: &String| {
@@ -374,7 +377,7 @@ impl Job {
         names.map(file).collect()
     }
 
-    /// A hash over all that the command was given; the padding is no part of it, and neither is a program's name.
+    /// Hashes everything the command was given, except the padding and the program's name.
     fn treatment(&self, run: &CommandRun) -> String {
         let mut hash = Sha256::new();
         let mut add = |kind: &str, text: &str| {
@@ -383,11 +386,11 @@ impl Job {
             hash.update(text);
         };
         for file in &run.executables {
-            // What cannot be read is told by its name.
+            // An unreadable executable is identified by its name.
             add("executable", file.sha256.as_deref().unwrap_or(&file.path));
         }
         self.run[1..].iter().for_each(|argument| add("argument", argument));
-        // A hash of a value that is to be kept nowhere would let it be guessed.
+        // A hash of a secret would allow guessing it.
         self.environment.iter().for_each(|(name, value)| {
             let is_secret = self.secrets.contains(name);
             add("variable", &format!("{name}={}", if is_secret { HIDDEN } else { value }));
@@ -396,7 +399,7 @@ impl Job {
         hex(&hash.finalize())
     }
 
-    /// A receipt for each word, that it was asked for, and those that the study declares.
+    /// Returns a receipt for each word, that it was requested, and those that the study declares.
     fn receipts(&self, run: &CommandRun) -> Vec<Receipt> {
         let value = |word: &str| {
             let found = self.words.iter().find(|set| set.name == word);
@@ -423,8 +426,8 @@ impl Job {
             begin_time: Moment::of(begin).iso(),
             end_time: Moment::of(clock::wall()).iso(),
             elapsed_ns: elapsed.0,
-            db_time_ns: cpu.0,
-            db_cpu_ns: cpu.0,
+            db_time_ns: Some(cpu.0),
+            db_cpu_ns: Some(cpu.0),
             command_line: self.command_line.clone(),
             seed: 0,
             settings_hash: String::new(),
@@ -441,8 +444,8 @@ impl Job {
         }
     }
 
-    /// Takes the values of secrets out of all text of a record that the study, the command or its
-    /// processes gave.
+    /// Removes the values of secrets from all text of a record that the study, the
+    /// command or its processes gave.
     fn redact(&self, record: &mut Record) {
         let without = |text: &mut String| *text = self.without_secrets(text);
         without(&mut record.header.command_line);
@@ -459,7 +462,7 @@ impl Job {
         [&mut run.output, &mut run.errors].into_iter().for_each(without);
     }
 
-    /// A text in which the values of secrets do not stand.
+    /// Replaces the values of secrets in a text.
     fn without_secrets(&self, text: &str) -> String {
         let set = |name: &String| {
             let given =
@@ -485,7 +488,7 @@ fn setting(set: &Assignment) -> SettingRow {
     }
 }
 
-/// Its time: CPU, all of it where several processors were used, and a rest of which nothing is known.
+/// Accounts for the time: CPU, at most the elapsed time, and an unknown rest.
 fn session(elapsed: Nanos, cpu: Nanos) -> SessionTime {
     SessionTime {
         name: "command".to_string(),
@@ -500,12 +503,12 @@ fn session(elapsed: Nanos, cpu: Nanos) -> SessionTime {
     }
 }
 
-/// `exit status 3`, `signal 9 (SIGKILL)`.
+/// Returns `exit status 3`, `signal 9 (SIGKILL)`.
 fn shown(status: ExitStatus) -> String {
     status.to_string().replacen(": ", " ", 1)
 }
 
-/// The last line that says something, of standard error where there is one.
+/// Returns the last non-empty line, of standard error if there is one.
 fn said(printed: &Printed) -> String {
     let last =
         |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_string);
@@ -514,7 +517,7 @@ fn said(printed: &Printed) -> String {
     line.chars().take(300).collect()
 }
 
-/// A file with the hash of its content.
+/// Returns a file with the hash of its content.
 fn hashed(path: &Path) -> HashedFile {
     let hash = || {
         let mut file = plumb_host::regular::open_regular(path).ok()?;
@@ -527,7 +530,7 @@ fn hashed(path: &Path) -> HashedFile {
     HashedFile { path: plumb_units::path_text(path), sha256: hash() }
 }
 
-/// Takes in a pipe to its end, and keeps its begin and its end.
+/// Reads a pipe to its end, and keeps its start and its end.
 fn kept(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let (mut head, mut tail, mut total) = (Vec::new(), VecDeque::new(), 0_usize);

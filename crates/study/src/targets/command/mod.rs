@@ -1,27 +1,27 @@
-//! Any command as a target: a program that is started for each run, with what a level puts into its arguments, its
+//! Any command as a target: a program started for each run. A level fills its arguments, its
 //! environment or a file.
 //!
 //! ```text
-//! study file: [command] [file] [measure] [receipt]  ──> Specification    (this file)
-//! an arm's words fill its places                    ──> Job              one run, in a process of its own (job)
+//! study file: [command] [file] [measure] [receipt]  ──> Specification  (this file)
+//! an arm's words fill its places                    ──> Job            one run's process (job)
 //! ```
 //!
-//! Words are the settings of such a study: a name in braces in a template. Nothing else is varied, so that what two
-//! arms differ in can be read from the study. Without a shell nothing expands or hides a process,
-//! and words that only a shell carries out are refused in new studies (`shell`). All templates are listed once
-//! (`templates`), so that a word is known where it is filled in; one without a value
+//! Words are the settings of such a study: a name in braces in a template. Nothing else varies, so
+//! the study shows the difference between two arms. Without a shell nothing expands or hides a
+//! process, and new studies may not use syntax that needs a shell (`shell`). All templates are
+//! listed once (`templates`), so that a word is known where it is filled in. A word without a value
 //! is an error (`template`).
 //!
-//! What is known of a run comes from outside: its processes as /proc shows them (`io/process`), what it printed, and
-//! receipts that the study declares. What was only asked for is said to be no more than that. Two arms that give the
-//! same executables the same arguments, environment and files are one treatment: such a study is refused before its
-//! first run where that can be told, and its verdicts are INVALID where it shows later.
+//! A run is observed from outside: its processes in /proc (`host/process`), its output, and
+//! receipts that the study declares. A setting that was only requested is reported as such. Two
+//! arms with the same executables, arguments, environment and files are one treatment. Such a study
+//! is rejected before its first run if possible; its verdicts are INVALID if it shows later.
 //!
-//! Why not measure a server through its client here: what a server does is not what its client waits for
-//! (a kind of target of its own).
+//! Rejected: measuring a server through its client here, because the client's wait is not the
+//! server's work. A server needs a kind of target of its own.
 //!
-//! Limits: what a command changes outside the files that the study names is the user's to undo (`prepare`); its
-//! processes are looked at ten times a second, so that what is open for less may not be seen.
+//! Limits: the user undoes changes outside the files that the study names (`prepare`). Processes
+//! are sampled ten times a second, so that a file open for less may be missed.
 
 mod figure;
 mod job;
@@ -58,9 +58,9 @@ use template::{PATH, Template, Values};
 use toml::Spanned;
 use toml::de::Deserializer;
 
-/// How long a run may take where the study does not say.
+/// Longest time of a run unless the study sets it.
 const TIMEOUT: &str = "10m";
-/// Starts of a command that does nothing, to learn what a start costs.
+/// Starts of an empty command that measure the cost of a start.
 const SPAWNS: usize = 15;
 
 /// Commands as a kind of target.
@@ -85,7 +85,7 @@ impl TargetKind for Commands {
     }
 }
 
-/// The sections of a study file, as they stand there.
+/// The sections of a study file before checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sections {
@@ -102,7 +102,7 @@ struct Sections {
 #[serde(deny_unknown_fields)]
 struct RawCommand {
     run: Spanned<String>,
-    /// Once before the first run, and once after the last.
+    /// Run once before the first run; `cleanup` once after the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     setup: Option<Spanned<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,12 +115,12 @@ struct RawCommand {
     verify: Option<Spanned<String>>,
     #[serde(default)]
     shell: bool,
-    /// Codes that `run` may end with.
+    /// Accepted exit codes of `run`.
     #[serde(default = "success", skip_serializing_if = "is_success")]
     exit_codes: Vec<u8>,
     #[serde(default = "timeout")]
     timeout: String,
-    /// Files whose content is part of what is run.
+    /// Files whose content is part of the treatment.
     #[serde(default)]
     files: Vec<String>,
     /// Patterns of files whose pages are dropped from the page cache before each run.
@@ -133,7 +133,7 @@ struct RawCommand {
 }
 
 impl RawCommand {
-    /// The commands, each by its key.
+    /// Returns the commands, each by its key.
     fn steps(&self) -> impl Iterator<Item = (&'static str, &Spanned<String>)> {
         let beside = [
             ("setup", &self.setup),
@@ -151,7 +151,7 @@ fn success() -> Vec<u8> {
     vec![0]
 }
 
-// Studies that were kept before there was the key have the same hash.
+// Omitted at its default, so that older studies keep their hash.
 fn is_success(codes: &[u8]) -> bool {
     codes == [0]
 }
@@ -167,12 +167,12 @@ struct RawFile {
     text: String,
 }
 
-/// What the sections of a study say, checked.
+/// The sections of a study, checked.
 #[derive(Debug, Clone)]
 struct Specification {
     sections: Sections,
     timeout_ns: u64,
-    /// The words of all templates, with where each stands.
+    /// Words of all templates, each with its place.
     words: BTreeMap<String, String>,
 }
 
@@ -220,13 +220,13 @@ impl Specification {
         self.sections.command.get_ref()
     }
 
-    /// True if a template or one of these values has the path in it.
+    /// True if a template or one of these values contains the path.
     fn has_path<'s>(&self, mut sets: impl Iterator<Item = &'s Assignment>) -> bool {
         let has = |text: &str| Template::new(text).words().any(|word| word == PATH);
         self.words.contains_key(PATH) || sets.any(|set| has(&set.value))
     }
 
-    /// A command with these values as arguments.
+    /// Splits a command into arguments and fills in these values.
     fn arguments(&self, name: &str, command: &str, values: &Values<'_>) -> Result<Vec<String>, String> {
         let filled = match self.command().shell {
             true => Template::new(command)
@@ -237,7 +237,7 @@ impl Specification {
         filled.map_err(|why| format!("{name}: {why}"))
     }
 
-    /// What a run with these words does.
+    /// Returns the run with these words.
     fn job(&self, words: &[Assignment], path: Option<&str>) -> Result<Job, String> {
         let values = values_of(words, path);
         let command = self.command();
@@ -265,7 +265,7 @@ impl Specification {
         })
     }
 
-    /// A run of one command alone, its places filled with these values.
+    /// Returns a run of a single command with these values.
     fn job_of(
         &self,
         name: &str,
@@ -273,7 +273,7 @@ impl Specification {
         words: &[Assignment],
         values: &Values<'_>,
     ) -> Result<Job, String> {
-        // What is done once for all arms has no variable that differs between them.
+        // A command run once for all arms must not use variables that differ between them.
         let variables = self.command().environment.iter();
         let variables = variables.filter(|(_, text)| values.fill_all(&Template::new(text)));
         Ok(Job {
@@ -295,7 +295,7 @@ fn values_of<'a>(words: &'a [Assignment], path: Option<&'a str>) -> Values<'a> {
     Values::new(words.iter().map(|set| (set.name.as_str(), set.value.as_str())), path)
 }
 
-/// The words of all templates, each with the first template that has it.
+/// Returns the words of all templates, each with the first template that uses it.
 fn words_of(sections: &Sections) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
     for (place, text) in templates(sections) {
@@ -306,7 +306,7 @@ fn words_of(sections: &Sections) -> BTreeMap<String, String> {
     words
 }
 
-/// Every text that words are filled into, with its place.
+/// Returns every text that words are filled into, with its place.
 fn templates(sections: &Sections) -> impl Iterator<Item = (String, &String)> {
     let command = sections.command.get_ref();
     let steps = command.steps().map(|(name, step)| (name.to_string(), step.get_ref()));
@@ -326,7 +326,7 @@ fn templates(sections: &Sections) -> impl Iterator<Item = (String, &String)> {
     steps.chain(environment).chain(files).chain(written).chain(measures).chain(receipts)
 }
 
-/// The measures that every command has, with their units.
+/// Measures that every command has, with their units.
 const OWN: [(&str, &str); 5] =
     [("elapsed", "s"), ("cpu", "s"), ("user cpu", "s"), ("system cpu", "s"), ("peak memory", "MB")];
 
@@ -369,12 +369,12 @@ impl Words for Specification {
                 known.join(", ")
             ));
         }
-        // Which directory it is does not matter to what can be filled in.
+        // Any directory serves to check if all words can be filled in.
         self.job(settings, Some("/")).map(|_| ())
     }
 
-    /// Words for a shell are refused where a study is new: one that was kept went on with them as
-    /// arguments, and is read as it is.
+    /// Rejects shell syntax in a new study without a shell. A kept study passed it on as arguments,
+    /// and is read as it is.
     fn require_new(&self, settings: &[&Assignment]) -> Result<(), Refusal> {
         let command = self.command();
         for (name, step) in command.steps().filter(|_| !command.shell) {
@@ -426,7 +426,7 @@ impl Words for Specification {
     }
 
     fn sections(&self) -> String {
-        // What was read can be written.
+        // The sections were parsed from TOML, so they serialise.
         format!("\n{}", toml::to_string(&secret::left_out(&self.sections)).unwrap_or_default())
     }
 
@@ -467,7 +467,7 @@ impl Words for Specification {
     }
 }
 
-/// Words in braces, without the path.
+/// Lists words in braces, without the path.
 fn listed(words: &BTreeMap<String, String>) -> String {
     let known: Vec<String> =
         words.keys().filter(|word| *word != PATH).map(|word| format!("{{{word}}}")).collect();
@@ -479,23 +479,23 @@ pub struct CommandTarget<'a> {
     opening: Opening<'a>,
     specification: Specification,
     name: String,
-    /// What lies under the study's path, where it names one.
+    /// The device under the study's path, if it names one.
     device: Option<DeviceDescription>,
-    /// As [`path_text`] has it; none where no template and no value names it.
+    /// Text form of the path ([`path_text`]); `None` if no template or value uses it.
     path: Option<String>,
-    /// The words that all arms share, once they are known.
+    /// Words that all arms share, set by `prepare`.
     shared: Vec<Assignment>,
-    /// Whether arms are meant to be one treatment.
+    /// True if arms may be one treatment.
     expects_same: bool,
-    /// `setup` has begun: only then is there something for `cleanup` to undo.
+    /// True after the start of `setup`: only then `cleanup` has something to undo.
     has_begun: bool,
 }
 
 impl<'a> CommandTarget<'a> {
-    /// The command of a study.
+    /// Opens the command of a study.
     ///
     /// # Errors
-    /// When the study is none of a command, or its path is no directory.
+    /// If the study's target is no command, or its path is no directory.
     pub fn open(study: &Study, opening: Opening<'a>) -> Result<CommandTarget<'a>, StudyError> {
         let specification = study.vocabulary.of::<Specification>().cloned();
         let specification = specification.ok_or_else(|| StudyError::Plan {
@@ -533,7 +533,7 @@ impl<'a> CommandTarget<'a> {
         StudyError::Plan { study: self.name.clone(), why }
     }
 
-    /// What a command does that belongs to the whole study.
+    /// Returns a run of a command that belongs to the whole study.
     fn job_of_all(&self, what: &str, command: &str) -> Result<Job, StudyError> {
         let values = values_of(&self.shared, self.path.as_deref());
         if let Some(word) = values.missing(&Template::new(command)) {
@@ -556,7 +556,7 @@ impl<'a> CommandTarget<'a> {
         }
     }
 
-    /// Files whose pages are dropped before a run with these words.
+    /// Returns the files whose pages are dropped before a run with these words.
     fn dropped(&self, words: &[Assignment]) -> Result<Vec<PathBuf>, String> {
         let values = values_of(words, self.path.as_deref());
         let patterns = self.specification.command().drop.iter();
@@ -572,13 +572,13 @@ impl Drop for CommandTarget<'_> {
         if !self.has_begun {
             return;
         }
-        // What it cannot remove stays; the study's result stands. It runs when all is cancelled, too.
+        // A failed cleanup does not change the study's result. It runs after a cancel, too.
         let cleanup = self.specification.command().cleanup.as_ref();
         let _ = self.once("cleanup", cleanup, &Cancel::default());
     }
 }
 
-/// What starting a command costs that does nothing: the median of some.
+/// Returns the median cost of starting a command that does nothing.
 fn spawn_cost() -> Option<u64> {
     let once = || {
         let mut command = std::process::Command::new("true");
@@ -612,9 +612,9 @@ impl Target for CommandTarget<'_> {
         })
     }
 
-    /// Refuses arms that would be started alike.
+    /// Rejects arms that would start the same command.
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), StudyError> {
-        // From here on an interruption has something to end in good order.
+        // From here on an interrupt must end the study in order.
         self.opening.observer.begins();
         let mut known: BTreeSet<String> = BTreeSet::new();
         for arm in preparation.arms {
@@ -630,9 +630,9 @@ impl Target for CommandTarget<'_> {
         let of_all = |set: &&Assignment| preparation.arms.iter().all(|arm| arm.contains(set));
         self.shared = preparation.arms.first().into_iter().flatten().filter(of_all).cloned().collect();
         let RawCommand { setup, cleanup, .. } = self.specification.command();
-        // It is run when nobody listens any more.
+        // Checked now, because errors of cleanup at the end are not reported.
         cleanup.iter().try_for_each(|cleanup| self.job_of_all("cleanup", cleanup.get_ref()).map(|_| ()))?;
-        // A pilot has prepared what the study behind it uses.
+        // The pilot has already prepared the study after it.
         if std::mem::replace(&mut self.has_begun, true) {
             return Ok(());
         }

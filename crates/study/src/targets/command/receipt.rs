@@ -1,5 +1,5 @@
-//! Receipts that a study declares of a command: what must be seen of its processes in the arms where a level says so,
-//! and must not be seen in the others.
+//! Receipts that a study declares of a command. The evidence must appear in its processes at some
+//! levels, and must not appear at others.
 
 use glob::Pattern;
 use plumb_record::{CommandRun, Held, Receipt, Seen};
@@ -7,30 +7,30 @@ use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A receipt as it is declared.
+/// A receipt as the study declares it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Declared {
-    /// What is looked at: one of [`KINDS`].
+    /// Kind of evidence, one of [`KINDS`].
     pub(super) kind: String,
-    /// A pattern that paths match; `*` matches slashes too.
+    /// A pattern for paths; `*` matches slashes, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) flag: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) regex: Option<String>,
-    /// The least that must be seen.
+    /// Least figure that counts as evidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at_least: Option<f64>,
-    /// The most that may be seen.
+    /// Largest figure that counts as evidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at_most: Option<f64>,
-    /// The words with the values at which it must hold; at others it must not.
+    /// Words with the values at which it must hold; at other values it must not.
     pub(super) when: BTreeMap<String, String>,
 }
 
-/// The kinds, with what each takes.
+/// The kinds, with the keys each takes.
 const KINDS: [(&str, Takes); 13] = [
     ("open-flag", Takes::PathAndFlag),
     ("opened", Takes::Path),
@@ -56,7 +56,7 @@ enum Takes {
 }
 
 impl Declared {
-    /// Refuses what cannot be looked at.
+    /// Rejects an unknown kind, and missing or superfluous keys.
     pub(super) fn check(&self) -> Result<(), String> {
         let Some((_, takes)) = KINDS.iter().find(|(kind, _)| *kind == self.kind) else {
             let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
@@ -94,10 +94,10 @@ impl Declared {
         Ok(())
     }
 
-    /// The receipt with words filled into its path.
+    /// Returns the receipt with words filled into its path.
     ///
     /// # Errors
-    /// When a word has no value.
+    /// If a word has no value.
     pub(super) fn filled(
         &self,
         fill: impl Fn(&String) -> Result<String, String>,
@@ -105,7 +105,7 @@ impl Declared {
         Ok(Declared { path: self.path.as_ref().map(fill).transpose()?, ..self.clone() })
     }
 
-    /// What a run in which it must or must not hold says.
+    /// Judges a run in which the receipt must or must not hold.
     pub(super) fn judge(&self, run: &CommandRun, value: impl Fn(&str) -> String) -> Vec<Receipt> {
         let expected = self.when.iter().all(|(word, at)| value(word) == *at);
         let (found, evidence) = self.look(run);
@@ -125,7 +125,7 @@ impl Declared {
         self.when.keys().map(receipt).collect()
     }
 
-    /// Whether it holds, and what was seen; none where nothing could be.
+    /// Returns if it holds, with the evidence; `None` if the evidence is not conclusive.
     fn look(&self, run: &CommandRun) -> (Option<bool>, String) {
         let pattern = self.path.as_deref().and_then(|path| Pattern::new(path).ok());
         let matches = |path: &&String| pattern.as_ref().is_some_and(|pattern| pattern.matches(path));
@@ -133,7 +133,7 @@ impl Declared {
         let found = |paths: Vec<&String>| {
             let example = paths.first().map_or(String::new(), |path| format!(", such as {path}"));
             let shown = format!("{} that were seen match {path}{example}", paths.len());
-            // What is open for less than the time between two looks is not seen: absence shows nothing.
+            // A path open only between two samples is missed, so absence proves nothing.
             ((!paths.is_empty()).then_some(true), shown)
         };
         match self.kind.as_str() {

@@ -5,25 +5,24 @@
 //! bundle       environment = { TOKEN = "***" }     the value is that of the caller's environment
 //! ```
 //!
-//! The study of a bundle has `***` in place of each value. So it is the same study, with the same
-//! hash, whoever runs it; and where the caller's environment lacks the variable, it is refused
+//! The study in a bundle has `***` in place of each value. So it is the same study, with the same
+//! hash, for every user. If the caller's environment lacks the variable, the study is rejected
 //! before anything runs. `plumb study FILE --resume BUNDLE` takes the value from the file again.
 //!
-//! Limits: a secret is text alone, because the values of words are in the bundle. A value that is
-//! also in another part of the study is refused, as a changed study would be another; what the
-//! command prints is changed instead ([`job`](super::job)).
+//! Limits: a secret must be plain text, because the values of words are in the bundle. A value that
+//! also occurs elsewhere in the study is rejected, because a changed study would be another one. In
+//! the command's output it is replaced instead ([`job`](super::job)).
 
 use super::template::{Template, Values};
 use super::{RawCommand, Sections};
 use toml::Spanned;
 
-/// In the place of a value.
+/// Placeholder for a value in a bundle.
 pub(super) const HIDDEN: &str = "***";
-/// Bytes of the shortest value that is looked for in a study: shorter ones are in any text by
-/// chance.
+/// Bytes of the shortest value searched in a study; shorter ones occur by chance.
 const FOUND_MIN: usize = 4;
 
-/// Refuses words in the text of a secret.
+/// Rejects words in the text of a secret.
 pub(super) fn require_text(command: &RawCommand) -> Result<(), String> {
     for name in &command.secrets {
         let text = command.environment.get(name).map_or("", String::as_str);
@@ -37,8 +36,8 @@ pub(super) fn require_text(command: &RawCommand) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a secret whose value is nowhere, or also in another part of the study. `kept` is the
-/// study as its bundle has it.
+/// Rejects a secret without a value, or with a value that occurs elsewhere in the study. `kept` is
+/// the study's text in its bundle.
 pub(super) fn require(command: &RawCommand, kept: &str) -> Result<(), String> {
     for name in &command.secrets {
         let value = value_of(command, name);
@@ -48,7 +47,7 @@ pub(super) fn require(command: &RawCommand, kept: &str) -> Result<(), String> {
                  environment, or name the file too, as in `plumb study FILE.toml --resume BUNDLE`"
             ));
         }
-        // As it stands in a text, and as TOML quotes it.
+        // As plain text, and as TOML quotes it.
         let quoted = |value: &str| format!("{value:?}").trim_matches('"').to_string();
         let found = |value: &String| kept.contains(value) || kept.contains(&quoted(value));
         if value.is_some_and(|value| value.len() >= FOUND_MIN && found(&value)) {
@@ -61,7 +60,7 @@ pub(super) fn require(command: &RawCommand, kept: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The sections as a bundle has them.
+/// Returns the sections with secrets hidden, for a bundle.
 pub(super) fn left_out(sections: &Sections) -> Sections {
     let mut kept = sections.clone();
     let mut command = kept.command.get_ref().clone();
@@ -72,7 +71,7 @@ pub(super) fn left_out(sections: &Sections) -> Sections {
     kept
 }
 
-/// The value of a variable of `[command.environment]` for a run.
+/// Returns the value of a variable of `[command.environment]` for a run.
 pub(super) fn value(
     command: &RawCommand,
     name: &str,
@@ -84,19 +83,20 @@ pub(super) fn value(
     hidden.map_or_else(|| Template::new(text).fill(values), Ok)
 }
 
-/// A text in which no value of a secret is.
+/// Replaces all values of secrets in a text.
 pub(super) fn without(command: &RawCommand, text: &str) -> String {
     let values = command.secrets.iter().filter_map(|name| value_of(command, name));
     values.fold(text.to_string(), |text, value| text.replace(&value, HIDDEN))
 }
 
-/// The value of a secret, by the study or by the caller's environment; none where neither has one.
+/// Returns the value of a secret, from the study or from the caller's environment;
+/// `None` if neither has one.
 fn value_of(command: &RawCommand, name: &str) -> Option<String> {
     let given = command.environment.get(name).filter(|_| !is_hidden(command, name)).cloned();
     given.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
 }
 
-/// True if the study is that of a bundle, from which the value was left out.
+/// True if the study is from a bundle, which lacks the value.
 fn is_hidden(command: &RawCommand, name: &str) -> bool {
     let secret = command.secrets.iter().any(|secret| secret == name);
     secret && command.environment.get(name).is_some_and(|text| text == HIDDEN)

@@ -1,14 +1,10 @@
-//! A shell's reading of a command line: where it is quoted, and the words that only a shell carries
-//! out.
+//! Shell syntax of a command line: quotes, and words that only a shell interprets.
 //!
-//! One walk over a text yields each letter with the quotes around it. Two questions are asked of
-//! it:
+//! One walk over a text yields each letter with the quotes around it. It serves two purposes:
 //!
-//! - A command that is started without a shell must not have words for one. As arguments they
-//!   change nothing, and the
-//!   run would measure another command than the one that was meant.
-//! - A path inside a text for a shell is quoted as its place needs it: bare, in double or in
-//!   single quotes.
+//! - A command started without a shell must not contain shell syntax. As arguments such words do
+//!   nothing, and the run would measure another command than intended.
+//! - A path inside a text for a shell is quoted for its place: bare, in double or in single quotes.
 //!
 //! Limits: here-documents are read as plain lines, and `case` patterns as plain words.
 
@@ -21,15 +17,14 @@ pub(super) enum Quotes {
     None,
     Single,
     Double,
-    /// Behind a backslash, or in a comment: no letter of it means anything.
+    /// Behind a backslash, or in a comment: the letter has no special meaning.
     Escaped,
 }
 
-/// The state of a walk between two letters.
+/// State of the walk between two letters.
 #[derive(Debug, Clone)]
 pub(super) struct Walk {
-    /// The quotes that are open, innermost last; `$(` and a backtick begin an unquoted text within
-    /// them.
+    /// Open quotes, innermost last; `$(` and a backtick start unquoted text within them.
     open: Vec<Open>,
     backslash: bool,
     comment: bool,
@@ -52,7 +47,7 @@ impl Walk {
         Walk { open: Vec::new(), backslash: false, comment: false, fresh: true, dollar: false }
     }
 
-    /// The quotes around what comes next.
+    /// Returns the quotes around the next letter.
     pub(super) fn quotes(&self) -> Quotes {
         match self.open.last() {
             _ if self.comment || self.backslash => Quotes::Escaped,
@@ -62,12 +57,12 @@ impl Walk {
         }
     }
 
-    /// Passes a word that changes no quotes.
+    /// Skips a word that changes no quotes.
     pub(super) fn pass(&mut self) {
         (self.fresh, self.dollar, self.backslash) = (false, false, false);
     }
 
-    /// Takes a letter; returns the quotes around it.
+    /// Consumes a letter; returns the quotes around it.
     pub(super) fn take(&mut self, letter: char) -> Quotes {
         let quotes = self.quotes();
         let (fresh, dollar) = (self.fresh, self.dollar);
@@ -107,7 +102,7 @@ impl Walk {
     }
 }
 
-/// A value as a shell must have it where these quotes are open to mean itself.
+/// Quotes a value so that a shell reads it literally within these quotes.
 pub(super) fn quoted(value: &str, quotes: Quotes) -> String {
     match quotes {
         Quotes::None => shell_words::quote(value).into_owned(),
@@ -123,16 +118,16 @@ pub(super) fn quoted(value: &str, quotes: Quotes) -> String {
     }
 }
 
-/// Words at the start of a command that are a shell's own.
+/// Words that at the start of a command belong to the shell.
 const BUILTINS: &[&str] = &[
     ".", ":", "!", "{", "alias", "case", "cd", "eval", "exec", "exit", "export", "for", "if", "read", "set",
     "source", "trap", "ulimit", "umask", "unset", "until", "wait", "while",
 ];
 
-/// Refuses a command in which something stands that only a shell carries out.
+/// Rejects a command with syntax that only a shell interprets.
 ///
 /// # Errors
-/// Names the word and its cures.
+/// With the word and its cures.
 pub(super) fn require_none(command: &str) -> Result<(), String> {
     let found = first_word(command).or_else(|| unquoted(command));
     let Some((word, more)) = found else { return Ok(()) };
@@ -142,7 +137,7 @@ pub(super) fn require_none(command: &str) -> Result<(), String> {
     ))
 }
 
-/// A first word that is an assignment or a command of the shell's own.
+/// Returns a first word that is an assignment or a shell builtin.
 fn first_word(command: &str) -> Option<(String, String)> {
     let word = command.split_whitespace().next()?;
     let is_name = |name: &str| {
@@ -155,9 +150,9 @@ fn first_word(command: &str) -> Option<(String, String)> {
     BUILTINS.contains(&word).then(|| (word.to_string(), String::new()))
 }
 
-/// The first letters outside quotes that a shell would not pass on.
+/// Returns the first unquoted letters that a shell would interpret.
 fn unquoted(command: &str) -> Option<(String, String)> {
-    // A line end before the first word or behind the last ends nothing.
+    // A line end around the whole command separates nothing.
     let text = command.trim();
     let (mut walk, mut letters) = (Walk::new(), text.char_indices().peekable());
     let mut before = ' ';
@@ -190,7 +185,7 @@ fn unquoted(command: &str) -> Option<(String, String)> {
     None
 }
 
-/// True if what follows a `$` is a name, a number or a bracket.
+/// True if a name, a number or a bracket follows a `$`.
 fn expands(letters: &mut Peekable<CharIndices<'_>>) -> bool {
     letters.peek().is_some_and(|(_, next)| next.is_ascii_alphanumeric() || "_({@*#?$!-".contains(*next))
 }
@@ -200,7 +195,7 @@ fn rest_of_word(text: &str, place: usize) -> &str {
     &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())]
 }
 
-/// The word around a place, by white space.
+/// Returns the word around a place, delimited by white space.
 fn word_at(text: &str, place: usize) -> &str {
     let begin = text[..place].rfind(char::is_whitespace).map_or(0, |space| space + 1);
     rest_of_word(text, begin)
@@ -249,7 +244,7 @@ mod tests {
             ("cd d", "cd"),
             ("rm a\nsync", "a second line"),
         ] {
-            // The second line is named as one.
+            // The line break is reported as one.
             assert_eq!(found(command).as_deref(), Some(word), "{command}");
         }
         for command in [

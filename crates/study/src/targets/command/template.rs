@@ -1,29 +1,29 @@
-//! Text with places for words: `fio --bs={bs}`.
+//! Templates, texts with places for words: `fio --bs={bs}`.
 //!
-//! A place is a name in braces; other braces are text, and doubled ones around a name stand for themselves
+//! A place is a name in braces; other braces are text. Doubled braces around a name are single ones
 //! (`{{print}}`). A place whose word has no value is an error, so that no command works on an empty
 //! path.
 //!
 //! | where | a word's value | the path |
 //! |---|---|---|
-//! | an argument that is the place alone | as many arguments as it has, none where it is empty | one argument |
-//! | within an argument, a file or a variable | as it stands, whatever spaces it has | as it stands |
-//! | in a text for a shell (`shell`, `sh -c`) | as it stands: it is shell text, too | quoted as its place needs it |
+//! | an argument that is only the place | split into arguments, none if empty | one argument |
+//! | within an argument, a file, a variable | literal, with its spaces | literal |
+//! | text for a shell (`shell`, `sh -c`) | literal, shell syntax included | quoted for its place |
 //!
-//! A command is split into its arguments as a shell would, without one, before places are filled.
-//! The value of a word may have the path in it, and no other word.
+//! A command is split into arguments as a shell would, without one, before places are filled. The
+//! value of a word may contain the path, and no other word.
 
 use super::shell::{self, Walk};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The word that is the study's path, wherever it stands.
+/// The word for the study's path.
 pub(super) const PATH: &str = "path";
 
 #[derive(Debug, Default)]
 pub(super) struct Values<'a> {
     words: BTreeMap<&'a str, &'a str>,
-    /// None where the study has no use for it.
+    /// `None` if the study does not use it.
     path: Option<&'a str>,
 }
 
@@ -35,12 +35,12 @@ impl<'a> Values<'a> {
         Values { words: words.into_iter().collect(), path }
     }
 
-    /// True if a template can be filled with them.
+    /// True if these values fill every place of a template.
     pub(super) fn fill_all(&self, template: &Template) -> bool {
         self.missing(template).is_none()
     }
 
-    /// A word of a template that has no value.
+    /// Returns a word of a template without a value.
     pub(super) fn missing<'t>(&self, template: &'t Template) -> Option<&'t str> {
         template
             .words()
@@ -48,7 +48,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// A piece of a text that is being filled.
+/// A filled piece of a text.
 enum Filled<'a> {
     Text(&'a str),
     Path(&'a str),
@@ -97,7 +97,7 @@ impl Template {
         Template(pieces)
     }
 
-    /// The names of its places.
+    /// Returns the names of the places.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Word(name) => Some(name.as_str()),
@@ -105,7 +105,7 @@ impl Template {
         })
     }
 
-    /// Hands over its pieces with these values.
+    /// Passes the pieces, filled with these values, to `take`.
     fn expand(&self, values: &Values<'_>, take: &mut impl FnMut(Filled<'_>)) -> Result<(), String> {
         for piece in &self.0 {
             match piece {
@@ -123,7 +123,7 @@ impl Template {
         Ok(())
     }
 
-    /// A value of this word, which may have the path in it and no other word.
+    /// Parses a value of this word, which may contain the path and no other word.
     fn of_value(value: &str, of: &str) -> Result<Template, String> {
         let template = Template::new(value);
         let other = template.words().find(|word| *word != PATH).map(str::to_string);
@@ -131,10 +131,10 @@ impl Template {
         other.map_or(Ok(template), |word| Err(unset(&word, &why())))
     }
 
-    /// The text with these values.
+    /// Returns the text with these values.
     ///
     /// # Errors
-    /// When a word has no value.
+    /// If a word has no value.
     pub(super) fn fill(&self, values: &Values<'_>) -> Result<String, String> {
         let mut text = String::new();
         self.expand(values, &mut |filled| match filled {
@@ -143,10 +143,10 @@ impl Template {
         Ok(text)
     }
 
-    /// The pattern of files with these values; nothing in the path is a pattern.
+    /// Returns the pattern of files with these values; the path is taken literally.
     ///
     /// # Errors
-    /// When a word has no value.
+    /// If a word has no value.
     pub(super) fn fill_pattern(&self, values: &Values<'_>) -> Result<String, String> {
         let mut text = String::new();
         self.expand(values, &mut |filled| match filled {
@@ -156,10 +156,10 @@ impl Template {
         Ok(text)
     }
 
-    /// The text for a shell with these values, the path quoted.
+    /// Returns the text for a shell with these values, the path quoted.
     ///
     /// # Errors
-    /// When a word has no value.
+    /// If a word has no value.
     pub(super) fn fill_for_shell(&self, values: &Values<'_>) -> Result<String, String> {
         let (mut text, mut walk) = (String::new(), Walk::new());
         self.expand(values, &mut |filled| match filled {
@@ -177,7 +177,7 @@ impl Template {
         Ok(text)
     }
 
-    /// Its one place, if it is nothing else.
+    /// Returns its place if it consists of a single one.
     pub(super) fn alone(&self) -> Option<&str> {
         match self.0.as_slice() {
             [Piece::Word(name)] => Some(name),
@@ -190,32 +190,32 @@ fn unset(word: &str, why: &str) -> String {
     format!("the word {{{word}}} is not set: {why}; braces that are text are doubled: {{{{{word}}}}}")
 }
 
-/// The words of a command as a shell splits it.
+/// Splits a command into words as a shell does.
 ///
 /// # Errors
-/// When a quotation is not closed.
+/// If a quotation is not closed.
 fn split(command: &str) -> Result<Vec<String>, String> {
     shell_words::split(command).map_err(|_| format!("{command}: a quotation is not closed"))
 }
 
-/// Refuses a command, or a value that is one, with a word that only a shell carries out.
+/// Rejects a command, or a value that is one, with shell syntax.
 ///
 /// # Errors
-/// When there is one, or a quotation is not closed.
+/// If it has any, or a quotation is not closed.
 pub(super) fn require_plain(command: &str) -> Result<(), String> {
     split(command).and_then(|_| shell::require_none(command))
 }
 
-/// The words in braces that are arguments of their own: their values are split as commands are.
+/// Returns the words that are whole arguments: their values are split like commands.
 pub(super) fn alone(command: &str) -> Vec<String> {
     let words = split(command).unwrap_or_default();
     words.iter().filter_map(|word| Some(Template::new(word).alone()?.to_string())).collect()
 }
 
-/// The arguments of a command with these values, the program first.
+/// Returns the arguments of a command with these values, the program first.
 ///
 /// # Errors
-/// When a quotation is not closed, a word has no value, or nothing is left to be run.
+/// If a quotation is not closed, a word has no value, or no argument is left.
 pub(super) fn arguments(command: &str, values: &Values<'_>) -> Result<Vec<String>, String> {
     let mut arguments: Vec<String> = Vec::new();
     for word in split(command)? {

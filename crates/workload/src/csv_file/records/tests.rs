@@ -6,7 +6,7 @@ use crate::csv_file::pieces::RECORD_BYTES_MAX;
 use proptest::prelude::*;
 use std::io::Read;
 
-/// Gives out a few bytes at a time, so that every seam is met.
+/// Returns a few bytes at a time, so that every seam is tested.
 struct Slow {
     bytes: Vec<u8>,
     at: usize,
@@ -33,7 +33,7 @@ fn split(bytes: &[u8], buffer: usize) -> Result<Vec<Split>, RecordError> {
 fn split_by(bytes: &[u8], buffer: usize, quote: Quote) -> Result<Vec<Split>, RecordError> {
     let input = Box::new(Slow { bytes: bytes.to_vec(), at: 0, step: 3 });
     let mut pieces = Pieces::new(input, (Some(b','), quote), buffer).unwrap();
-    // A first piece as short as these does not tell.
+    // A first piece as short as these is ambiguous.
     pieces.take_for(Dialect::of(bytes, Some(b','), quote).unwrap());
     let mut records = Records::new(pieces.dialect(), EmptyLines::Skipped);
     let mut found = Vec::new();
@@ -181,14 +181,14 @@ proptest! {
         text in "[ab,\"\n]{0,30}", line_end in prop_oneof![Just("\n"), Just("\r\n"), Just("\r")],
         buffer in 1_usize..20,
     ) {
-        // A CR among LFs is text here, and a line end there.
+        // A CR among LFs is text here, and a line end in the csv crate.
         let text = text.replace('\n', line_end);
         let mut reader = csv::ReaderBuilder::new();
         let mut reader = reader.has_headers(false).flexible(true).from_reader(text.as_bytes());
         let expected: Vec<Vec<Vec<u8>>> =
             reader.byte_records().map(|record| record.unwrap().iter().map(<[u8]>::to_vec).collect()).collect();
         if let Ok(found) = split(text.as_bytes(), buffer) {
-            // Lines are a matter of the bytes alone.
+            // The line numbers have no counterpart in the csv crate.
             let found: Vec<Vec<Vec<u8>>> = found.into_iter().map(|(_, fields)| fields).collect();
             prop_assert_eq!(found, expected);
         }

@@ -1,14 +1,14 @@
-//! What sessions do between two crashes: statements, ends of transactions, definitions, loads.
+//! The work of sessions between two crashes: statements, ends of transactions, definitions, loads.
 
 use super::world::{Change, Changes, Content, World, number};
-use super::{Seeded, TABLE, large, schema, unique_index};
+use super::{TABLE, large, schema, unique_index};
 use plumb_engine::drop::drop_named;
 use plumb_engine::table::load::{self, LoadTarget};
 use plumb_engine::transaction::{LockWait, Logging, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session};
 use plumb_types::{RowBatch, RowSource, Schema, SourceError, Value};
-use plumb_units::RowId;
+use plumb_units::{RowId, SplitMix};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -35,7 +35,6 @@ pub enum Operation {
     InsertLong,
     /// Makes a row so long, or one that is so long a short one.
     Resize,
-    /// One of them, drawn.
     Any,
 }
 
@@ -61,7 +60,7 @@ pub const OPERATIONS: [Operation; 17] = [
 ];
 
 impl Operation {
-    /// Whether it is the end of a transaction; all else is done or has changed nothing.
+    /// True for the end of a transaction; all else is done or has changed nothing.
     fn is_end(self) -> bool {
         matches!(self, Operation::Commit | Operation::RollBack)
     }
@@ -75,12 +74,12 @@ pub fn steps(count: u64) -> Vec<Operation> {
     vec![Operation::Any; count as usize]
 }
 
-/// What ended a run.
+/// A run of operations, and its end.
 #[derive(Debug)]
 pub struct Run {
-    /// What is committed for certain.
+    /// All that is committed for certain.
     pub acknowledged: World,
-    /// What the commit or the definition that was under way makes of it.
+    /// The same with the commit or the definition that was in flight.
     pub under_way: Option<Change>,
     /// Why it ended; `None` when it was to end.
     pub error: Option<EngineError>,
@@ -120,31 +119,40 @@ struct Actor<'c, 'a> {
 /// Does these operations in turn, each by one of so many sessions, on an open database.
 pub fn run(
     instance: &Instance,
-    random: &mut Seeded,
+    random: &mut SplitMix,
     before: World,
     operations: Vec<Operation>,
     sessions: u64,
 ) -> Run {
-    run_noting(instance, random, before, operations, (sessions, |_| (), AfterError::End))
+    let course = Course { sessions, after_error: AfterError::End };
+    run_noting(instance, random, before, operations, course, |_| ())
 }
 
-/// What a run does when something has failed that has then changed nothing.
+/// The next step of a run when something has failed that has then changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterError {
-    /// It ends.
     End,
     /// It goes on, as a program may that tries the next row or table.
     GoOn,
 }
 
+/// Sessions of a run, and its next step after an error.
+#[derive(Debug, Clone, Copy)]
+pub struct Course {
+    pub sessions: u64,
+    pub after_error: AfterError,
+}
+
 /// The same; `note` is shown the world after each operation.
 pub fn run_noting(
     instance: &Instance,
-    random: &mut Seeded,
+    random: &mut SplitMix,
     before: World,
     operations: Vec<Operation>,
-    (sessions, mut note, after_error): (u64, impl FnMut(&World), AfterError),
+    course: Course,
+    mut note: impl FnMut(&World),
 ) -> Run {
+    let Course { sessions, after_error } = course;
     let session = instance.recorder.session(Role::User);
     let transactions = match Transactions::open(instance, &session) {
         Ok(transactions) => transactions,
@@ -172,11 +180,11 @@ pub fn run_noting(
     stage.run
 }
 
-/// What operations work on.
+/// The instance and the run that operations work on.
 struct Stage<'s, 'i> {
     transactions: &'s Transactions<'i>,
     session: &'s Session,
-    random: &'s mut Seeded,
+    random: &'s mut SplitMix,
     run: Run,
 }
 
@@ -245,7 +253,7 @@ impl Stage<'_, '_> {
         }
     }
 
-    /// What is under way is done.
+    /// Counts the commit or definition in flight as done.
     fn acknowledge(&mut self) {
         let change = self.run.under_way.take().expect("said before");
         self.run.acknowledged.apply(change);
@@ -267,7 +275,7 @@ impl Stage<'_, '_> {
     }
 
     fn insert_all(&mut self, actor: &mut Actor<'_, '_>, rows: Vec<Content>) -> Result<(), EngineError> {
-        let numbered = rows.into_iter().map(|content| ((self.random.next() >> 20) as i64, content));
+        let numbered = rows.into_iter().map(|content| ((self.random.draw() >> 20) as i64, content));
         let rows: Vec<(i64, Content)> = numbered.collect();
         let mut images = RowBatch::new();
         for (id, content) in &rows {
@@ -287,7 +295,7 @@ impl Stage<'_, '_> {
     fn update(
         &mut self,
         actor: &mut Actor<'_, '_>,
-        change: impl Fn(&Content, &mut Seeded) -> Content,
+        change: impl Fn(&Content, &mut SplitMix) -> Content,
     ) -> Result<(), EngineError> {
         let Some((id, row, before)) = self.pick(actor) else { return self.insert(actor, 1) };
         let new = change(&before, self.random);
@@ -368,7 +376,7 @@ impl Stage<'_, '_> {
         let mut transaction = connection.begin();
         let mut rows = BTreeSet::new();
         for _ in 0..1 + self.random.below(4) {
-            let (id, content) = ((self.random.next() >> 20) as i64, content(self.random));
+            let (id, content) = ((self.random.draw() >> 20) as i64, content(self.random));
             let [key, text, long] = values(&content);
             transaction.insert(table, &[number(id), key, text, long])?;
             rows.insert(id);
@@ -380,7 +388,7 @@ impl Stage<'_, '_> {
     }
 }
 
-fn content(random: &mut Seeded) -> Content {
+fn content(random: &mut SplitMix) -> Content {
     let length = match random.below(12) {
         0 => 200 + random.below(600),
         1..4 => 30 + random.below(100),
@@ -391,12 +399,13 @@ fn content(random: &mut Seeded) -> Content {
     (random.below(50) as i64, letter.to_string().repeat(length as usize), long)
 }
 
-/// A text that has blocks of 2K, and mostly those of 4K, full and goes on, no two places of which are alike: pieces of rows are not mixed up unseen.
-fn long(random: &mut Seeded) -> String {
-    let (length, mut words) = (1900 + random.below(8000) as usize, Seeded(random.next()));
+/// A text that has blocks of 2K, and mostly those of 4K, full and goes on, no two places of which
+/// are alike: pieces of rows are not mixed up unseen.
+fn long(random: &mut SplitMix) -> String {
+    let (length, mut words) = (1900 + random.below(8000) as usize, SplitMix(random.draw()));
     let mut text = String::with_capacity(length + 16);
     while text.len() < length {
-        text.push_str(&format!("{:016x}", words.next()));
+        text.push_str(&format!("{:016x}", words.draw()));
     }
     text.truncate(length);
     text

@@ -1,24 +1,27 @@
-//! Disks that fail: reads, writes and syncs that end with EIO, a disk that is full, a bit that turns, writes that come to nothing or go elsewhere.
+//! Disks that fail: reads, writes and syncs that end with EIO, a disk that is full, a bit that
+//! turns, writes that come to nothing or go elsewhere.
 //!
-//! What an error reports loses nothing: after it, the database is opened again on a disk that works, and has the world of what was acknowledged.
-//! Of what a disk does without a word the rule is weaker: an error that names it, or the right answer; and never a wrong one that says
-//! nothing. There are two exceptions. At the end of the log, what was there cannot be told from what never was, so the world of an
-//! earlier commit may be found. And a block of a table whose last write went nowhere lies there as it was before: columns that no index has may be what
-//! they were before.
+//! A fault that an error reports loses nothing: after it, the database is opened again on a disk
+//! that works, and has the world of what was acknowledged. Of what a disk does without a word the
+//! rule is weaker: an error that names it, or the right answer; and never a wrong one that says
+//! nothing. There are two exceptions. At the end of the log, what was there cannot be told from
+//! what never was, so the world of an earlier commit may be found. And a block of a table whose
+//! last write went nowhere lies there as it was before: columns that no index has may be what they
+//! were before.
 
-use super::operation::{AfterError, run_noting, steps};
+use super::operation::{AfterError, Course, run_noting, steps};
 use super::world::{Content, World};
-use super::{Base, Run, Seeded, survivors};
+use super::{Base, Run, survivors};
 use plumb_engine::EngineError;
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
-use plumb_units::RowId;
+use plumb_units::{RowId, SplitMix};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a disk does wrong.
+/// A fault of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Read,
@@ -43,7 +46,7 @@ pub const FAULTS: [Fault; 8] = [
     Fault::Misdirect,
 ];
 
-/// What came of them.
+/// Counts of runs on disks with a fault.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct FaultTally {
     pub cycles: u64,
@@ -60,7 +63,7 @@ pub struct FaultTally {
 /// A run on a disk with a fault, and the oracle. Panics with the seed when it finds something.
 pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     let said = || format!("seed {seed} {fault:?}");
-    let mut random = Seeded(seed);
+    let mut random = SplitMix(seed);
     let disk = base.copy();
     let history = RefCell::new(vec![World::new()]);
     let note = |world: &World| {
@@ -76,7 +79,10 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     // What is there already does not come to the end of the log.
     let begun = history.borrow().len() - 1;
     let run = match base.open(&disk) {
-        Ok(instance) => run_noting(&instance, &mut random, before, steps(40), (2, note, AfterError::GoOn)),
+        Ok(instance) => {
+            let course = Course { sessions: 2, after_error: AfterError::GoOn };
+            run_noting(&instance, &mut random, before, steps(40), course, note)
+        }
         Err(error) => Run::ended(before, error),
     };
     let history = history.into_inner();
@@ -88,7 +94,8 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
         _ => disk.struck(),
     };
     let is_silent = matches!(fault, Fault::Flip | Fault::Lose | Fault::Misdirect);
-    // A process that ends leaves what it has written; one that had an error of a sync does not know what that is.
+    // A process that ends leaves what it has written; one that had an error of a sync does not know
+    // what that is.
     let left = if is_silent { Survivors::All } else { survivors(&mut random, disk.unsynced()) };
     let found = base.read(&disk.restart(left));
     match (found, is_silent) {
@@ -105,7 +112,7 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     }
 }
 
-/// Whether all is there, but for the long texts, which no index has: they may be as they once were.
+/// True if all is there, but for the long texts, which no index has: they may be as they once were.
 fn is_older(expected: &World, found: &World, written: &BTreeSet<(i64, String)>) -> bool {
     let is_older = |(id, (place, (key, text, long))): (&i64, &(RowId, Content))| {
         let same =
@@ -123,11 +130,12 @@ fn is_log(path: &Path) -> bool {
 fn undisturbed(
     base: &Base,
     disk: &Arc<MemoryDisk>,
-    random: &mut Seeded,
+    random: &mut SplitMix,
     note: impl FnMut(&World),
 ) -> Result<Run, EngineError> {
     let instance = base.open(disk)?;
-    let run = run_noting(&instance, random, World::new(), steps(30), (2, note, AfterError::End));
+    let course = Course { sessions: 2, after_error: AfterError::End };
+    let run = run_noting(&instance, random, World::new(), steps(30), course, note);
     match run.error {
         Some(error) => Err(error),
         None => Ok(run),
@@ -135,7 +143,7 @@ fn undisturbed(
 }
 
 /// The fault, at a place that a run comes to in most cases.
-fn plan(fault: Fault, random: &mut Seeded) -> Faults {
+fn plan(fault: Fault, random: &mut SplitMix) -> Faults {
     let nth = Some(1 + random.below(60));
     match fault {
         Fault::Read => Faults { fail_read: nth, ..Faults::default() },
@@ -150,7 +158,7 @@ fn plan(fault: Fault, random: &mut Seeded) -> Faults {
 }
 
 /// Turns a bit of a file. Gives the file.
-fn flip(disk: &MemoryDisk, random: &mut Seeded) -> PathBuf {
+fn flip(disk: &MemoryDisk, random: &mut SplitMix) -> PathBuf {
     let paths = disk.paths();
     let path = paths[random.below(paths.len() as u64) as usize].clone();
     let bits = 8 * disk.length(&path).max(1);

@@ -1,8 +1,8 @@
 //! The figures as a text, 140 characters wide.
 
 use super::power::STOPPED_BLOCKS;
+use super::synthetic::Noise;
 use super::{Curve, ErrorRates, Goal, Reached, Row, Scale, Share};
-use crate::synthetic::Noise;
 use std::fmt::{self, Display, Formatter};
 
 /// Noises of a table, six beside each other.

@@ -1,9 +1,9 @@
 //! Run times of machines, and of treatments, that misbehave in known ways.
 //!
-//! A series is generated in the order of execution, one log-noise a run, and only then
-//! given to the slots that the schedule put there; so a burst hits neighbours in time, not
-//! arms. All models are scaled to a deviation of one run, sigma (heavy tails: to that of
-//! their core), so that the log-ratio of two runs has s_d = sigma sqrt 2.
+//! A series is generated in the order of execution, one log-noise a run, and only then given to the
+//! slots that the schedule put there; so a burst hits neighbours in time, not arms. All models are
+//! scaled to a deviation of one run, sigma (heavy tails: to that of their core), so that the
+//! log-ratio of two runs has s_d = sigma sqrt 2.
 //!
 //! ```text
 //! lognormal      e                                    e normal, sigma
@@ -16,26 +16,23 @@
 //! credits        e + 0.3 from a random block on        a cloud disk's credits run out
 //! unequal        3 e in slot 1                          a treatment that is as fast and less even
 //! one tail       as heavy tails, in slot 1 alone        its typical effect is made nothing
-//! by block       + s_d e in each block and slot        a treatment that helps on some days and hurts on others
-//! dirty arm      + 4 sigma after slot 1                 a treatment that leaves dirty pages to its successor
+//! by block       + s_d e in each block and slot        a treatment that helps on some days only
+//! dirty arm      + 4 sigma after slot 1                 a treatment that leaves dirty pages behind
 //! ```
 //!
-//! A carry-over that is the same after every arm costs precision only. A dirty arm is the dangerous kind: with few slots it is
-//! the reference that follows.
+//! A carry-over that is the same after every arm costs precision only. A dirty arm is the dangerous
+//! kind: with few slots it is the reference that follows.
 //!
 //! Limits: sizes were chosen to look like a shared virtual disk, not fitted to one.
 
-use crate::ProofError;
-use crate::design::Schedule;
-use crate::effect::Observations;
-use crate::random::Generator;
+use plumb_proof::ProofError;
+use plumb_proof::design::Schedule;
+use plumb_proof::effect::Observations;
+use plumb_proof::random::Generator;
 
-/// A way to misbehave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noise {
-    /// Independent normal logarithms.
+pub(crate) enum Noise {
     Lognormal,
-    /// Rare, very long runs.
     HeavyTails,
     /// Each run resembles the one before.
     Autocorrelated,
@@ -76,7 +73,6 @@ impl Noise {
         Self::DirtyArm,
     ];
 
-    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lognormal => "lognormal",
@@ -141,7 +137,7 @@ impl Noise {
 
 /// In one run of ten, a Pareto excess with a tail so heavy that it has no variance, cut at
 /// a hundredfold time.
-pub(crate) fn stall(generator: &mut Generator) -> f64 {
+pub(super) fn stall(generator: &mut Generator) -> f64 {
     if generator.unit() >= 0.1 {
         return 0.0;
     }
@@ -149,20 +145,18 @@ pub(crate) fn stall(generator: &mut Generator) -> f64 {
     (1.0 + 0.1 * pareto).ln().min(100f64.ln())
 }
 
-/// By how many sigma a tenth of stalls moves the typical difference of a run to two others, found by simulating 30,000 blocks at
-/// s_d 3%.
+/// By how many sigma a tenth of stalls moves the typical difference of a run to two others, found
+/// by simulating 30,000 blocks at s_d 3%.
 const ONE_TAIL_SHIFT: f64 = 0.156;
 
 /// A study whose truth is known.
 #[derive(Debug, Clone)]
-pub struct Study<'a> {
-    /// Arms and orders.
+pub(crate) struct Study<'a> {
     pub schedule: Schedule,
-    /// Blocks to run.
     pub blocks: usize,
     /// True log-ratio of each slot to a common base; missing ones are 0.
     pub effects: &'a [f64],
-    /// How the machine misbehaves.
+    /// The model of the machine.
     pub noise: Noise,
     /// Deviation of one run, log units.
     pub sigma: f64,
@@ -212,8 +206,17 @@ impl Study<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::Order;
-    use crate::summary::{mean, median, variance};
+    use plumb_proof::design::Order;
+    use plumb_units::median;
+
+    fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+
+    fn variance(values: &[f64]) -> f64 {
+        let centre = mean(values);
+        values.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+    }
 
     #[test]
     fn each_model_is_what_it_says() {

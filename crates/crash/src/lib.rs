@@ -1,9 +1,11 @@
-//! One cycle of the crash harness: sessions change a small table, the power goes at some request, the database is recovered and held
-//! against what must be in it. Shared by the tests of the engine and by `cargo xtask bench crash`.
+//! One cycle of the crash harness: sessions change a small table, the power goes at some request,
+//! the database is recovered and held against what must be in it. Shared by the tests of the engine
+//! and by `cargo xtask bench crash`.
 //!
-//! The oracle: after the recovery there is the [`World`] of all commits and definitions that were acknowledged, or that and the one that was
-//! under way when the power went, and nothing else; the indexes agree with their tables; and a second opening finds the same.
-//! As one thread steps the sessions, one seed is one order of requests.
+//! The oracle: after the recovery there is the [`World`] of all commits and definitions that were
+//! acknowledged, or that and the one that was under way when the power went, and nothing else; the
+//! indexes agree with their tables; and a second opening finds the same. As one thread steps the
+//! sessions, one seed is one order of requests.
 //!
 //! - `world`: what there must be, and how it is read.
 //! - `operation`: what a session does, and a run of it.
@@ -24,7 +26,7 @@ use plumb_events::Role;
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
 use plumb_types::{Column, ColumnType, Schema};
-use plumb_units::{BlockSize, Bytes};
+use plumb_units::{BlockSize, Bytes, SplitMix};
 use std::path::Path;
 use std::sync::Arc;
 use world::{World, read};
@@ -43,24 +45,7 @@ const SETTINGS: [(&str, &str); 9] = [
     ("io_method", "null"),
 ];
 
-/// splitmix64 (Steele, Lea, Flood 2014).
-#[derive(Debug, Clone)]
-pub struct Seeded(pub u64);
-
-impl Seeded {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
-/// What the log is made of.
+/// The composition of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
     Plain,
@@ -70,7 +55,8 @@ pub enum LogKind {
     Mirrored,
     /// Each file has two members, which lie outside of the home.
     Outside,
-    /// It has records of blocks of two sizes: the table and what is loaded are in blocks of 4K, the rest in blocks of 2K.
+    /// It has records of blocks of two sizes: the table and what is loaded are in blocks of 4K, the
+    /// rest in blocks of 2K.
     Sizes,
 }
 
@@ -105,7 +91,6 @@ impl LogKind {
 pub struct Base {
     disk: Arc<MemoryDisk>,
     log: LogKind,
-    /// What is in it.
     world: World,
 }
 
@@ -127,7 +112,6 @@ impl Base {
         base
     }
 
-    /// One of each kind.
     pub fn of_each_kind() -> Vec<Base> {
         LOG_KINDS.map(Base::new).into()
     }
@@ -139,7 +123,8 @@ impl Base {
         let rows = [Operation::Split, Operation::Commit, Operation::InsertLong, Operation::Commit];
         let others = [Operation::CreateTable, Operation::Load, Operation::FillTable];
         let operations = rows.into_iter().chain(others.repeat(12)).chain([Operation::CreateIndex]).collect();
-        let filled = run(&base.open(&base.disk).expect("open"), &mut Seeded(3), World::new(), operations, 1);
+        let filled =
+            run(&base.open(&base.disk).expect("open"), &mut SplitMix(3), World::new(), operations, 1);
         assert!(filled.error.is_none(), "{:?}", filled.error);
         let World { rows, others, loaded, indexes } = &filled.acknowledged;
         let sizes = [rows.len(), others.len(), loaded.len(), indexes.len()];
@@ -151,7 +136,6 @@ impl Base {
         base
     }
 
-    /// What is in it.
     pub fn world(&self) -> World {
         self.world.clone()
     }
@@ -166,7 +150,6 @@ impl Base {
         self.log.open(disk)
     }
 
-    /// What is in it.
     pub fn read(&self, disk: &Arc<MemoryDisk>) -> Result<World, EngineError> {
         self.open(disk).and_then(|instance| read(&instance))
     }
@@ -198,7 +181,7 @@ pub fn unique_index(name: &str, columns: &[&str]) -> IndexDefinition {
     IndexDefinition { unique: true, ..index(name, columns) }
 }
 
-/// What a chain of cycles came to.
+/// Counts of a chain of cycles, and the hash of its requests.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tally {
     pub cycles: u64,
@@ -208,9 +191,10 @@ pub struct Tally {
     pub hash: u64,
 }
 
-/// Some cycles on one disk, each with a crash. Panics with the seed when the oracle finds something.
+/// Some cycles on one disk, each with a crash. Panics with the seed when the oracle finds
+/// something.
 pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
-    let mut random = Seeded(seed);
+    let mut random = SplitMix(seed);
     let mut disk = base.copy();
     let mut world = base.world();
     for cycle in 0..length {
@@ -256,7 +240,7 @@ pub fn chain(base: &Base, seed: u64, length: u64, tally: &mut Tally) {
     }
 }
 
-pub fn survivors(random: &mut Seeded, changes: usize) -> Survivors {
+pub fn survivors(random: &mut SplitMix, changes: usize) -> Survivors {
     let one = random.below(changes.max(1) as u64) as usize;
     match random.below(8) {
         0 => Survivors::None,
@@ -264,7 +248,7 @@ pub fn survivors(random: &mut Seeded, changes: usize) -> Survivors {
         2 => Survivors::AllBut(one),
         3 => Survivors::Only(one),
         4 => Survivors::AllTorn(one),
-        _ => Survivors::Random(random.next()),
+        _ => Survivors::Random(random.draw()),
     }
 }
 
@@ -275,14 +259,14 @@ pub fn pair(base: &Base, first: Operation, second: Operation) -> u64 {
     every_request(base, 7, &operations, 1)
 }
 
-/// One run, crashed at every request in turn, with nothing, everything, each one change and all but each one surviving, each one torn, and some
-/// coins. Gives the number of crashes.
+/// One run, crashed at every request in turn, with nothing, everything, each one change and all but
+/// each one surviving, each one torn, and some coins. Gives the number of crashes.
 pub fn every_request(base: &Base, seed: u64, operations: &[Operation], sessions: u64) -> u64 {
     let mut crashes = 0;
     for at in 0.. {
         let disk = base.copy();
         disk.lose_power_at(Some(at));
-        let mut random = Seeded(seed);
+        let mut random = SplitMix(seed);
         let before = base.world();
         let run = match base.open(&disk) {
             Ok(instance) => run(&instance, &mut random, before, operations.to_vec(), sessions),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! single      one treatment, one claim                                      no effect
-//! factorial   factors a and b of two levels, the reference twice            a: no effect, b: 5% slower
+//! factorial   factors a, b of two levels, the reference twice           a: no effect, b: 5% slower
 //!             a at b0, a at b1            is there a difference?            there is none
 //!             b at a0, b at a1            is it less than 5%?               it is 5%
 //!             b over both                 on which side of 5%?              on neither
@@ -10,42 +10,45 @@
 //!             advice                      which arm is best?                both without b
 //! ```
 
+use super::synthetic::{Noise, Study};
 use super::{ALPHA, PAIR_DEVIATION};
-use crate::ProofError;
-use crate::average::{Figures, Means};
-use crate::best::{self, Arms, Best};
-use crate::change_point::{self, Search};
-use crate::contrast::{Contrast, Lottery};
-use crate::design::{Order, Schedule};
-use crate::effect::{Observations, log_ratio};
-use crate::family::{self, Advice, Answer, Asks, Family, Looks, OnAverage, Place, Question, advice_levels};
-use crate::interval::Interval;
-use crate::multiple;
-use crate::order;
-use crate::random::Generator;
-use crate::randomisation::{Side, Tails, fewest_blocks};
-use crate::sequential::Spending;
-use crate::signed_rank;
-use crate::synthetic::{Noise, Study};
-use crate::verdict::{ArmChange, Average, Better, Difference, Evidence, Sought, Standing, Verdict, judge};
+use plumb_proof::ProofError;
+use plumb_proof::average::{Figures, Means};
+use plumb_proof::best::{self, Arms, Best};
+use plumb_proof::change_point::{self, Search};
+use plumb_proof::contrast::{Contrast, Lottery};
+use plumb_proof::design::{Order, Schedule};
+use plumb_proof::effect::{Observations, log_ratio};
+use plumb_proof::family::{
+    self, Advice, Answer, Asks, Family, Looks, OnAverage, Place, Question, advice_levels,
+};
+use plumb_proof::interval::Interval;
+use plumb_proof::multiple;
+use plumb_proof::order;
+use plumb_proof::random::Generator;
+use plumb_proof::randomisation::{Side, Tails, fewest_blocks};
+use plumb_proof::sequential::Spending;
+use plumb_proof::signed_rank;
+use plumb_proof::verdict::{
+    ArmChange, Average, Better, Difference, Evidence, Sought, Standing, Verdict, judge,
+};
 
 /// The slowdown of factor b, and the margin and bound of its claims, per cent.
 const MARGIN: f64 = 5.0;
 
-/// By which rules a study is judged.
+/// The rules that judge a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rules {
-    /// Those of this crate, when all blocks have run.
+    /// The rules of `plumb_proof`, when all blocks have run.
     Fixed,
-    /// Those of this crate, after every block.
+    /// The same, after every block.
     UntilDecided,
-    /// The former ones.
     Former,
 }
 
 /// A study to be made many times.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub(crate) struct Plan {
     blocks: usize,
     rules: Rules,
     /// True log-ratios of the arms to the reference.
@@ -54,7 +57,7 @@ pub struct Plan {
     deviation: f64,
 }
 
-/// What is compared, asked, and true of it.
+/// A comparison, the question about it, and the truth.
 #[derive(Debug, Clone, PartialEq)]
 struct Claim {
     pairs: Vec<(usize, usize)>,
@@ -128,7 +131,6 @@ impl Plan {
         Self { rules: Rules::Former, ..self }
     }
 
-    /// Its name in tables.
     pub fn name(&self) -> String {
         let what = match self.claims.len() {
             1 => "1 claim".to_string(),
@@ -149,7 +151,6 @@ impl Plan {
         (0, self.arms())
     }
 
-    /// Its figures and orders.
     pub(super) fn figures(
         &self,
         noise: Noise,
@@ -170,7 +171,8 @@ impl Plan {
         self.judged(seen, orders)
     }
 
-    /// Makes it once, of a fixed number of blocks, and answers its claims alone: advice is what takes longest.
+    /// Makes it once, of a fixed number of blocks, and answers its claims alone: advice is what
+    /// takes longest.
     pub(super) fn answers(&self, noise: Noise, generator: &mut Generator) -> Result<Vec<Answer>, ProofError> {
         let (seen, orders) = self.figures(noise, generator)?;
         let judged = self.unjudged(seen, orders)?;
@@ -182,11 +184,11 @@ impl Plan {
         let contrasts = self
             .claims
             .iter()
-            .map(|claim| claim.contrast(&seen, self.twice()))
+            .map(|claim| claim.contrast(&seen, self.arms()))
             .collect::<Result<Vec<_>, _>>()?;
         let means = match self.rules {
             Rules::Former => vec![None; self.claims.len()],
-            _ => self.claims.iter().map(|claim| claim.means(&seen, self.twice())).collect(),
+            _ => self.claims.iter().map(|claim| claim.means(&seen, self.arms())).collect(),
         };
         Ok(Judged { plan: self, seen, orders, contrasts, means, answers: Vec::new(), advice: None })
     }
@@ -207,24 +209,22 @@ impl Plan {
 }
 
 impl Claim {
-    fn contrast(&self, seen: &Observations, twice: (usize, usize)) -> Result<Contrast, ProofError> {
+    fn contrast(&self, seen: &Observations, arms: usize) -> Result<Contrast, ProofError> {
         if self.before.is_empty() {
-            return Contrast::of_pairs(seen, &self.pairs, twice);
+            return Contrast::of_pairs(seen, &self.pairs, (0, arms));
         }
         let at = |block: &Vec<f64>, pairs: &[(usize, usize)]| block[pairs[0].0] - block[pairs[0].1];
         let four = |block: &Vec<f64>| vec![Lottery::pair(at(block, &self.pairs) - at(block, &self.before))];
         Ok(Contrast::new(seen.logs().iter().map(four).collect()))
     }
-}
 
-impl Claim {
     /// The mean times of both sides; the reference's two runs are one arm's.
-    fn means(&self, seen: &Observations, twice: (usize, usize)) -> Option<Means> {
+    fn means(&self, seen: &Observations, arms: usize) -> Option<Means> {
         if !self.before.is_empty() {
             return None;
         }
-        let time = |block: &[f64], slot: usize| match slot == twice.0 {
-            true => f64::midpoint(block[twice.0].exp(), block[twice.1].exp()),
+        let time = |block: &[f64], slot: usize| match slot == 0 {
+            true => f64::midpoint(block[0].exp(), block[arms].exp()),
             false => block[slot].exp(),
         };
         let mean = |side: fn(&(usize, usize)) -> usize| {
@@ -301,13 +301,13 @@ impl Judged<'_> {
         self.orders.truncate(blocks);
         self.contrasts = self.contrasts.iter().map(|contrast| contrast.first(blocks)).collect();
         let plan = self.plan;
-        self.means = plan.claims.iter().map(|claim| claim.means(&self.seen, plan.twice())).collect();
+        self.means = plan.claims.iter().map(|claim| claim.means(&self.seen, plan.arms())).collect();
         let family = walks.ask(&self.questions(), blocks);
         self.take(family, Looks::Every(spending))
     }
 
-    /// Signed ranks of one run against one; Holm over differences, and once more over equalities. Sides of a bound and advice were
-    /// not tested.
+    /// Signed ranks of one run against one; Holm over differences, and once more over equalities.
+    /// Sides of a bound and advice were not tested.
     fn former(&self) -> Vec<Answer> {
         let plan = self.plan;
         let single = |claim: &Claim| -> Vec<f64> {
@@ -364,7 +364,7 @@ impl Judged<'_> {
             .collect()
     }
 
-    /// Whether anything is said that is not so, and stands: an UNSTABLE claim says nothing.
+    /// True if anything is said that is not so, and stands: an UNSTABLE claim says nothing.
     pub(super) fn says_falsely(&self) -> bool {
         let claims = self.plan.claims.iter().zip(&self.answers).enumerate();
         let wrong = |(index, (claim, answer)): (usize, (&Claim, &Answer))| {
@@ -394,7 +394,7 @@ impl Judged<'_> {
             (Verdict::Equal { .. }, Asks::Equality(bound)) => claim.truth.abs() >= bound * (1.0 - 1e-12),
             (Verdict::NotSlower { .. }, Asks::NotBeyond(bound)) => claim.truth >= bound,
             (Verdict::Mixed { on_average, .. }, _) => {
-                let slower = *on_average == crate::verdict::Side::Slower;
+                let slower = *on_average == plumb_proof::verdict::Side::Slower;
                 let bound = if let Asks::Equality(bound) = claim.asks { bound } else { 0.0 };
                 let average = if slower { claim.truth <= bound } else { claim.truth >= -bound };
                 average || claim_is_wrong(claim, answer)
@@ -403,7 +403,7 @@ impl Judged<'_> {
         }
     }
 
-    /// Whether all of the best arms are left out, or an arm that is not better is called so.
+    /// True if all of the best arms are left out, or an arm that is not better is called so.
     fn advises_falsely(&self) -> bool {
         let Some(Best { candidates, better }) = &self.advice else { return false };
         let effects = &self.plan.effects;
@@ -481,7 +481,7 @@ impl Judged<'_> {
     }
 }
 
-/// Whether what is said of a claim is not so.
+/// True if the statement about a claim is not so.
 fn claim_is_wrong(claim: &Claim, answer: &Answer) -> bool {
     let truth = claim.truth;
     let side = |low: bool, bound: f64| if low { truth >= bound } else { truth <= bound };

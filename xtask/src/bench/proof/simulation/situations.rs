@@ -1,30 +1,27 @@
-//! What really happens to studies, and what is said then: by the former rules, and by these.
+//! Mishaps of studies, and the statements made then: by the former rules, and by these.
 
 use super::study::{Judged, Plan};
+use super::synthetic::Noise;
 use super::{ALPHA, PAIR_DEVIATION, Scale, Share, count};
-use crate::ProofError;
-use crate::contrast::{Contrast, Lost};
-use crate::covariate::Explained;
-use crate::effect::Observations;
-use crate::family::{self, Advice, Asks, Looks, Question};
-use crate::noise;
-use crate::random::Generator;
-use crate::randomisation;
-use crate::signed_rank;
-use crate::summary::normal_quantile;
-use crate::synthetic::Noise;
-use crate::verdict::{Standing, Verdict};
+use plumb_proof::ProofError;
+use plumb_proof::contrast::{Contrast, Lost};
+use plumb_proof::covariate::Explained;
+use plumb_proof::effect::Observations;
+use plumb_proof::family::{self, Advice, Asks, Looks, Question};
+use plumb_proof::noise;
+use plumb_proof::normal_quantile;
+use plumb_proof::random::Generator;
+use plumb_proof::randomisation;
+use plumb_proof::signed_rank;
+use plumb_proof::verdict::{Standing, Verdict};
 
 /// A situation, with what is counted in it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Situation {
-    /// What happens.
+pub(crate) struct Situation {
     pub name: String,
-    /// What is counted.
     pub counted: &'static str,
     /// By the former rules; none where there was no such rule.
     pub before: Option<Share>,
-    /// By those of this crate.
     pub now: Option<Share>,
 }
 
@@ -41,7 +38,7 @@ pub(super) fn all(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// What a single claim of these figures is said to be.
+/// Returns the verdict on a single claim of these figures.
 fn verdict(plan: &Plan, figures: &(Observations, Vec<Vec<usize>>)) -> Result<Verdict, ProofError> {
     plan.judged(figures.0.clone(), figures.1.clone()).map(|judged: Judged<'_>| judged.verdict(0))
 }
@@ -89,7 +86,8 @@ fn changed(
     Observations::new(seen.slots(), &rows)
 }
 
-/// Two levels that are databases, as good as each other but for where their files came to lie (2%): one each, or one a run.
+/// Two levels that are databases, as good as each other but for where their files came to lie (2%):
+/// one each, or one a run.
 fn creation(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     for (row, blocks) in [9, 30].into_iter().enumerate() {
@@ -116,7 +114,8 @@ fn creation(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// Whether the second of three slots is said to differ from the first and the third, which are the reference's.
+/// True if the second of three slots is said to differ from the first and the third, which are the
+/// reference's.
 fn differs(seen: &Observations, former: bool) -> Result<bool, ProofError> {
     let p = if former {
         signed_rank::p(&seen.log_ratios(1, 0)?)
@@ -127,8 +126,8 @@ fn differs(seen: &Observations, former: bool) -> Result<bool, ProofError> {
     Ok(p <= ALPHA)
 }
 
-/// A machine whose speed changes from run to run by 4%, which a canary before each run saw too, with 1% of its own noise: without and
-/// with what it explains taken out.
+/// A machine whose speed changes from run to run by 4%, which a canary before each run saw too,
+/// with 1% of its own noise: without and with what it explains taken out.
 fn canary(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     for (row, (blocks, effect)) in [(10, 0.0), (24, 0.0), (10, 0.05)].into_iter().enumerate() {
@@ -195,8 +194,8 @@ fn dirtied(seen: &Observations, orders: &[Vec<usize>], dirt: f64) -> Result<Obse
     Observations::new(seen.slots(), &rows)
 }
 
-/// Treatments that do nothing. Runs of one side crash where they would have been slowest: a fifth of the treatment's, or an
-/// eighth of the reference's. Their blocks are lost.
+/// Treatments that do nothing. Runs of one side crash where they would have been slowest: a fifth
+/// of the treatment's, or an eighth of the reference's. Their blocks are lost.
 fn crashes(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     for (row, (side, slots, quantile, blocks)) in [
@@ -285,7 +284,8 @@ fn lost_by_chance(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// A study that is stopped, looked at and resumed: by the former rules each look was a test; now there is none before the end.
+/// A study that is stopped, looked at and resumed: by the former rules each look was a test; now
+/// there is none before the end.
 fn looks(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     for (row, looks) in [3, 8].into_iter().enumerate() {
@@ -311,7 +311,8 @@ fn looks(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// Two differences that are none and two effects at their margin: each kind had a family of its own.
+/// Two differences that are none and two effects at their margin: each kind had a family of its
+/// own.
 fn equalities(scale: Scale) -> Result<Situation, ProofError> {
     let (plan, former) = (Plan::factorial(30), Plan::factorial(30).as_before());
     let counted = |plan: &Plan| {
@@ -325,7 +326,8 @@ fn equalities(scale: Scale) -> Result<Situation, ProofError> {
     })
 }
 
-/// The effect that a study says it finds with 80% power: by the formula from the reference's own noise, and by simulation.
+/// The effect that a study says it finds with 80% power: by the formula from the reference's own
+/// noise, and by simulation.
 fn floors(scale: Scale) -> Result<Situation, ProofError> {
     // Both are given the true spread: nine blocks know it within a quarter.
     let scale = Scale { studies: scale.studies / 4, ..scale };
@@ -356,7 +358,7 @@ fn floors(scale: Scale) -> Result<Situation, ProofError> {
 }
 
 /// Asked once, without advice: for cells that need only the numbers.
-pub(super) fn single(contrast: &Contrast, asks: Asks, looks: Looks) -> Option<crate::family::Answer> {
+pub(super) fn single(contrast: &Contrast, asks: Asks, looks: Looks) -> Option<plumb_proof::family::Answer> {
     let family =
         family::ask(&[Question { contrast: Some(contrast), asks, means: None }], ALPHA, looks, Advice::None);
     family.answers.into_iter().next().flatten()

@@ -1,4 +1,5 @@
-//! What must be in a database: a model of it that is kept beside, and the same read from it.
+//! The content that a database must have: a model that is kept beside it, and the same read from
+//! it.
 
 use super::TABLE;
 use plumb_engine::check::check_table;
@@ -9,17 +10,16 @@ use plumb_types::{Number, Value};
 use plumb_units::RowId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a row has besides its number: the indexed key, the indexed text, and one that may be longer than a block.
+/// The columns of a row besides its number: the indexed key, the indexed text, and one that may be
+/// longer than a block.
 pub type Content = (i64, String, String);
 /// Rows by number, and where they are; `None` for one that goes.
 pub type Changes = BTreeMap<i64, Option<(RowId, Content)>>;
 
-/// What is committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct World {
     /// The rows of the table.
     pub rows: BTreeMap<i64, (RowId, Content)>,
-    /// Its indexes.
     pub indexes: BTreeSet<String>,
     /// Other tables that transactions change, and the numbers of their rows.
     pub others: BTreeMap<String, BTreeSet<i64>>,
@@ -27,7 +27,7 @@ pub struct World {
     pub loaded: BTreeMap<String, u64>,
 }
 
-/// What a commit or a definition makes of it.
+/// The changes that a commit or a definition makes.
 #[derive(Debug, Clone)]
 pub enum Change {
     Rows(Changes),

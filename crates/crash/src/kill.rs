@@ -11,14 +11,14 @@
 //! children are these.
 
 use super::world::number;
-use super::{Seeded, TABLE, index, schema, unique_index};
+use super::{TABLE, index, schema, unique_index};
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::transaction::{Transaction, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::Cancel;
 use plumb_events::{Role, Session};
 use plumb_types::Value;
-use plumb_units::{Bytes, RowId};
+use plumb_units::{Bytes, RowId, SplitMix};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -27,7 +27,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Sessions of a child.
 pub const SESSIONS: usize = 4;
 /// Some rows of a session are deleted again this number of transactions later.
 const LIFE: u64 = 40;
@@ -101,7 +100,7 @@ fn rows_behind(session: u64, transactions: u64) -> Versions {
 
 /// The columns of a row as a transaction writes it.
 fn values(id: i64, transaction: u64) -> [Value; 4] {
-    let mut texts = Seeded(id as u64 ^ transaction << 20);
+    let mut texts = SplitMix(id as u64 ^ transaction << 20);
     let text = Value::Text("k".repeat(1 + texts.below(200) as usize));
     // One in eight has no room in a block of 8K.
     let is_long = texts.below(8) == 0;
@@ -181,7 +180,7 @@ fn delete(transaction: &mut Transaction<'_, '_>, id: i64) -> Result<(), EngineEr
     rows.into_iter().try_for_each(|row| transaction.delete(TABLE, row))
 }
 
-/// What came of the cycles.
+/// Counts of cycles, and of the commits in them.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct KillTally {
     pub cycles: u64,
@@ -220,7 +219,7 @@ impl Expected {
 /// So many cycles in a directory where a database is; `make` gives the command of a child.
 /// Panics when the oracle finds something.
 pub fn cycles(home: &Path, seed: u64, count: u64, make: impl Fn() -> Command) -> KillTally {
-    let mut random = Seeded(seed);
+    let mut random = SplitMix(seed);
     let mut expected = vec![Expected { least: 0, most: 1 }; SESSIONS];
     let mut tally = KillTally::default();
     for cycle in 0..count {

@@ -1,75 +1,71 @@
-//! What this crate does to whole studies whose truth is known.
+//! Whole studies whose truth is known, judged by `plumb_proof`.
 //!
 //! ```text
-//! false statements   is anything said that is not so: a difference, an equality, a side of a bound, the advice?
-//! situations         what really happens to studies: how often does it fool the former rules, and these?
+//! false statements   is a difference, an equality, a side or an advice said that is not so?
+//! situations         mishaps of studies: how often do they fool the former rules, and these?
 //! coverage           how often does the interval hold the effect, and how wide is it?
 //! power              how many blocks until 95% of the studies find a slowdown?
 //! saving             how many of those blocks does stopping early spend?
 //! ```
 //!
-//! Studies are made as the laboratory makes them and judged as it judges them: `design`, `synthetic`, `family`, `best`,
-//! `change_point`, `order`, `verdict`. What was done before stands beside it: signed ranks of one run against one, Holm over the
-//! differences, Holm once more over the equalities.
+//! Studies are made as the laboratory makes them and judged as it judges them: `design`,
+//! `synthetic`, `family`, `best`, `change_point`, `order`, `verdict`. What was done before stands
+//! beside it: signed ranks of one run against one, Holm over the differences, Holm once more over
+//! the equalities.
 //!
-//! Every cell has its own part of the seed. A share of N studies has a standard error of sqrt(p (1-p) / N), and its upper end
-//! is that of Clopper and Pearson (1934), 97.5% one-sided.
+//! Every cell has its own part of the seed. A share of N studies has a standard error of sqrt(p
+//! (1-p) / N), and its upper end is that of Clopper and Pearson (1934), 97.5% one-sided.
 //!
-//! What saving is possible: no sequential test of a two-sided 5% with 95% power spends less
-//! than 51% of the fixed blocks at the very effect it is sized for, if the noise is normal
-//! (Wald, Wolfowitz 1948, with the formula of Wald 1945).
+//! The saving that is possible: no sequential test of a two-sided 5% with 95% power spends less
+//! than 51% of the fixed blocks at the very effect it is sized for, if the noise is normal (Wald,
+//! Wolfowitz 1948, with the formula of Wald 1945).
 //!
-//! Limits: whether `synthetic` resembles a real machine is not asked here. Tests of order and of change are made
-//! where something would be said falsely, and in the cells that count UNSTABLE; elsewhere they decide nothing.
+//! Limits: whether `synthetic` resembles a real machine is not asked here. Tests of order and of
+//! change are made where something would be said falsely, and in the cells that count UNSTABLE;
+//! elsewhere they decide nothing.
 
 mod power;
 mod show;
 mod situations;
 mod study;
+pub mod synthetic;
 
-pub use power::{Coverage, Curve, Power, Saving, Stopped};
-pub use situations::Situation;
-pub use study::Plan;
+pub(crate) use power::{Coverage, Curve, Power, Saving, Stopped};
+pub(crate) use situations::Situation;
+pub(crate) use study::Plan;
 
-use crate::ProofError;
-use crate::interval::Interval;
-use crate::proportion;
-use crate::random::Generator;
-use crate::synthetic::Noise;
+use plumb_proof::ProofError;
+use plumb_proof::interval::Interval;
+use plumb_proof::proportion;
+use plumb_proof::random::Generator;
 use std::panic::resume_unwind;
 use study::Judged;
+use synthetic::Noise;
 
 const ALPHA: f64 = 0.05;
 /// s_d: deviation of the log-ratio of two runs.
 const PAIR_DEVIATION: f64 = 0.03;
-/// What a rate of false statements may be at most, upper end included.
+/// A rate of false statements is at most this, upper end included.
 pub const ERROR_MAX: f64 = 0.055;
 
-/// How much to run.
+/// Studies to make, and their seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scale {
-    /// Studies in each cell.
+pub(crate) struct Scale {
     pub studies: usize,
-    /// Seed of everything.
     pub seed: u64,
 }
 
-/// A share of studies.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share {
-    /// How many.
+pub(crate) struct Share {
     pub hits: usize,
-    /// Of how many.
     pub studies: usize,
 }
 
 impl Share {
-    /// The share.
     pub fn found(self) -> f64 {
         self.hits as f64 / self.studies.max(1) as f64
     }
 
-    /// Its 95% interval.
     pub fn interval(self) -> Interval {
         proportion::interval(self.hits, self.studies, 0.05)
     }
@@ -82,23 +78,19 @@ impl Share {
 
 /// A row of rates by noise.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// What was done.
+pub(crate) struct Row {
     pub name: String,
     /// A share a noise, in the order of `Noise::ALL`.
     pub shares: Vec<Share>,
 }
 
-/// The figures.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ErrorRates {
-    /// What was run.
+pub(crate) struct ErrorRates {
     pub scale: Scale,
     /// Shares of studies with any false statement.
     pub false_statements: Vec<Row>,
     /// Shares of studies that are called UNSTABLE.
     pub unstable: Vec<Row>,
-    /// What really happens.
     pub situations: Vec<Situation>,
     /// Coverage of 95% intervals of fixed studies.
     pub coverage: Vec<Coverage>,
@@ -106,7 +98,6 @@ pub struct ErrorRates {
     pub stopped: Vec<Stopped>,
     /// Shares of studies that find an effect, by their blocks.
     pub curves: Vec<Curve>,
-    /// Blocks to 95% power.
     pub power: Vec<Power>,
     /// Blocks spent by stopping early.
     pub savings: Vec<Saving>,
@@ -135,8 +126,8 @@ fn stream(scale: Scale, cell: usize, study: usize) -> Generator {
     Generator::of_part(scale.seed, (cell as u64) << 32 | study as u64)
 }
 
-/// What comes of each study of a cell, in their order. All processors share them: each has a stream of its own, so that it does
-/// not matter which one makes it.
+/// Returns the outcome of each study of a cell, in their order. All processors share them: each has
+/// a stream of its own, so that it does not matter which one makes it.
 ///
 /// # Errors
 /// The first study's that cannot be made.
@@ -218,21 +209,15 @@ fn unstable(scale: Scale) -> Result<Vec<Row>, ProofError> {
 
 /// A goal and what was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Goal {
-    /// The goal in words.
+pub(crate) struct Goal {
     pub text: String,
-    /// What was found.
     pub found: String,
-    /// Whether it was reached.
     pub reached: Reached,
 }
 
-/// Reached or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reached {
-    /// It was.
+pub(crate) enum Reached {
     Yes,
-    /// It was not.
     No,
 }
 

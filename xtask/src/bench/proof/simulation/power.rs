@@ -2,15 +2,15 @@
 
 use super::situations::single;
 use super::study::Plan;
+use super::synthetic::Noise;
 use super::{ALPHA, Goal, PAIR_DEVIATION, Reached, Scale, Share, count, each};
-use crate::ProofError;
-use crate::contrast::Contrast;
-use crate::effect::log_ratio;
-use crate::family::{Asks, Looks};
-use crate::interval::Interval;
-use crate::randomisation;
-use crate::sequential::Spending;
-use crate::synthetic::Noise;
+use plumb_proof::ProofError;
+use plumb_proof::contrast::Contrast;
+use plumb_proof::effect::log_ratio;
+use plumb_proof::family::{Asks, Looks};
+use plumb_proof::interval::Interval;
+use plumb_proof::randomisation;
+use plumb_proof::sequential::Spending;
 
 const POWER: f64 = 0.95;
 /// Blocks within which power is looked for.
@@ -18,12 +18,10 @@ const BLOCKS_MAX: usize = 90;
 /// The most blocks of a study whose interval after a stop is asked for.
 pub(super) const STOPPED_BLOCKS: usize = 30;
 
-/// How often the interval of a fixed study held the effect.
+/// Coverage: the share of intervals of fixed studies that held the effect.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Coverage {
-    /// Blocks of the study.
+pub(crate) struct Coverage {
     pub blocks: usize,
-    /// Its noise.
     pub noise: Noise,
     /// Share of intervals that hold the truth.
     pub share: Share,
@@ -31,51 +29,48 @@ pub struct Coverage {
 
 /// The interval of a study that stops when its claim is decided.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stopped {
-    /// Its noise.
+pub(crate) struct Stopped {
     pub noise: Noise,
     /// The true slowdown in per cent.
     pub percent: f64,
     /// Share of intervals that hold it.
     pub share: Share,
-    /// Of those that stopped before their last block, the median width over that of a fixed study of as many blocks.
+    /// Of those that stopped before their last block, the median width over that of a fixed study
+    /// of as many blocks.
     pub width: f64,
 }
 
-/// How often slowdowns are found with so many blocks.
+/// Shares of slowdowns that are found with a number of blocks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Curve {
+pub(crate) struct Curve {
     /// The slowdown in per cent.
     pub percent: f64,
-    /// How the machine misbehaves.
+    /// The model of the machine.
     pub noise: Noise,
     /// Blocks, and the share of studies that prove it.
     pub points: Vec<(usize, Share)>,
 }
 
-/// What it takes to find a slowdown.
+/// The blocks that it takes to find a slowdown.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Power {
+pub(crate) struct Power {
     /// The slowdown in per cent.
     pub percent: f64,
-    /// s_d, in per cent.
     pub deviation: f64,
     /// Claims of the study, all with this slowdown.
     pub claims: usize,
-    /// How the machine misbehaves.
+    /// The model of the machine.
     pub noise: Noise,
     /// Fewest blocks with which 95% of the studies find one of them; none within 90.
     pub blocks: Option<usize>,
-    /// What was to be reached.
     pub wanted: Option<usize>,
 }
 
-/// What stopping early spends, on lognormal noise.
+/// Blocks that stopping early spends, on lognormal noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Saving {
+pub(crate) struct Saving {
     /// The slowdown that both designs are sized for, in per cent.
     pub sized_for: f64,
-    /// The true slowdown.
     pub percent: f64,
     /// Blocks of the fixed study with 95% power for the slowdown it is sized for.
     pub fixed: usize,
@@ -90,7 +85,7 @@ pub struct Saving {
 fn contrast(
     plan: &Plan,
     noise: Noise,
-    generator: &mut crate::random::Generator,
+    generator: &mut plumb_proof::random::Generator,
 ) -> Result<Contrast, ProofError> {
     Contrast::of_pairs(&plan.figures(noise, generator)?.0, &[(1, 0)], (0, 2))
 }
@@ -132,7 +127,7 @@ pub(super) fn stopped(scale: Scale) -> Result<Vec<Stopped>, ProofError> {
             let hits = found.iter().filter(|(holds, _)| *holds).count();
             let share = Share { hits, studies: scale.studies };
             let widths: Vec<f64> = found.iter().filter_map(|(_, width)| *width).collect();
-            rows.push(Stopped { noise, percent, share, width: crate::summary::median(&widths) });
+            rows.push(Stopped { noise, percent, share, width: plumb_units::median(&widths) });
         }
     }
     Ok(rows)
@@ -141,7 +136,7 @@ pub(super) fn stopped(scale: Scale) -> Result<Vec<Stopped>, ProofError> {
 /// The blocks up to the first at which a difference is proved.
 fn decided(whole: &Contrast, looks: Looks) -> Contrast {
     let Looks::Every(spending) = looks else { return whole.clone() };
-    match crate::sequential::crossing(whole, 0.0, ALPHA, spending) {
+    match plumb_proof::sequential::crossing(whole, 0.0, ALPHA, spending) {
         Some(crossing) => whole.first(crossing.block),
         None => whole.clone(),
     }
@@ -254,7 +249,7 @@ fn trial(scale: Scale, cell: usize, percent: f64, planned: usize) -> Result<(f64
     let spending = Spending::Planned { blocks: planned };
     let crossings = each(scale, cell, |generator| {
         let whole = contrast(&plan, Noise::Lognormal, generator)?;
-        Ok(crate::sequential::crossing(&whole, 0.0, ALPHA, spending))
+        Ok(plumb_proof::sequential::crossing(&whole, 0.0, ALPHA, spending))
     })?;
     let spent = crossings.iter().map(|crossing| crossing.map_or(planned, |crossing| crossing.block));
     let decided = Share { hits: crossings.iter().flatten().count(), studies: scale.studies };

@@ -1,0 +1,209 @@
+//! The table of settings.
+//!
+//! A row is `Setting field: Type, TakesEffect Domain, default, help`, in the block of its group. It
+//! makes a name ([`Setting`]), a row for lists, help and messages ([`SettingRow`]), and a typed
+//! field: `settings.cache.db_cache_size`.
+
+use super::value::{
+    AUTO_TRUE_FALSE, BlockChecksum, FilesystemioOptions, HighPriority, IoMethod, LogFileIo, OFF_ON,
+    SyncMethod, TRUE_FALSE, Value,
+};
+use plumb_units::Domain::{self, AutoOrCount, Count, Path, PowerOfTwo, Size, Word};
+use plumb_units::{BlockSize, Bytes, TakesEffect};
+use std::path::PathBuf;
+
+/// A group of settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Files, extents and blocks of a database.
+    Storage,
+    /// The buffer cache and its writers.
+    Cache,
+    /// The way of requests to the files.
+    Io,
+    /// The memory of sorts and their way to the disk.
+    Sort,
+    /// Servers.
+    Parallel,
+    /// The log of transactions.
+    Log,
+    /// Figures that are recorded of a run.
+    Statistics,
+    /// Tests of the program itself: no list shows them, and a record has them only where they were
+    /// set.
+    Debug,
+}
+
+impl Group {
+    /// The name as lists and pages print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Group::Storage => "storage",
+            Group::Cache => "cache",
+            Group::Io => "io",
+            Group::Sort => "sort",
+            Group::Parallel => "parallel",
+            Group::Log => "log",
+            Group::Statistics => "statistics",
+            Group::Debug => "debug",
+        }
+    }
+
+    /// True if its settings show in files alone, so that files in memory say nothing of them.
+    #[must_use]
+    pub const fn is_about_files(self) -> bool {
+        matches!(self, Group::Storage | Group::Cache | Group::Io)
+    }
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct SettingRow {
+    /// The name, Oracle's where Oracle has one.
+    pub name: &'static str,
+    /// The group that it belongs to.
+    pub group: Group,
+    /// When another value takes effect.
+    pub takes_effect: TakesEffect,
+    /// The values that it takes.
+    pub domain: Domain,
+    /// The default, as it would be written.
+    pub default: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+impl SettingRow {
+    /// True if lists leave it out: it is for tests of the program itself.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.group == Group::Debug
+    }
+}
+
+/// Makes the value of a text that the domain of its setting admits.
+fn admitted<T: Value>(setting: Setting, text: &str) -> T {
+    T::of(text).unwrap_or_else(|| panic!("the domain of {} admits {text:?}", setting.row().name))
+}
+
+macro_rules! settings {
+    ($($about:ident $group:ident: $values:ident {
+        $($variant:ident $name:ident: $type:ty,
+            $takes_effect:ident $domain:expr, $default:literal, $help:literal;)*
+    })*) => {
+        /// A setting, by name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Setting { $($(#[doc = $help] $variant,)*)* }
+
+        impl Setting {
+            /// Every setting, in the order of the table.
+            pub const ALL: &'static [Setting] = &[$($(Setting::$variant,)*)*];
+
+            /// The row of the table.
+            #[must_use]
+            pub const fn row(self) -> &'static SettingRow {
+                match self { $($(Setting::$variant => &SettingRow {
+                    name: stringify!($name),
+                    group: Group::$about,
+                    takes_effect: TakesEffect::$takes_effect,
+                    domain: $domain,
+                    default: $default,
+                    help: $help,
+                },)*)* }
+            }
+        }
+
+        $(
+            #[doc = concat!("The settings of the group `", stringify!($group), "`.")]
+            #[derive(Debug, Clone)]
+            pub struct $values { $(#[doc = $help] pub $name: $type,)* }
+        )*
+
+        /// A typed value for every setting.
+        #[derive(Debug, Clone)]
+        pub struct Values { $(#[doc = concat!("The group `", stringify!($group), "`.")] pub $group: $values,)* }
+
+        impl Default for Values {
+            fn default() -> Values {
+                Values { $($group: $values { $($name: admitted(Setting::$variant, $default),)* },)* }
+            }
+        }
+
+        impl Values {
+            pub(super) fn take(&mut self, setting: Setting, text: &str) {
+                match setting { $($(Setting::$variant => self.$group.$name = admitted(setting, text),)*)* }
+            }
+        }
+    };
+}
+
+const K: u64 = Bytes::K;
+const M: u64 = Bytes::M;
+const G: u64 = Bytes::G;
+
+settings! {
+    Storage storage: StorageSettings {
+        DbBlockSize db_block_size: BlockSize, Creation Domain::BlockSize, "8K", "Size of a block of every tablespace made from now on.";
+        DataFiles data_files: u64, Creation Count(1, 64), "2", "Data files of a tablespace; extents go over them round robin.";
+        ExtentSize extent_size: Bytes, Creation PowerOfTwo(256 * K, 64 * M), "1M", "Size of an extent; no request crosses its end.";
+        PctFree pct_free: Option<usize>, Start AutoOrCount(0, 90), "auto", "Per cent of a block that stay free when rows are put into it; auto: 0 for direct path loads, 10 where transactions insert.";
+    }
+    Cache cache: CacheSettings {
+        DbCacheSize db_cache_size: Bytes, Start Size(M, 1024 * G), "20M", "Size of the buffer cache for blocks of db_block_size.";
+        Db2kCacheSize db_2k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 2K, where db_block_size is another one; 0: none, and no table can be in blocks of 2K.";
+        Db4kCacheSize db_4k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 4K, where db_block_size is another one; 0: none.";
+        Db8kCacheSize db_8k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 8K, where db_block_size is another one; 0: none.";
+        Db16kCacheSize db_16k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 16K, where db_block_size is another one; 0: none.";
+        Db32kCacheSize db_32k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 32K, where db_block_size is another one; 0: none.";
+        DbWriterProcesses db_writer_processes: usize, Start Count(1, 32), "1", "Database writers of each cache that write its dirty blocks.";
+        DbBlockWriteBatch db_block_write_batch: usize, Start Count(1, 4096), "512", "Most blocks a database writer takes at once.";
+        DbBlockPrefetchLimit db_block_prefetch_limit: usize, Start Count(0, 256), "0", "Blocks of rows that a range of an index asks for at once, adjacent ones by one request; 0: each by itself when it is needed.";
+        DbBlockChecksum db_block_checksum: BlockChecksum, Start Word(BlockChecksum::WORDS), "typical", "What is verified of a block that a session reads into the buffer cache: typical: its header and its checksum; off: its header. Blocks are written with their checksum in either case, and scans past the cache, recovery and check always verify it.";
+    }
+    Io io: IoSettings {
+        FilesystemioOptions filesystemio_options: FilesystemioOptions, Start Word(FilesystemioOptions::WORDS), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
+        IoMethod io_method: Option<IoMethod>, Start Word(IoMethod::AUTO_OR_WORDS), "auto", "How requests reach the kernel; one by itself is a call of the session. null keeps the files in memory to measure the engine alone.";
+        IoQueueDepth io_queue_depth: usize, Start Count(1, 1024), "32", "Most requests a session has in flight on one channel; a database writer, which has a batch of them at hand, four times as many from 2 on, and 256 at most.";
+        SharedServers shared_servers: usize, Start Count(0, 1024), "0", "Threads that the sessions of a workload share: each session has its thread until it waits, and the requests of all go through one ring of it; 0: each session has a thread of its own, and a request by itself is its call.";
+        DbFileMultiblockReadCount db_file_multiblock_read_count: u32, Start Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
+        ScanReadAhead scan_read_ahead: usize, Start Count(1, 64), "16", "Requests a scan server keeps in flight.";
+        SerialDirectRead serial_direct_read: bool, Start Word(TRUE_FALSE), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";
+    }
+    Sort sort: SortSettings {
+        SortAreaSize sort_area_size: Bytes, Start Size(64 * K, 1024 * G), "4M", "Memory of a sort, per sort server: first for making runs, then for merging them.";
+        SortDirectWrites sort_direct_writes: Option<bool>, Start Word(AUTO_TRUE_FALSE), "auto", "true: a sort writes its runs itself; false: through the buffer cache and DBWR; auto: itself if the write buffers fit a tenth of the sort area, out of which they come.";
+        SortWriteBuffers sort_write_buffers: u64, Start Count(2, 64), "4", "Buffers a sort server writes its runs with.";
+        SortWriteBufferSize sort_write_buffer_size: Bytes, Start Size(32 * K, 4 * M), "256K", "Size of each of them, a multiple of the block size.";
+        SortReadFac sort_read_fac: Option<u64>, Start AutoOrCount(1, 100_000), "auto", "Cost of reading one block over the cost of each further block of the same request; auto measures it on this device.";
+    }
+    Parallel parallel: ParallelSettings {
+        ParallelDegree parallel_degree: Option<usize>, Start AutoOrCount(1, 64), "auto", "Servers in each set; 1 is the serial path without a table queue; auto is the number of processors.";
+    }
+    Log log: LogSettings {
+        LogBuffer log_buffer: Bytes, Start PowerOfTwo(16 * K, G), "8M", "Memory in which log records gather until they are written.";
+        LogFileSize log_file_size: Bytes, Creation Size(32 * K, 1024 * G), "64M", "Size of each log file made from now on; a transaction may log less than all of them hold.";
+        LogFileGroups log_file_groups: u32, Creation Count(2, 64), "3", "Log files made from now on; they are written in turn.";
+        LogFileMembers log_file_members: u32, Creation Count(1, 2), "1", "Members of each log file made from now on; the second ones lie in log_mirror_path.";
+        LogPath log_path: PathBuf, Creation Path, "", "Directory of the log files made from now on, which exists; one that is not absolute lies in the database's directory, and is made there; empty: that directory itself.";
+        LogMirrorPath log_mirror_path: PathBuf, Creation Path, "mirror", "The same for second members.";
+        LogCheckpointInterval log_checkpoint_interval: Bytes, Start Size(0, 1024 * G), "0", "Most bytes of log that a recovery shall have to do again: database writers follow the log as closely as it takes; 0: as many as leave a log file free when the next one is needed.";
+        LogSyncMethod log_sync_method: Option<SyncMethod>, Start Word(SyncMethod::AUTO_OR_WORDS), "auto", "How a log write becomes durable: by a call after it, or by the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened, and is open_datasync where sessions share threads. Direct or buffered as log_file_io says.";
+        LogFileIo log_file_io: Option<LogFileIo>, Start Word(LogFileIo::AUTO_OR_WORDS), "auto", "How the log files are reached: past the page cache or through it, whatever the data files do; auto: as filesystemio_options says.";
+        HighPriorityProcesses high_priority_processes: Option<HighPriority>, Start Word(HighPriority::AUTO_OR_WORDS), "auto", "lgwr: LGWR is put before all other threads of the machine (nice -20): it writes the log for sessions when two or more wait for it, and while they fill the log buffer; auto: where the system permits it; none: it has its turn as they do, writes what has gathered while nobody waits, and sessions write for each other.";
+        ArchiveLogMode archive_log_mode: bool, Start Word(OFF_ON), "off", "on: a filled log file is copied to archive_log_dest before it is used again.";
+        ArchiveLogDest archive_log_dest: PathBuf, Start Path, "", "Directory for copies of filled log files; one that is not absolute lies in the database's directory, and is made there.";
+        ForceLogging force_logging: bool, Start Word(OFF_ON), "off", "on: a direct path load logs each of its blocks whole; off: only one that asks for it where archive_log_mode is on.";
+    }
+    Statistics statistics: StatisticsSettings {
+        SnapshotInterval snapshot_interval: u64, Start Count(0, 86_400_000), "0", "Milliseconds between two snapshots while a run is measured: any two make a report; 0: only at its ends.";
+    }
+    Debug debug: DebugSettings {
+        DebugRequestDelay debug_request_delay: u64, Start Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";
+        DebugCacheBlocks debug_cache_blocks: u64, Start Count(0, 1_000_000_000), "0", "Blocks of the buffer cache, instead of db_cache_size; 0 for that.";
+        DebugExtentBlocks debug_extent_blocks: u64, Creation Count(0, 4096), "0", "Blocks of an extent, a power of two, instead of extent_size; 0 for that.";
+        DebugTraceRequests debug_trace_requests: u64, Start Count(0, 1_000_000_000), "0", "Requests of the measured work that a trace keeps, in pieces of 4,096 a session; 0 for no trace.";
+        DebugThreadLimit debug_thread_limit: usize, Start Count(0, 100_000), "0", "Threads of the instance that may live at once, as under a limit of the system; 0 for any number.";
+        DebugRingLimit debug_ring_limit: usize, Start Count(0, 100_000), "0", "Rings of the instance that may be open at once, as under a limit of the system; 0 for any number.";
+    }
+}

@@ -1,0 +1,559 @@
+//! The arithmetic of an AWR or Statspack report.
+//!
+//! Each check takes figures of the report, computes the interval that they allow for another one, and
+//! holds if the printed one meets it. What a device, a link or the processors cannot do is
+//! impossible, and then the figure is to be left out: the wait event says the time instead.
+
+use super::derived::{behind, block_assumed};
+use crate::check::{Rule, Sides};
+use crate::figure::{Quantity, Range, Reading};
+use crate::report::Report;
+use crate::sheet::{Cell, Figure, Row, Sheet};
+use plumb_record::{Consistency, Consistent};
+
+/// Bytes a second of a single request that no device or link moves: a device on PCIe 5.0 with four
+/// lanes moves 15.75 GB/s.
+const REQUEST_BYTES_PER_S_MOST: f64 = 20e9;
+
+const AVERAGE: Rule =
+    Rule { name: "time / waits = average", arithmetic: "total wait time / waits = average wait" };
+const SHARE: Rule = Rule {
+    name: "time / DB time = % of DB time",
+    arithmetic: "total wait time / DB time = share of DB time",
+};
+const RATE: Rule =
+    Rule { name: "total / interval = per second", arithmetic: "total / elapsed time = per second" };
+const TRANSACTION: Rule = Rule {
+    name: "total / transactions = per transaction",
+    arithmetic: "total / (user commits + user rollbacks) = per transaction",
+};
+const PROFILE: Rule = Rule {
+    name: "load profile = instance activity",
+    arithmetic: "total of the statistic / elapsed time = per second of the load profile",
+};
+const VOLUME: Rule =
+    Rule { name: "bytes / interval = bytes per second", arithmetic: "data / elapsed time = data per second" };
+const SUM: Rule = Rule { name: "sum of rows = total", arithmetic: "sum of the rows = the row TOTAL" };
+const FUNCTIONS: Rule =
+    Rule { name: "functions = file types", arithmetic: "TOTAL by function = TOTAL by type of file" };
+const IO_PROFILE: Rule = Rule {
+    name: "IOStat = IO Profile",
+    arithmetic: "requests per second by IOStat = those of the IO Profile",
+};
+const READ: Rule = Rule {
+    name: "a read is possible",
+    arithmetic: "blocks per read x block size / time of a read <= 20 GB/s, more than any device or link moves",
+};
+const READS: Rule =
+    Rule { name: "reads / interval = reads per second", arithmetic: "reads / elapsed time = reads/s" };
+const WRITES: Rule = Rule {
+    name: "writes of files = writes of their tablespace",
+    arithmetic: "sum of the writes of a tablespace's files = its writes",
+};
+const HISTOGRAM: Rule = Rule {
+    name: "histogram has the average",
+    arithmetic: "least and greatest mean that the histogram allows enclose (foreground + background time) / waits",
+};
+const CAPTURED: Rule = Rule {
+    name: "captured share",
+    arithmetic: "(foreground wait time + DB CPU) / DB time = the captured share that is printed",
+};
+const CAPTURED_MOST: Rule = Rule {
+    name: "captured time <= DB time",
+    arithmetic: "foreground wait time + DB CPU <= DB time: a session cannot wait and compute at once",
+};
+const LITTLE: Rule = Rule {
+    name: "DB time <= sessions x interval",
+    arithmetic: "Little's law: DB time / elapsed time is the average number of active sessions, of those that there were",
+};
+const PROCESSORS: Rule =
+    Rule { name: "CPU <= processors x interval", arithmetic: "DB CPU <= CPUs x elapsed time" };
+const HOST: Rule = Rule {
+    name: "user + system + idle <= 100%",
+    arithmetic: "%User + %System + %Idle <= 100%; %WIO is a part of %Idle",
+};
+const INSTANCES: Rule = Rule { name: "sum of instances", arithmetic: "sum of the instances = the row Sum" };
+const MEAN: Rule = Rule { name: "average of instances", arithmetic: "Sum / instances = the row Avg" };
+const DIFFERENCE: Rule = Rule {
+    name: "%Diff of two periods",
+    arithmetic: "100 x (2nd - 1st) / 1st = %Diff, which is computed before rounding",
+};
+
+/// Returns all checks of a report.
+pub fn checks(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for section in [
+        "top_events",
+        "foreground_events",
+        "background_events",
+        "wait_events",
+        "wait_classes",
+        "foreground_classes",
+    ] {
+        for (sheet, row) in rows(report, section) {
+            checks.extend(average(sheet, row, ["waits", "time", "average"]));
+            if section != "background_events" {
+                checks.extend(share(sheet, row, report.run.db_time.as_ref()));
+            }
+        }
+    }
+    checks.extend(activity(report));
+    checks.extend(iostat(report));
+    checks.extend(totals(report));
+    for (sheet, row) in rows(report, "tablespaces").chain(rows(report, "files")) {
+        checks.extend(possible(report, sheet, row));
+        checks.extend(rate(&READS, sheet, row, ["reads", "reads_per_s"], report.run.elapsed.as_ref()));
+    }
+    checks.extend(shifted(report));
+    checks.extend(histograms(report));
+    checks.extend(captured(report));
+    checks.extend(limits(report));
+    checks.extend(instances(report));
+    checks.extend(compared(report));
+    checks
+}
+
+fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a Row)> {
+    report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
+}
+
+/// The name of a row: its first cell that has words.
+fn name(sheet: &Sheet, row: &Row) -> String {
+    let words = sheet.columns.iter().zip(&row.cells).filter(|(column, _)| {
+        column.unit.quantity == Quantity::Text && !["instance", "class"].contains(&column.key)
+    });
+    words.map(|(_, cell)| cell.raw.as_str()).find(|name| !name.is_empty()).unwrap_or("").to_string()
+}
+
+/// A cell of the head as a figure.
+fn of_cell(name: &str, cell: Option<&Cell>, unit: &'static str) -> Option<Figure> {
+    let cell = cell?;
+    let Reading::Value { value, range } = cell.reading else { return None };
+    Some(Figure { name: name.to_string(), raw: cell.raw.clone(), line: cell.line, unit, value, range })
+}
+
+fn average(sheet: &Sheet, row: &Row, [waits, time, average]: [&str; 3]) -> Option<Consistency> {
+    let of = name(sheet, row);
+    let [waits, time] = [sheet.figure(row, waits)?, sheet.figure(row, time)?];
+    let expected = time.range.over(waits.range)?;
+    let Some(average) = sheet.figure(row, average) else { return Some(AVERAGE.not_asked(&of, "average")) };
+    Some(AVERAGE.meets(&of, Sides { expected, found: average.range, unit: "s" }, &[&time, &waits, &average]))
+}
+
+fn share(sheet: &Sheet, row: &Row, db_time: Option<&Cell>) -> Option<Consistency> {
+    let [time, share] = [sheet.figure(row, "time")?, sheet.figure(row, "share")?];
+    let of = name(sheet, row);
+    let Some(db_time) = of_cell("DB time", db_time, "s") else {
+        return Some(SHARE.not_asked(&of, "DB time"));
+    };
+    let expected = time.range.over(db_time.range)?.times(Range::exactly(100.0));
+    Some(SHARE.meets(&of, Sides { expected, found: share.range, unit: "%" }, &[&time, &db_time, &share]))
+}
+
+/// A total over the interval.
+fn rate(
+    rule: &Rule,
+    sheet: &Sheet,
+    row: &Row,
+    [total, rate]: [&str; 2],
+    elapsed: Option<&Cell>,
+) -> Option<Consistency> {
+    let [total, rate] = [sheet.figure(row, total)?, sheet.figure(row, rate)?];
+    let of = name(sheet, row);
+    let Some(elapsed) = of_cell("Elapsed", elapsed, "s") else {
+        return Some(rule.not_asked(&of, "elapsed time"));
+    };
+    let expected = total.range.over(elapsed.range)?;
+    Some(rule.meets(&of, Sides { expected, found: rate.range, unit: rate.unit }, &[&total, &elapsed, &rate]))
+}
+
+/// Rows of the load profile and the statistics that they are of.
+const PROFILES: [(&str, &str); 8] = [
+    ("redo size", "redo size"),
+    ("logical read", "session logical reads"),
+    ("block changes", "db block changes"),
+    ("physical read", "physical reads"),
+    ("physical write", "physical writes"),
+    ("user calls", "user calls"),
+    ("executes", "execute count"),
+    ("logons", "logons cumulative"),
+];
+
+fn activity(report: &Report) -> Vec<Consistency> {
+    let elapsed = report.run.elapsed.as_ref();
+    let total = |name: &str| {
+        let mut found = rows(report, "activity").filter(|(sheet, row)| sheet.text(row, "name") == name);
+        found.next().and_then(|(sheet, row)| sheet.figure(row, "total"))
+    };
+    let ended = total("user commits").map(|commits| {
+        let rollbacks = total("user rollbacks").map_or(Range::exactly(0.0), |rollbacks| rollbacks.range);
+        Figure { range: commits.range.plus(rollbacks), ..commits }
+    });
+    let mut checks = Vec::new();
+    for (sheet, row) in rows(report, "activity") {
+        checks.extend(rate(&RATE, sheet, row, ["total", "per_second"], elapsed));
+        let each = sheet.figure(row, "per_transaction");
+        if let (Some(ended), Some(each), Some(total)) = (&ended, each, sheet.figure(row, "total"))
+            && let Some(expected) = total.range.over(ended.range)
+        {
+            let sides = Sides { expected, found: each.range, unit: "" };
+            checks.push(TRANSACTION.meets(&name(sheet, row), sides, &[&total, ended, &each]));
+        }
+    }
+    for (sheet, row) in rows(report, "load_profile") {
+        let own = sheet.text(row, "name").to_lowercase();
+        let Some((_, statistic)) = PROFILES.iter().find(|(start, _)| own.starts_with(start)) else {
+            continue;
+        };
+        let sides = (sheet.figure(row, "per_second"), total(statistic), of_cell("Elapsed", elapsed, "s"));
+        if let (Some(found), Some(total), Some(elapsed)) = sides
+            && let Some(expected) = total.range.over(elapsed.range)
+        {
+            let sides = Sides { expected, found: found.range, unit: "/s" };
+            checks.push(PROFILE.meets(&own, sides, &[&total, &elapsed, &found]));
+        }
+    }
+    checks
+}
+
+/// The figures of a row of I/O statistics that add up over the rows.
+const ADDED: [&str; 6] =
+    ["read_bytes", "reads_per_s", "read_bytes_per_s", "written_bytes", "writes_per_s", "written_bytes_per_s"];
+
+fn is_total(sheet: &Sheet, row: &Row) -> bool {
+    sheet.text(row, "name").trim_end_matches(':').eq_ignore_ascii_case("total")
+}
+
+fn iostat(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for section in ["io_functions", "io_filetypes"] {
+        for sheet in report.sheets_of(section) {
+            for row in &sheet.rows {
+                let elapsed = report.run.elapsed.as_ref();
+                checks.extend(rate(&VOLUME, sheet, row, ["read_bytes", "read_bytes_per_s"], elapsed));
+                checks.extend(rate(&VOLUME, sheet, row, ["written_bytes", "written_bytes_per_s"], elapsed));
+            }
+            let Some(total) = sheet.rows.iter().find(|row| is_total(sheet, row)) else { continue };
+            for key in ADDED {
+                let parts: Vec<Figure> = sheet
+                    .rows
+                    .iter()
+                    .filter(|row| !is_total(sheet, row))
+                    .filter_map(|row| sheet.figure(row, key))
+                    .collect();
+                let Some(found) = sheet.figure(total, key).filter(|_| !parts.is_empty()) else { continue };
+                let expected = parts.iter().fold(Range::exactly(0.0), |sum, part| sum.plus(part.range));
+                let figures: Vec<&Figure> = parts.iter().chain([&found]).collect();
+                let sides = Sides { expected, found: found.range, unit: found.unit };
+                checks.push(SUM.meets(&found.name, sides, &figures));
+            }
+        }
+    }
+    checks
+}
+
+/// The totals of different sections against each other.
+fn totals(report: &Report) -> Vec<Consistency> {
+    let of_section = |section: &'static str, key: &str| {
+        let mut found = rows(report, section).filter(|(sheet, row)| is_total(sheet, row));
+        found.next().and_then(|(sheet, row)| sheet.figure(row, key))
+    };
+    let profile = |key: &str| {
+        let mut found = rows(report, "io_profile")
+            .filter(|(sheet, row)| sheet.text(row, "name").trim_end_matches(':') == "Total Requests");
+        found.next().and_then(|(sheet, row)| sheet.figure(row, key))
+    };
+    let mut checks = Vec::new();
+    let mut meet = |rule: &Rule, of: &str, expected: Option<Figure>, found: Option<Figure>| {
+        if let (Some(expected), Some(found)) = (expected, found) {
+            let sides = Sides { expected: expected.range, found: found.range, unit: found.unit };
+            checks.push(rule.meets(of, sides, &[&expected, &found]));
+        }
+    };
+    for key in ADDED {
+        meet(&FUNCTIONS, key, of_section("io_filetypes", key), of_section("io_functions", key));
+    }
+    for (section, words) in [
+        ("io_filetypes", "file types"),
+        ("io_functions", "functions"),
+        ("global_io_functions", "functions"),
+        ("global_io_filetypes", "file types"),
+    ] {
+        for (key, own) in [("reads", "reads_per_s"), ("writes", "writes_per_s")] {
+            meet(&IO_PROFILE, &format!("{key} by {words}"), profile(key), of_section(section, own));
+        }
+    }
+    checks
+}
+
+fn possible(report: &Report, sheet: &Sheet, row: &Row) -> Option<Consistency> {
+    let [blocks, time] = [sheet.figure(row, "blocks_per_read")?, sheet.figure(row, "read_time")?];
+    if blocks.value <= 0.0 {
+        return None;
+    }
+    let (block, assumed) = block_assumed(report);
+    let bytes = blocks.range.times(Range::exactly(block));
+    // Only the longest time that prints so may contradict.
+    let least = Range {
+        low: bytes.low / time.range.high,
+        high: f64::MAX.min(bytes.high / time.range.low.max(1e-12)),
+    };
+    let is_impossible = least.low > REQUEST_BYTES_PER_S_MOST;
+    let outcome = if is_impossible { Consistent::Impossible } else { Consistent::Holds };
+    let most = Range { low: 0.0, high: REQUEST_BYTES_PER_S_MOST };
+    let sides = Sides { expected: most, found: least, unit: "bytes/s" };
+    let mut check = READ.judged(&name(sheet, row), sides, &[&blocks, &time], outcome);
+    if is_impossible {
+        let event = "use the wait event's time instead".to_string();
+        check.note = if assumed.is_empty() { event } else { format!("{event}; {assumed}") };
+    }
+    Some(check)
+}
+
+/// Sums over the files of a tablespace.
+fn of_files(report: &Report, tablespace: &str, key: &str) -> Option<Figure> {
+    let own = rows(report, "files").filter(|(sheet, row)| sheet.text(row, "tablespace") == tablespace);
+    let figures: Vec<Figure> = own.filter_map(|(sheet, row)| sheet.figure(row, key)).collect();
+    let first = figures.first()?.clone();
+    let range = figures.iter().skip(1).fold(first.range, |sum, figure| sum.plus(figure.range));
+    let value = figures.iter().map(|figure| figure.value).sum();
+    Some(Figure { name: format!("{tablespace}: {key} of its files"), value, range, ..first })
+}
+
+fn shifted(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for (sheet, row) in rows(report, "tablespaces") {
+        let tablespace = sheet.text(row, "tablespace");
+        let Some(found) = sheet.figure(row, "writes") else { continue };
+        let Some(expected) = of_files(report, tablespace, "writes") else { continue };
+        let sides = Sides { expected: expected.range, found: found.range, unit: "" };
+        let mut check = WRITES.meets(tablespace, sides, &[&expected, &found]);
+        if sheet.notes.iter().any(|note| note.text == REPAIRED) {
+            check.note = REPAIRED.to_string();
+        }
+        checks.push(check);
+    }
+    checks
+}
+
+/// The remark at a table whose columns were put right.
+pub const REPAIRED: &str = "printed one column off: writes stood under 1-bk Rds/s, 1-bk Rds/s under Av 1-bk Rd(ms), \
+     Av 1-bk Rd(ms) under Writes; the writes of the files prove it";
+
+/// Puts the columns of release 11.2.0.4's table of tablespaces right, if the writes of the files prove
+/// that they are one off: they must contradict what is printed, and agree with what was meant.
+pub fn repair(report: &mut Report) {
+    let Some(at) = report.sheets.iter().position(|sheet| sheet.section == "tablespaces") else { return };
+    let sheet = &report.sheets[at];
+    let column = |key: &str| sheet.columns.iter().position(|column| column.key == key);
+    let places = ["single_reads_per_s", "single_read_time", "writes"].map(column);
+    let [Some(rate), Some(time), Some(writes)] = places else { return };
+    let (mut meant, mut printed) = (0, 0);
+    for row in &sheet.rows {
+        let Some(of_files) = of_files(report, sheet.text(row, "tablespace"), "writes") else { continue };
+        let reads = |at: usize| crate::figure::read(&row.cells[at].raw, crate::figure::Unit::COUNT).range();
+        let agrees = |at: usize| reads(at).is_some_and(|range| range.meets(of_files.range));
+        (meant, printed) = (meant + usize::from(agrees(rate)), printed + usize::from(agrees(writes)));
+        if !agrees(rate) {
+            return;
+        }
+    }
+    if meant == 0 || printed == meant {
+        return;
+    }
+    let sheet = &mut report.sheets[at];
+    for row in &mut sheet.rows {
+        let [own_writes, own_rate, own_time] = [rate, time, writes].map(|at| row.cells[at].clone());
+        for (place, cell) in [(writes, own_writes), (rate, own_rate), (time, own_time)] {
+            let reading = crate::figure::read(&cell.raw, sheet.columns[place].unit);
+            row.cells[place] = Cell { reading, ..cell };
+        }
+    }
+    let line = sheet.line;
+    sheet.notes.push(crate::sheet::Remark { line, text: REPAIRED.to_string() });
+}
+
+/// The edges of a bucket, seconds, by its heading such as `<16ms`, `<=1s`, `>=512us`, `<1/8s`.
+fn edge(heading: &str) -> Option<(bool, f64)> {
+    let heading = heading.rsplit(' ').next()?;
+    let is_open = heading.starts_with('>');
+    let text = heading.trim_start_matches(['<', '>', '=']);
+    let end = text.find(|letter: char| letter.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(end);
+    let number = match number.split_once('/') {
+        Some((one, two)) => one.parse::<f64>().ok()? / two.parse::<f64>().ok()?,
+        None => number.parse().ok()?,
+    };
+    // Powers of two, whatever the heading says: 1 s is 1024 ms.
+    let seconds = match unit {
+        "us" | "u" => number * 1e-6,
+        "ms" | "m" => number * 1.024e-3,
+        "s" => number * 1.048_576,
+        _ => return None,
+    };
+    Some((is_open, seconds))
+}
+
+fn histograms(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for (sheet, row) in rows(report, "histogram") {
+        let event = sheet.text(row, "event");
+        let own = |section: &'static str| {
+            let mut found =
+                rows(report, section).filter(move |(sheet, row)| sheet.text(row, "event") == event);
+            found
+                .next()
+                .and_then(|(sheet, row)| Some((sheet.figure(row, "waits")?, sheet.figure(row, "time")?)))
+        };
+        let both: Vec<(Figure, Figure)> =
+            [own("foreground_events"), own("background_events")].into_iter().flatten().collect();
+        let Some((mut waits, mut time)) = both.first().cloned() else { continue };
+        for (more_waits, more_time) in &both[1..] {
+            waits.range = waits.range.plus(more_waits.range);
+            time.range = time.range.plus(more_time.range);
+        }
+        let Some(expected) = means(sheet, row) else { continue };
+        let Some(found) = time.range.over(waits.range) else { continue };
+        let sides = Sides { expected, found, unit: "s" };
+        checks.push(HISTOGRAM.meets(event, sides, &[&waits, &time]));
+    }
+    checks
+}
+
+/// The least and the greatest mean that a row of a histogram allows; none without buckets.
+fn means(sheet: &Sheet, row: &Row) -> Option<Range> {
+    let (mut least, mut most, mut parts) = (0.0, 0.0, Range::exactly(0.0));
+    let mut below = 0.0;
+    for (column, cell) in sheet.columns.iter().zip(&row.cells) {
+        let Some((is_open, edge)) = edge(&column.name).filter(|_| column.key.is_empty()) else { continue };
+        let part = cell.reading.range().unwrap_or(Range::exactly(0.0));
+        // Longer headings than `<=1s` are one bucket up to a second.
+        least += part.low / 100.0 * if is_open { edge } else { below };
+        most += part.high / 100.0 * if is_open && part.high > 0.0 { f64::INFINITY } else { edge };
+        (parts, below) = (parts.plus(part), edge);
+    }
+    (parts.high >= 99.0).then_some(Range { low: least, high: most.min(f64::MAX) })
+}
+
+fn captured(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for sheet in report.sheets_of("foreground_classes") {
+        let of = |name: &str, unit: &'static str| {
+            let mut found = sheet.notes.iter().filter(|note| note.text.contains(name));
+            let figure = found.next().and_then(|note| behind(note, name).into_iter().next())?;
+            Some(Figure { unit, ..figure })
+        };
+        let figures = (of("Total FG Wait Time:", "s"), of("DB CPU time:", "s"), of("Total DB time", "s"));
+        let (Some(waits), Some(cpu), Some(db_time)) = figures else { continue };
+        let sum = waits.range.plus(cpu.range);
+        let sides = Sides { expected: db_time.range, found: sum, unit: "s" };
+        checks.push(CAPTURED_MOST.at_most("DB time", sides, &[&waits, &cpu, &db_time]));
+        if let (Some(printed), Some(share)) = (of("Captured Time accounts for", "%"), sum.over(db_time.range))
+        {
+            let expected = share.times(Range::exactly(100.0));
+            let sides = Sides { expected, found: printed.range, unit: "%" };
+            checks.push(CAPTURED.meets("DB time", sides, &[&waits, &cpu, &db_time, &printed]));
+        }
+    }
+    checks
+}
+
+fn limits(report: &Report) -> Vec<Consistency> {
+    let run = &report.run;
+    let elapsed = of_cell("Elapsed", run.elapsed.as_ref(), "s");
+    let mut checks = Vec::new();
+    if let (Some(elapsed), Some(db_time)) = (&elapsed, of_cell("DB time", run.db_time.as_ref(), "s")) {
+        let sessions = rows(report, "snapshots").filter_map(|(sheet, row)| sheet.figure(row, "sessions"));
+        match sessions.max_by(|one, two| one.value.total_cmp(&two.value)) {
+            Some(sessions) => {
+                let sides =
+                    Sides { expected: sessions.range.times(elapsed.range), found: db_time.range, unit: "s" };
+                checks.push(LITTLE.at_most("DB time", sides, &[&sessions, elapsed, &db_time]));
+            }
+            None => checks.push(LITTLE.not_asked("DB time", "number of sessions")),
+        }
+    }
+    match (&elapsed, of_cell("DB CPU", run.db_cpu.as_ref(), "s"), run.cpus) {
+        (Some(elapsed), Some(cpu), Some(cpus)) => {
+            let expected = elapsed.range.times(Range::exactly(f64::from(cpus)));
+            let sides = Sides { expected, found: cpu.range, unit: "s" };
+            let holds = cpu.range.low <= expected.high;
+            let outcome = if holds { Consistent::Holds } else { Consistent::Impossible };
+            checks.push(PROCESSORS.judged("DB CPU", sides, &[elapsed, &cpu], outcome));
+        }
+        _ => checks.push(PROCESSORS.not_asked("DB CPU", "elapsed time, DB CPU or number of processors")),
+    }
+    for (sheet, row) in rows(report, "host_cpu") {
+        let parts: Vec<Figure> =
+            ["user", "system", "idle"].iter().filter_map(|key| sheet.figure(row, key)).collect();
+        if let [user, system, idle] = parts.as_slice() {
+            let found = user.range.plus(system.range).plus(idle.range);
+            let sides = Sides { expected: Range { low: 0.0, high: 100.0 }, found, unit: "%" };
+            checks.push(HOST.at_most("Host CPU", sides, &[user, system, idle]));
+        }
+    }
+    checks
+}
+
+/// Rows of instances, their sum and their average.
+fn instances(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for sheet in report.sheets_of("global_io_functions_rates") {
+        let named = |row: &&Row, name: &str| sheet.text(row, "instance") == name;
+        let own: Vec<&Row> =
+            sheet.rows.iter().filter(|row| is_instance(sheet.text(row, "instance"))).collect();
+        let sum_row = sheet.rows.iter().find(|row| named(row, "Sum"));
+        let mean_row = sheet.rows.iter().find(|row| named(row, "Avg"));
+        for column in sheet.columns.iter().filter(|column| !column.key.is_empty() && column.key != "instance")
+        {
+            let parts: Vec<Figure> = own.iter().filter_map(|row| sheet.figure(row, column.key)).collect();
+            let Some(sum) =
+                sum_row.and_then(|row| sheet.figure(row, column.key)).filter(|_| !parts.is_empty())
+            else {
+                continue;
+            };
+            let expected = parts.iter().fold(Range::exactly(0.0), |all, part| all.plus(part.range));
+            let figures: Vec<&Figure> = parts.iter().chain([&sum]).collect();
+            let sides = Sides { expected, found: sum.range, unit: sum.unit };
+            checks.push(INSTANCES.meets(&column.name, sides, &figures));
+            if let Some(mean) = mean_row.and_then(|row| sheet.figure(row, column.key))
+                && let Some(expected) = sum.range.over(Range::exactly(parts.len() as f64))
+            {
+                let sides = Sides { expected, found: mean.range, unit: mean.unit };
+                checks.push(MEAN.meets(&column.name, sides, &[&sum, &mean]));
+            }
+        }
+    }
+    checks
+}
+
+fn is_instance(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Two periods: their differences, and the averages of their events.
+fn compared(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for (sheet, row) in rows(report, "compared_load") {
+        for by in ["per_second", "per_transaction"] {
+            let of = |what: &str| sheet.figure(row, &format!("{what}_{by}"));
+            let (Some(first), Some(second), Some(found)) = (of("first"), of("second"), of("difference"))
+            else {
+                continue;
+            };
+            let Some(quotient) = second.range.over(first.range) else { continue };
+            let expected = quotient.plus(Range::exactly(-1.0)).times(Range::exactly(100.0));
+            let sides = Sides { expected, found: found.range, unit: "%" };
+            checks.push(DIFFERENCE.meets(&name(sheet, row), sides, &[&first, &second, &found]));
+        }
+    }
+    for (sheet, row) in rows(report, "compared_events") {
+        for side in ["first", "second"] {
+            let [waits, time, mean] = ["waits", "time", "average"].map(|key| format!("{side}_{key}"));
+            let check = average(sheet, row, [&waits, &time, &mean]);
+            let event = sheet.text(row, &format!("{side}_event"));
+            checks.extend(check.map(|check| Consistency { of: event.to_string(), ..check }));
+        }
+    }
+    checks
+}

@@ -1,0 +1,77 @@
+//! AWR and Statspack reports, as text and as HTML, single, global and of two periods.
+//!
+//! Recognised by the first line or the title. `sections` is the table of data; `head` takes the
+//! facts of the run out of the first tables; `text` and `page` make sheets of a text and of a page.
+//!
+//! Releases that no sample was at hand of (10.2, 21c, 23ai, a page of two periods) are read by the
+//! headings of their sections and are untried.
+
+mod checks;
+mod derived;
+mod fill;
+mod fragment;
+mod head;
+mod page;
+pub mod sections;
+mod text;
+
+use crate::reader::{Begins, Reader};
+
+/// The readers of the family.
+pub const READERS: [Reader; 6] = [
+    Reader {
+        kind: "AWR compare periods report",
+        begins: Begins::Line(|line| line.contains("WORKLOAD REPOSITORY COMPARE PERIOD REPORT")),
+        read: text::read,
+        check: checks::checks,
+        derive: derived::figures,
+        fill: fill::fill,
+    },
+    Reader {
+        kind: "AWR global report",
+        begins: Begins::Line(|line| line.contains("WORKLOAD REPOSITORY REPORT (RAC)")),
+        read: text::read,
+        check: checks::checks,
+        derive: derived::figures,
+        fill: fill::fill,
+    },
+    Reader {
+        kind: "AWR report",
+        begins: Begins::Line(|line| {
+            let line = line.trim_start();
+            line.starts_with("WORKLOAD REPOSITORY report for")
+                || line.starts_with("WORKLOAD REPOSITORY PDB report")
+        }),
+        read: text::read,
+        check: checks::checks,
+        derive: derived::figures,
+        fill: fill::fill,
+    },
+    Reader {
+        kind: "Statspack report",
+        begins: Begins::Line(|line| {
+            let line = line.trim_start();
+            line.starts_with("STATSPACK report for") || line.starts_with("STATSPACK Statistics Report for")
+        }),
+        read: text::read,
+        check: checks::checks,
+        derive: derived::figures,
+        fill: fill::fill,
+    },
+    Reader {
+        kind: "AWR page",
+        begins: Begins::Page(|head| head.contains("<title>awr") || head.contains("workload repository")),
+        read: page::read,
+        check: checks::checks,
+        derive: derived::figures,
+        fill: fill::fill,
+    },
+    Reader {
+        kind: "AWR or Statspack tables",
+        begins: Begins::Fragments(fragment::begins),
+        read: fragment::read,
+        check: checks::checks,
+        derive: derived::figures,
+        fill: fill::fill,
+    },
+];

@@ -1,0 +1,541 @@
+//! The sections of AWR and Statspack reports as data.
+//!
+//! A row has the headings of all versions, 10.2 to 23ai, as text and as HTML, single, global and
+//! compare periods. A column that is not listed is read with the unit that its heading says, and
+//! has no key. A heading that is the start of another one stands behind it.
+//!
+//! Units: waits of a histogram are in a column of five letters, in which 616.4K prints as 616.4.
+//! The M of `Data per sec` falls off in a column of seven, so that its figures are MB/s without it.
+
+use crate::figure::Unit;
+use crate::sheet::{Known, Section};
+
+const fn known(key: &'static str, unit: Unit, headings: &'static [&'static str]) -> Known {
+    Known { key, unit, headings }
+}
+
+const fn words(key: &'static str, headings: &'static [&'static str]) -> Known {
+    known(key, Unit::TEXT, headings)
+}
+
+/// A section whose tables people paste without its heading.
+const fn pasted(
+    key: &'static str,
+    headings: &'static [&'static str],
+    first: &'static [&'static str],
+    columns: &'static [Known],
+) -> Section {
+    Section { key, headings, first, columns }
+}
+
+const fn headed(key: &'static str, headings: &'static [&'static str], columns: &'static [Known]) -> Section {
+    Section { key, headings, first: &[], columns }
+}
+
+/// Columns of every list of events.
+const EVENTS: &[Known] = &[
+    words("instance", &["I#"]),
+    words("class", &["Wait Class", "Wait I# Class"]),
+    words("event", &["Event", "Wait Event", "Event Name"]),
+    known("waits", Unit::COUNT, &["Waits", "Event Waits", "Total Waits"]),
+    known(
+        "timeouts",
+        Unit::PERCENT,
+        &["%Time -outs", "%Time-outs", "Event %Timeouts", "% Timeouts", "%Timeouts"],
+    ),
+    known(
+        "time",
+        Unit::S,
+        &[
+            "Total Wait Time (s)",
+            "Total Wait Time (sec)",
+            "Tota Time",
+            "Total Time",
+            "Time (s)",
+            "Wait Time Total(s)",
+            "Total Wait Time",
+        ],
+    ),
+    known(
+        "average",
+        Unit::MS,
+        &[
+            "Avg wait (ms)",
+            "Wait Avg(ms)",
+            "Avg Wait",
+            "Avg wait",
+            "Avg Time(ms)",
+            "Wait Time Avg Wait",
+            "Wait Time Avg(ms)",
+            "Wait Time Avg (ms)",
+        ],
+    ),
+    known("per_transaction", Unit::NUMBER, &["Waits /txn"]),
+    known(
+        "share",
+        Unit::PERCENT,
+        &[
+            "% DB time",
+            "% bg time",
+            "%Total Call Time",
+            "% Total Call Time",
+            "Wait Time %DB time",
+            "Wait Time %bg time",
+            "% Total Elapsed Time",
+        ],
+    ),
+];
+
+const COMPARED_EVENTS: &[Known] = &[
+    words("first_event", &["1st Event"]),
+    words("first_class", &["1st Wait Class"]),
+    known("first_waits", Unit::COUNT, &["1st Waits"]),
+    known("first_time", Unit::S, &["1st Time(s)"]),
+    known("first_average", Unit::MS, &["1st Avg Time(ms)"]),
+    known("first_share", Unit::PERCENT, &["1st %DB time"]),
+    words("second_event", &["2nd Event"]),
+    words("second_class", &["2nd Wait Class"]),
+    known("second_waits", Unit::COUNT, &["2nd Waits"]),
+    known("second_time", Unit::S, &["2nd Time(s)"]),
+    known("second_average", Unit::MS, &["2nd Avg Time(ms)"]),
+    known("second_share", Unit::PERCENT, &["2nd %DB time"]),
+];
+
+const CLASSES: &[Known] = &[
+    words("class", &["Wait Class"]),
+    known("waits", Unit::COUNT, &["Waits"]),
+    known("timeouts", Unit::PERCENT, &["%Time -outs"]),
+    known("time", Unit::S, &["Total Wait Time (s)", "Total Wait Time (sec)"]),
+    known("average", Unit::MS, &["Avg wait (ms)", "Avg Wait", "Avg wait"]),
+    known("share", Unit::PERCENT, &["% DB time"]),
+    known("sessions", Unit::NUMBER, &["Avg Active Sessions"]),
+];
+
+/// Columns of both tables of I/O statistics; requests and data stand twice, for reads and for writes.
+const IOSTAT: &[Known] = &[
+    words("name", &["Function Name", "Filetype Name", "Function/File Name", "Function", "Filetype", ""]),
+    known("read_bytes", Unit::MB, &["Reads: Data", "Data Volume Read"]),
+    known("reads_per_s", Unit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
+    known("read_bytes_per_s", Unit::MB_PER_S, &["Data per sec", "Data Vol/sec", "Data Vol /sec"]),
+    known("written_bytes", Unit::MB, &["Writes: Data"]),
+    known("writes_per_s", Unit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
+    known("written_bytes_per_s", Unit::MB_PER_S, &["Data per sec", "Data Vol/sec", "Data Vol /sec"]),
+    known("waits", Unit::COUNT, &["Waits: Count", "Wait Count"]),
+    known("average", Unit::MS, &["Avg Tm(ms)", "Avg Time"]),
+    known("small_read", Unit::MS, &["Small Read"]),
+    known("large_read", Unit::MS, &["Large Read"]),
+];
+
+/// Columns of both tables of tablespaces and files.
+const FILES: &[Known] = &[
+    words("tablespace", &["Tablespace", "TS Name"]),
+    words("file", &["Filename", "File Name"]),
+    known("reads", Unit::COUNT, &["Reads"]),
+    known("reads_per_s", Unit::PER_S, &["Av Rds/s", "Av Reads/s"]),
+    known("read_time", Unit::MS, &["Av Rd(ms)", "Av Rd"]),
+    known("blocks_per_read", Unit::NUMBER, &["Av Blks/Rd"]),
+    known("single_reads_per_s", Unit::PER_S, &["1-bk Rds/s"]),
+    known("single_read_time", Unit::MS, &["Av 1-bk Rd(ms)"]),
+    known("optimized", Unit::PERCENT, &["% Opt Reads"]),
+    known("writes", Unit::COUNT, &["Writes"]),
+    known("writes_per_s", Unit::PER_S, &["Writes avg/s", "Av Writes/s"]),
+    known("write_time", Unit::MS, &["Av Writes(ms)"]),
+    known("buffer_waits", Unit::COUNT, &["Buffer Waits"]),
+    known("buffer_wait_time", Unit::MS, &["Av Buf Wt(ms)"]),
+    words("pdb", &["PDB Name"]),
+];
+
+const HISTOGRAM: &[Known] = &[
+    words("event", &["Event"]),
+    known(
+        "waits",
+        Unit::NARROW_COUNT,
+        &["Total Waits", "Waits", "Waits 64ms to 2s", "Waits 4s to 2m", "Waits 4m to 1h"],
+    ),
+];
+
+const ACTIVITY: &[Known] = &[
+    words("name", &["Statistic", "Statistic Name"]),
+    known("total", Unit::COUNT, &["Total"]),
+    known("per_second", Unit::NUMBER, &["per Second"]),
+    known("per_transaction", Unit::NUMBER, &["per Trans", "per Transaction"]),
+];
+
+const PAIRS: &[Known] = &[words("name", &["Name"]), known("value", Unit::NUMBER, &["Value"])];
+
+/// The sections, each behind those whose heading begins with its own.
+pub static SECTIONS: &[Section] = &[
+    Section {
+        key: "database",
+        headings: &[],
+        first: &["DB Name"],
+        columns: &[
+            words("database", &["DB Name"]),
+            words("database_id", &["DB Id"]),
+            words("unique_name", &["Unique Name"]),
+            words("role", &["Role", "DB Role"]),
+            words("edition", &["Edition"]),
+            words("instance", &["Instance"]),
+            words("instance_number", &["Inst Num"]),
+            words("startup", &["Startup Time"]),
+            words("release", &["Release"]),
+            words("rac", &["RAC", "Cluster"]),
+            words("cdb", &["CDB"]),
+            words("host", &["Host"]),
+        ],
+    },
+    Section {
+        key: "database",
+        headings: &[],
+        first: &["Database Id", "Database Name"],
+        columns: &[
+            words("database_id", &["Database Id"]),
+            words("database", &["Database Name"]),
+            words("unique_name", &["Database Unique Name"]),
+            words("role", &["Database Role"]),
+            words("edition", &["Database Edition"]),
+            words("cdb", &["Database CDB"]),
+            words("rac_database", &["Database RAC"]),
+            known("block_size", Unit::BYTES, &["Database Block Size"]),
+            words("instance", &["Instance"]),
+            words("instance_number", &["Inst Num"]),
+            words("startup", &["Startup Time"]),
+            words("release", &["Release"]),
+            words("rac", &["RAC"]),
+        ],
+    },
+    Section {
+        key: "instance",
+        headings: &[],
+        first: &["Instance", "Inst Num"],
+        columns: &[
+            words("instance", &["Instance"]),
+            words("instance_number", &["Inst Num"]),
+            words("startup", &["Startup Time"]),
+        ],
+    },
+    Section {
+        key: "host",
+        headings: &[],
+        first: &["Host Name"],
+        columns: &[
+            words("host", &["Host Name"]),
+            words("platform", &["Platform"]),
+            known("cpus", Unit::COUNT, &["CPUs"]),
+            known("cores", Unit::COUNT, &["Cores"]),
+            known("sockets", Unit::COUNT, &["Sockets"]),
+            known("memory", Unit::GB, &["Memory(GB)", "Memory (G)"]),
+        ],
+    },
+    Section {
+        key: "snapshots",
+        headings: &[],
+        first: &["Snap Id", "Snap Time"],
+        columns: &[
+            words("label", &["", "Snapshot"]),
+            words("snapshot", &["Snap Id"]),
+            words("time", &["Snap Time"]),
+            known("sessions", Unit::COUNT, &["Sessions"]),
+            known("cursors", Unit::NUMBER, &["Curs/Sess", "Cursors/Session"]),
+            known("instances", Unit::COUNT, &["Instances"]),
+        ],
+    },
+    Section {
+        key: "compared_databases",
+        headings: &[],
+        first: &["Snapshot Set", "DB Id"],
+        columns: &[
+            words("set", &["Snapshot Set"]),
+            words("database_id", &["DB Id"]),
+            words("instance", &["Instance"]),
+            words("instance_number", &["Inst Num"]),
+            words("release", &["Release"]),
+            words("rac", &["Cluster"]),
+            words("host", &["Host"]),
+            known("block_size", Unit::BYTES, &["Std Block Size"]),
+        ],
+    },
+    Section {
+        key: "compared_periods",
+        headings: &[],
+        first: &["Snapshot Set", "Begin Snap Id"],
+        columns: &[
+            words("set", &["Snapshot Set"]),
+            words("begin_snapshot", &["Begin Snap Id"]),
+            words("begin", &["Begin Snap Time"]),
+            words("end_snapshot", &["End Snap Id"]),
+            words("end", &["End Snap Time"]),
+            known("active", Unit::NUMBER, &["Avg Active Users"]),
+            known("elapsed", Unit::MINUTES, &["Elapsed Time (min)"]),
+            known("db_time", Unit::MINUTES, &["DB time (min)"]),
+        ],
+    },
+    headed(
+        "included_instances",
+        &["Database Instances Included In Report"],
+        &[
+            words("instance", &["I#"]),
+            words("name", &["Instance"]),
+            words("host", &["Host"]),
+            words("startup", &["Startup"]),
+            words("begin", &["Begin Snap Time"]),
+            words("end", &["End Snap Time"]),
+            words("release", &["Release"]),
+            known("elapsed", Unit::MINUTES, &["Elapsed Time(min)"]),
+            known("db_time", Unit::MINUTES, &["DB time(min)"]),
+            known("up_time", Unit::NUMBER, &["Up Time(hrs)"]),
+            known("active", Unit::NUMBER, &["Avg Active Sessions"]),
+            words("platform", &["Platform"]),
+        ],
+    ),
+    headed(
+        "compared_load",
+        &["Workload Comparison", "Load Profile Comparison"],
+        &[
+            words("name", &["", "Load Profile"]),
+            known("first_per_second", Unit::NUMBER, &["1st Per Sec"]),
+            known("second_per_second", Unit::NUMBER, &["2nd Per Sec"]),
+            known("difference_per_second", Unit::PERCENT, &["%Diff"]),
+            known("first_per_transaction", Unit::NUMBER, &["1st Per Txn"]),
+            known("second_per_transaction", Unit::NUMBER, &["2nd Per Txn"]),
+            known("difference_per_transaction", Unit::PERCENT, &["%Diff"]),
+        ],
+    ),
+    headed(
+        "compared_hosts",
+        &["Host Configuration Comparison"],
+        &[
+            words("name", &["", "Name"]),
+            known("first", Unit::NUMBER, &["1st"]),
+            known("second", Unit::NUMBER, &["2nd"]),
+            known("difference", Unit::NUMBER, &["Diff"]),
+            known("percent", Unit::PERCENT, &["%Diff"]),
+        ],
+    ),
+    headed(
+        "load_profile",
+        &["Load Profile"],
+        &[
+            words("name", &["", "Load Profile"]),
+            known("per_second", Unit::NUMBER, &["Per Second"]),
+            known("per_transaction", Unit::NUMBER, &["Per Transaction"]),
+            known("per_exec", Unit::NUMBER, &["Per Exec"]),
+            known("per_call", Unit::NUMBER, &["Per Call"]),
+        ],
+    ),
+    headed("efficiency", &["Instance Efficiency"], PAIRS),
+    headed("compared_events", &["Top Timed Events First"], COMPARED_EVENTS),
+    headed("top_foreground_events", &["Top Timed Foreground Events"], EVENTS),
+    headed("top_background_events", &["Top Timed Background Events"], EVENTS),
+    pasted(
+        "top_events",
+        &[
+            "Top 5 Timed",
+            "Top 10 Foreground Events",
+            "Top 10 Timed",
+            "Top Timed Events",
+            "Top Timed Foreground",
+        ],
+        &["Event", "Waits"],
+        EVENTS,
+    ),
+    headed("wait_classes", &["Wait Classes by Total Wait Time"], CLASSES),
+    headed("global_classes", &["Foreground Wait Classes"], &[]),
+    headed("foreground_classes", &["Foreground Wait Class"], CLASSES),
+    headed(
+        "host_cpu",
+        &["Host CPU"],
+        &[
+            known("cpus", Unit::COUNT, &["CPUs"]),
+            known("cores", Unit::COUNT, &["Cores"]),
+            known("sockets", Unit::COUNT, &["Sockets"]),
+            known("load_begin", Unit::NUMBER, &["Load Average Begin", "Begin", "Load Begin"]),
+            known("load_end", Unit::NUMBER, &["Load Average End", "End", "Average End"]),
+            known("user", Unit::PERCENT, &["%User", "User"]),
+            known("system", Unit::PERCENT, &["%System", "System"]),
+            known("wio", Unit::PERCENT, &["%WIO", "WIO"]),
+            known("idle", Unit::PERCENT, &["%Idle", "Idle"]),
+        ],
+    ),
+    headed("instance_cpu", &["Instance CPU"], PAIRS),
+    headed(
+        "io_profile",
+        &["IO Profile"],
+        &[
+            words("name", &["", "Statistic", "IO Profile"]),
+            known("total", Unit::NUMBER, &["Read+Write/Second", "Read+Write Per Second", "Read+Write/s"]),
+            known("reads", Unit::NUMBER, &["Read/Second", "Read per Second", "Reads/s"]),
+            known("writes", Unit::NUMBER, &["Write/Second", "Write per Second", "Writes/s"]),
+        ],
+    ),
+    headed(
+        "cache_sizes",
+        &["Cache Sizes"],
+        &[
+            words("name", &["", "Name"]),
+            known("begin", Unit::BYTES, &["Begin"]),
+            known("end", Unit::BYTES, &["End"]),
+        ],
+    ),
+    headed(
+        "time_model",
+        &["Time Model Statistics"],
+        &[
+            words("name", &["Statistic Name", "Statistic"]),
+            known("time", Unit::S, &["Time (s)"]),
+            known("share", Unit::PERCENT, &["% of DB Time", "% DB Time"]),
+            known("cpu_share", Unit::PERCENT, &["% of Total CPU Time"]),
+        ],
+    ),
+    headed(
+        "os_statistics_by_instance",
+        &["OS Statistics By Instance"],
+        &[words("instance", &["I#"]), known("cpus", Unit::COUNT, &["CPU #CPUs"])],
+    ),
+    headed("os_statistics_detail", &["Operating System Statistics - Detail", "OS Statistics - detail"], &[]),
+    headed(
+        "os_statistics",
+        &["Operating System Statistics", "OS Statistics"],
+        &[
+            words("name", &["Statistic"]),
+            known("value", Unit::NUMBER, &["Value", "Total"]),
+            known("end", Unit::NUMBER, &["End Value"]),
+        ],
+    ),
+    headed("foreground_events", &["Foreground Wait Events"], EVENTS),
+    headed("background_events", &["Background Wait Events"], EVENTS),
+    headed("wait_events", &["Wait Events"], EVENTS),
+    headed("histogram_detail", &["Wait Event Histogram Detail", "Wait Event Histogram (up to"], HISTOGRAM),
+    headed("histogram", &["Wait Event Histogram"], HISTOGRAM),
+    headed(
+        "absolute_values",
+        &["Instance Activity Stats - Absolute Values", "System Statistics (Absolute Values)"],
+        &[],
+    ),
+    headed(
+        "thread_activity",
+        &["Instance Activity Stats - Thread Activity"],
+        &[
+            words("name", &["Statistic"]),
+            known("total", Unit::COUNT, &["Total"]),
+            known("per_hour", Unit::NUMBER, &["per Hour"]),
+        ],
+    ),
+    pasted(
+        "activity",
+        &[
+            "Key Instance Activity Stats",
+            "Other Instance Activity Stats",
+            "Instance Activity Stats",
+            "System Statistics (Global)",
+        ],
+        &["Statistic", "Total"],
+        ACTIVITY,
+    ),
+    headed("io_function_filetypes", &["IOStat by Function/Filetype"], IOSTAT),
+    pasted(
+        "io_filetypes",
+        &["IOStat by Filetype summary", "IO Stat by Filetype -"],
+        &["Filetype Name", "Reads: Data"],
+        IOSTAT,
+    ),
+    pasted(
+        "global_io_functions_rates",
+        &["IOStat by Function (per Second)"],
+        &["#", "Reads MB/sec Total"],
+        &[
+            words("instance", &["I#", "#"]),
+            known("read_bytes_per_s", Unit::MB_PER_S, &["Reads MB/sec Total"]),
+            known("cache_read_bytes_per_s", Unit::MB_PER_S, &["Reads MB/sec Buffer Cache"]),
+            known("direct_read_bytes_per_s", Unit::MB_PER_S, &["Reads MB/sec Direct Reads"]),
+            known("written_bytes_per_s", Unit::MB_PER_S, &["Writes MB/sec Total"]),
+            known("dbwr_bytes_per_s", Unit::MB_PER_S, &["Writes MB/sec DBWR"]),
+            known("direct_written_bytes_per_s", Unit::MB_PER_S, &["Writes MB/sec Direct Writes"]),
+            known("lgwr_bytes_per_s", Unit::MB_PER_S, &["Writes MB/sec LGWR"]),
+            known("reads_per_s", Unit::PER_S, &["Reads requests/sec Total"]),
+            known("cache_reads_per_s", Unit::PER_S, &["Reads requests/sec Buffer Cache"]),
+            known("direct_reads_per_s", Unit::PER_S, &["Reads requests/sec Direct Reads"]),
+            known("writes_per_s", Unit::PER_S, &["Writes requests/sec Total"]),
+            known("dbwr_writes_per_s", Unit::PER_S, &["Writes requests/sec DBWR"]),
+            known("direct_writes_per_s", Unit::PER_S, &["Writes requests/sec Direct Writes"]),
+            known("lgwr_writes_per_s", Unit::PER_S, &["Writes requests/sec LGWR"]),
+        ],
+    ),
+    pasted(
+        "io_functions",
+        &["IOStat by Function summary", "IO Stat by Function - summary"],
+        &["Function Name", "Reads: Data"],
+        IOSTAT,
+    ),
+    headed("global_io_functions", &["IOStat by Function"], GLOBAL_IO),
+    headed("global_io_filetypes", &["IOStat by File Type"], GLOBAL_IO),
+    pasted("tablespaces", &["Tablespace IO Stats"], &["Tablespace", "Reads"], FILES),
+    pasted("files", &["File IO Stats"], &["Tablespace", "Filename"], FILES),
+    headed("multi_valued_parameters", &["init.ora Multi-Valued Parameters"], PARAMETERS),
+    headed("parameters", &["init.ora Parameters"], PARAMETERS),
+];
+
+const GLOBAL_IO: &[Known] = &[
+    words("instance", &["I#"]),
+    words("name", &["Function Name", "Filetype Name"]),
+    known("requests", Unit::COUNT, &["Requests Total"]),
+    known("requests_per_s", Unit::PER_S, &["Requests IOs/s"]),
+    known("reads_per_s", Unit::PER_S, &["Requests Reads/s"]),
+    known("writes_per_s", Unit::PER_S, &["Requests Writes/s"]),
+    known("bytes", Unit::MB, &["MB Total"]),
+    known("bytes_per_s", Unit::MB_PER_S, &["MB IO MB/s"]),
+    known("read_bytes_per_s", Unit::MB_PER_S, &["MB Read MB/s"]),
+    known("written_bytes_per_s", Unit::MB_PER_S, &["MB Write MB/s"]),
+    known("waits", Unit::COUNT, &["Waits: Count"]),
+    known("average", Unit::MS, &["Avg Time"]),
+    known("small_read", Unit::MS, &["Service Time Small Read"]),
+    known("large_read", Unit::MS, &["Service Time Large Read"]),
+];
+
+const PARAMETERS: &[Known] = &[
+    words("name", &["Parameter Name"]),
+    words("instance", &["I#"]),
+    words("value", &["Begin value"]),
+    words("end", &["End value (if different)"]),
+];
+
+/// Returns the section of a table by its heading, or by its first columns where it has none.
+#[must_use]
+pub fn section_of(heading: &str, names: &[String]) -> Option<&'static Section> {
+    match heading {
+        "" => SECTIONS.iter().find(|section| section.begins(names)),
+        heading => SECTIONS.iter().find(|section| section.is_headed(heading)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sheet::plain;
+
+    #[test]
+    fn every_section_is_reached_by_each_of_its_headings() {
+        for section in SECTIONS {
+            for heading in section.headings {
+                let found = section_of(heading, &[]).map(|found| found.key);
+                assert_eq!(found, Some(section.key), "{heading}");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_and_headings_of_columns_are_unique_where_they_must_be() {
+        for section in SECTIONS {
+            let keys: Vec<&str> = section.columns.iter().map(|column| column.key).collect();
+            for (at, key) in keys.iter().enumerate() {
+                assert!(!keys[..at].contains(key), "{}: {key}", section.key);
+            }
+            for column in section.columns {
+                let headings: Vec<String> = column.headings.iter().map(|heading| plain(heading)).collect();
+                for (at, heading) in headings.iter().enumerate() {
+                    assert!(!headings[..at].contains(heading), "{}: {heading}", section.key);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Reports as text.
+
+use super::{head, sections::section_of};
+use crate::report::Report;
+use crate::ruled::{self, Ruled};
+use crate::sheet::Sheet;
+use crate::source::Part;
+
+/// Reads a report of text.
+pub fn read(part: &Part<'_>) -> Report {
+    let mut lines: Vec<(u32, &str)> = part.lines().collect();
+    // A report that stands in somebody's text is indented as a whole.
+    let indent = lines.first().map_or(0, |(_, first)| first.len() - first.trim_start_matches(' ').len());
+    for (_, line) in &mut lines {
+        *line = &line[line.bytes().take_while(|byte| *byte == b' ').count().min(indent)..];
+    }
+    let ruled::Tables { tables, empty, unread, .. } = ruled::tables(&lines);
+    let mut report = Report { empty, unread, ..Report::default() };
+    report.sheets = tables.into_iter().filter(|table| !table.rows.is_empty()).map(sheet).collect();
+    head::fill(&mut report);
+    report
+}
+
+/// A table as a sheet.
+pub fn sheet(table: Ruled) -> Sheet {
+    let heading =
+        if table.heading.raw.starts_with("WORKLOAD REPOSITORY") { "" } else { table.heading.raw.as_str() };
+    let section = section_of(heading, &table.names);
+    let mut sheet = Sheet::new(section, table.heading, table.names);
+    sheet.notes = table.notes;
+    if let (0, Some((line, _))) = (sheet.line, table.rows.first()) {
+        sheet.line = *line;
+    }
+    for (line, cells) in table.rows {
+        sheet.push(line, cells);
+    }
+    sheet
+}

@@ -1,0 +1,157 @@
+//! A study that is stated in values instead of a file: a workload and what is varied of it.
+//!
+//! The values become what a file's text becomes, so one reader checks both. A refusal names the
+//! option that a value comes from in place of a line.
+
+use super::Study;
+use super::draft::{Draft, DraftValue, StudyFileError};
+use super::file::{ALPHA, BLOCKS_MAX};
+use crate::vocabulary::{TargetKind, Vocabulary};
+use plumb_proof::randomisation::blocks_needed;
+use plumb_workload::Work;
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
+
+/// A name with its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The option that it comes from, as `--set x=1`.
+    pub origin: String,
+    /// The name of a setting or a parameter.
+    pub name: String,
+    pub value: String,
+}
+
+/// A setting with the values that it takes in turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Varied {
+    /// The option that it comes from.
+    pub origin: String,
+    /// The setting, whose name the factor has.
+    pub setting: String,
+    /// At least two; the first is the reference.
+    pub values: Vec<String>,
+    /// The expectation of each value against the reference, as in a claim of a file.
+    pub expect: String,
+}
+
+/// A workload and what is varied of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inline {
+    pub workload: String,
+    /// Parameters that all runs share.
+    pub parameters: Vec<Given>,
+    /// Settings that all runs share.
+    pub settings: Vec<Given>,
+    /// The factors, which are crossed.
+    pub factors: Vec<Varied>,
+    /// The figure that runs are compared by; without it the workload's own.
+    pub measure: Option<Given>,
+    /// True if values that come to the same are meant.
+    pub expects_same: bool,
+}
+
+/// Blocks of a study of few claims.
+const BLOCKS: usize = 10;
+/// Characters of a name that is made of others.
+const NAME_CHARACTERS: usize = 64;
+
+/// Checks a study that is stated in values.
+///
+/// # Errors
+/// The first thing that is wrong, with its origin.
+pub fn inline(asked: &Inline, kind: &'static dyn TargetKind) -> Result<Study, StudyFileError> {
+    let vocabulary = kind.vocabulary(Deserializer::from(Spanned::new(0..0, DeTable::new())));
+    let vocabulary = vocabulary.map_err(|refusal| StudyFileError::new(refusal.what))?;
+    let own = format!("plumb study {}", asked.workload);
+    let names: Vec<&str> = asked.factors.iter().map(|factor| factor.setting.as_str()).collect();
+    let measure = measure_of(asked, &vocabulary);
+    let judged = measure.as_ref().map_or("elapsed", |(_, name)| name);
+    let question = format!("Does {} matter for {judged} of {}?", names.join(" or "), asked.workload);
+    let blocks = blocks(asked).to_string();
+    let mut draft = Draft::stated(&own);
+    draft.set(&own, "name", short(&format!("{}-{}", asked.workload, names.join("-"))).as_str());
+    draft.set(&own, "title", format!("{} by {}", asked.workload, names.join(", ")).as_str());
+    draft.set(&own, "question", question.as_str());
+    draft.set(&own, "workload", asked.workload.as_str());
+    draft.set(&own, "blocks", DraftValue::Number(&blocks));
+    if let Some((origin, name)) = measure {
+        draft.set(origin.unwrap_or(&own), "statistic", name);
+    }
+    if asked.expects_same {
+        draft.set("--same", "expects", "same");
+    }
+    for (table, given) in [("parameters", &asked.parameters), ("settings", &asked.settings)] {
+        for Given { origin, name, value } in given {
+            draft.set_in(origin, table, name, value.as_str());
+        }
+    }
+    asked.factors.iter().for_each(|factor| state(&mut draft, factor));
+    claims(&mut draft, &asked.factors);
+    draft.check(&[kind])
+}
+
+/// Returns the measure with its option: the one that was asked for, otherwise the workload's own.
+/// That is operations a second of one that goes on for a time, otherwise the elapsed time (none).
+/// Where operations arrive at a rate their number is given, so their time is compared.
+fn measure_of<'a>(asked: &'a Inline, vocabulary: &Vocabulary) -> Option<(Option<&'a str>, &'a str)> {
+    if let Some(given) = &asked.measure {
+        return Some((Some(&given.origin), &given.value));
+    }
+    let workload = vocabulary.workloads().iter().find(|workload| workload.name == asked.workload)?;
+    workload.parameter("run-time")?;
+    let mut work = Work::of(workload);
+    // The reader refuses what is wrong with a parameter.
+    asked.parameters.iter().for_each(|given| drop(work.set(&given.name, &given.value)));
+    let name = match (work.value("work-loop"), work.value("rate")) {
+        (Some(1..), _) => return None,
+        (_, Some(1..)) => "db time per execute count",
+        _ => "execute count/s",
+    };
+    Some((None, name))
+}
+
+/// As many blocks as can prove something of so many claims.
+fn blocks(asked: &Inline) -> i64 {
+    let claims: usize = asked.factors.iter().map(|factor| factor.values.len().saturating_sub(1)).sum();
+    let blocks = BLOCKS.max(blocks_needed(ALPHA, claims.max(1)));
+    i64::try_from(blocks).map_or(BLOCKS_MAX, |blocks| blocks.min(BLOCKS_MAX))
+}
+
+fn state(draft: &mut Draft<'_>, factor: &Varied) {
+    let levels = factor.values.iter().map(|value| DraftValue::from(value.as_str())).collect();
+    let setting = DraftValue::from(factor.setting.as_str());
+    let rows = [("name", setting.clone()), ("setting", setting), ("levels", DraftValue::List(levels))];
+    draft.push(&factor.origin, "factor", rows);
+}
+
+/// States a claim for each value against the reference.
+fn claims(draft: &mut Draft<'_>, factors: &[Varied]) {
+    let mut names: Vec<String> = Vec::new();
+    for factor in factors {
+        let Some((reference, others)) = factor.values.split_first() else { continue };
+        for value in others {
+            let mut name = short(&format!("{}-{value}", factor.setting));
+            if names.contains(&name) {
+                name = short(&format!("{}-{}-{value}", names.len() + 1, factor.setting));
+            }
+            let text = format!("{0}={value} against {0}={reference}.", factor.setting);
+            let rows = [
+                ("name", name.as_str()),
+                ("text", &text),
+                ("factor", &factor.setting),
+                ("from", reference),
+                ("to", value),
+                ("expect", &factor.expect),
+            ];
+            draft.push(&factor.origin, "claim", rows.map(|(key, value)| (key, DraftValue::from(value))));
+            names.push(name);
+        }
+    }
+}
+
+/// A text as a name: what cannot stand in one becomes `_`, and what is too long is cut.
+fn short(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    text.chars().take(NAME_CHARACTERS).map(|letter| if plain(letter) { letter } else { '_' }).collect()
+}
