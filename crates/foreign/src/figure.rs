@@ -58,8 +58,9 @@ impl Range {
     /// Returns the values that a quotient may have; none where the divisor may be zero or less.
     #[must_use]
     pub fn over(self, divisor: Range) -> Option<Range> {
-        let inverse = Range { low: 1.0 / divisor.high, high: 1.0 / divisor.low };
-        (divisor.low > 0.0).then(|| self.times(inverse))
+        let low = self.low / if self.low < 0.0 { divisor.low } else { divisor.high };
+        let high = self.high / if self.high < 0.0 { divisor.high } else { divisor.low };
+        (divisor.low > 0.0).then_some(Range { low, high })
     }
 
     /// True if both have a value in common. A relative 1e-9 is left for the arithmetic of floats.
@@ -90,6 +91,8 @@ pub enum Quantity {
     NarrowCount,
     /// A number that was rounded.
     Number,
+    /// A number that was rounded to one decimal more before: 0.3465 prints as 0.35, and that as 0.4.
+    TwiceRounded,
     /// Bytes; suffixes are multiples of 1024.
     Bytes,
     /// Bytes a second; suffixes are multiples of 1024.
@@ -120,6 +123,8 @@ impl Unit {
     pub const NARROW_COUNT: Unit = Unit::new(Quantity::NarrowCount, 1.0);
     /// A rounded number.
     pub const NUMBER: Unit = Unit::new(Quantity::Number, 1.0);
+    /// A number that was rounded twice.
+    pub const TWICE_ROUNDED: Unit = Unit::new(Quantity::TwiceRounded, 1.0);
     /// Bytes.
     pub const BYTES: Unit = Unit::new(Quantity::Bytes, 1.0);
     /// 2^20 bytes.
@@ -151,7 +156,11 @@ impl Unit {
     #[must_use]
     pub const fn base(self) -> &'static str {
         match self.quantity {
-            Quantity::Text | Quantity::Count | Quantity::NarrowCount | Quantity::Number => "",
+            Quantity::Text
+            | Quantity::Count
+            | Quantity::NarrowCount
+            | Quantity::Number
+            | Quantity::TwiceRounded => "",
             Quantity::Bytes => "bytes",
             Quantity::BytesPerSecond => "bytes/s",
             Quantity::PerSecond => "/s",
@@ -259,7 +268,8 @@ fn printed(text: &str, unit: Unit) -> Option<Reading> {
     }
     let value = magnitude * factor * if digits.starts_with('-') { -1.0 } else { 1.0 };
     let is_exact = is_whole && matches!(unit.quantity, Quantity::Count | Quantity::NarrowCount);
-    let half = if is_exact { 0.0 } else { 0.5 * 10f64.powi(-decimals) * factor };
+    let share = if unit.quantity == Quantity::TwiceRounded { 0.55 } else { 0.5 };
+    let half = if is_exact { 0.0 } else { share * 10f64.powi(-decimals) * factor };
     if !value.is_finite() || !half.is_finite() {
         return None;
     }
@@ -317,6 +327,8 @@ fn suffix(rest: &str, unit: Unit) -> Option<f64> {
         ("s" | "sec" | "secs" | "seconds", Quantity::Seconds) => Some(1.0),
         ("(mins)" | "mins", Quantity::Seconds) => Some(60.0),
         ("bytes" | "B", Quantity::Bytes) => Some(1.0),
+        // A column of several units: each figure has its own.
+        ("seconds" | "bytes", Quantity::Number) => Some(1.0),
         ("K" | "KB", _) => scaled(1),
         ("M" | "MB", _) => scaled(2),
         ("G" | "GB", _) => scaled(3),

@@ -9,14 +9,11 @@
 //! last element and it. Headings of columns may have two lines, the upper ones over several columns.
 //! Scripts and styles are skipped, nothing is executed, and nothing is fetched.
 
-use crate::sheet::{Printed, Remark};
+use crate::sheet::{COLUMNS_MOST, Printed, Remark};
 use crate::source::Part;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use std::convert::Infallible;
-
-/// Columns of a table at most: the widest that is known has 40.
-const COLUMNS_MOST: usize = 400;
 
 /// A table as it stands in a page.
 #[derive(Debug, Default)]
@@ -140,7 +137,7 @@ impl Page {
                 self.inside = Inside::Remark;
             }
             "a" if self.inside == Inside::Nothing => self.before.clear(),
-            "hr" | "ul" if self.table.is_none() => self.before.clear(),
+            "hr" if self.table.is_none() => self.before.clear(),
             "script" | "style" | "title" => self.inside = Inside::Hidden,
             _ => {}
         }

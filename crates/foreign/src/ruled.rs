@@ -20,7 +20,7 @@
 //! Each line is looked at a bounded number of times: the work is linear in the text.
 
 use crate::figure::is_number;
-use crate::sheet::{Printed, Remark};
+use crate::sheet::{COLUMNS_MOST, Printed, Remark};
 use std::ops::Range;
 
 /// A table as it stands in a text.
@@ -51,6 +51,10 @@ pub struct Tables {
 
 /// Lines of headings above a ruler at most.
 const HEADING_LINES_MOST: usize = 5;
+/// Letters that are kept of a line that is not understood.
+const SHOWN_MOST: usize = 200;
+/// Bytes of a line of a table at most: the widest report has lines of 320 letters.
+const LINE_MOST: usize = 8192;
 /// The marks of a section's heading.
 const TAGS: [&str; 2] = ["DB/Inst:", " for DB:"];
 
@@ -103,6 +107,9 @@ fn kind(line: &str) -> Line {
     let of_rule = |word: &str| word.bytes().all(|byte| byte == b'-') || word.bytes().all(|byte| byte == b'~');
     if text.starts_with(['-', '~']) {
         let words = words(line);
+        if words.len() > COLUMNS_MOST {
+            return Line::Text;
+        }
         let is_rule = words.iter().all(|(_, word)| of_rule(word));
         let longest = words.iter().map(|(columns, _)| columns.len()).max().unwrap_or(0);
         if is_rule && longest >= 3 && words.iter().any(|(_, word)| word.starts_with('-')) {
@@ -125,9 +132,9 @@ enum Fit {
     Words,
 }
 
-/// True if a ruler stands over the sum of a table: its groups are some of those of the table's.
+/// True if a ruler stands over the sum of a table: its groups are some of the table's, without that of names.
 fn is_sum(above: &Line, groups: &[Range<usize>]) -> bool {
-    matches!(above, Line::Ruler(above) if groups.iter().all(|group| above.contains(group)))
+    matches!(above, Line::Ruler(above) if groups.iter().all(|group| above.contains(group)) && groups.first() != above.first())
 }
 
 /// The rulers of a table, with its headings.
@@ -219,7 +226,7 @@ impl Walk<'_> {
                 let above = self.open.as_ref().filter(|open| is_of(open)).map(|open| &open.layout.lines[0]);
                 if self.is_end(at, &groups) {
                     self.close();
-                } else if !above.is_some_and(|above| groups.iter().all(|group| above.contains(group))) {
+                } else if !above.is_some_and(|above| is_sum(&Line::Ruler(above.clone()), &groups)) {
                     return self.ruler(at, groups);
                 }
             }
@@ -265,6 +272,9 @@ impl Walk<'_> {
         let mut headings = Vec::new();
         for above in (first..at).rev().take(HEADING_LINES_MOST) {
             let line = self.lines[above].1;
+            if line.len() > LINE_MOST {
+                break;
+            }
             match self.kinds[above] {
                 Line::Text => headings.push(line.to_string()),
                 Line::Underline => {
@@ -363,7 +373,10 @@ impl Walk<'_> {
                 self.close();
                 self.outside(at, number, line);
             }
-            Some(false) => self.tables.unread.push(Remark { line: number, text: line.to_string() }),
+            Some(false) => {
+                let text = plumb_units::cut(line, SHOWN_MOST).into_owned();
+                self.tables.unread.push(Remark { line: number, text });
+            }
             None => self.outside(at, number, line),
         }
     }
@@ -419,6 +432,9 @@ impl Walk<'_> {
 impl Open {
     /// Reads a line of a row; false if it fits nowhere.
     fn read(&mut self, number: u32, line: &str, fit: Fit) -> bool {
+        if line.len() > LINE_MOST {
+            return false;
+        }
         if self.layout.lines.len() > 1 {
             return self.read_of_record(number, line);
         }

@@ -8,6 +8,9 @@
 use crate::figure::{Quantity, Range, Reading, Unit, read};
 use serde::Serialize;
 
+/// Columns of a table at most: the widest that is known has 40. It bounds the work on a line.
+pub const COLUMNS_MOST: usize = 400;
+
 /// A section of a kind of report, as data.
 #[derive(Debug)]
 pub struct Section {
@@ -221,6 +224,9 @@ pub struct Figure {
 /// The unit that a heading names; none where it names none.
 fn said_unit(heading: &str) -> Option<Unit> {
     const SAID: [(&str, Unit); 17] = [
+        // A share of a time or of a rate is a share.
+        ("%", Unit::PERCENT),
+        ("pct", Unit::PERCENT),
         ("(ms)", Unit::MS),
         ("(us)", Unit::US),
         ("time(s)", Unit::S),
@@ -233,8 +239,6 @@ fn said_unit(heading: &str) -> Option<Unit> {
         ("(m)", Unit::MB),
         ("(gb)", Unit::GB),
         ("megabytes", Unit::MB),
-        ("%", Unit::PERCENT),
-        ("pct", Unit::PERCENT),
         ("persecond", Unit::PER_S),
         ("persec", Unit::PER_S),
         ("/s", Unit::PER_S),

@@ -127,6 +127,15 @@ pub struct ConsistencyTally {
     pub not_asked: u64,
 }
 
+impl Imported {
+    /// Returns the number of checks that held, and of those that did not.
+    #[must_use]
+    pub fn checked(&self) -> [u64; 2] {
+        let held = self.tallies.iter().map(|tally| tally.held).sum();
+        [held, self.tallies.iter().map(|tally| tally.failed + tally.impossible).sum()]
+    }
+}
+
 impl ConsistencyTally {
     /// Returns the counts of each kind of check, in the order of their first.
     #[must_use]

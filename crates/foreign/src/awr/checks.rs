@@ -10,6 +10,7 @@ use crate::figure::{Quantity, Range, Reading};
 use crate::report::Report;
 use crate::sheet::{Cell, Figure, Row, Sheet};
 use plumb_record::{Consistency, Consistent};
+use std::collections::HashMap;
 
 /// Bytes a second of a single request that no device or link moves: a device on PCIe 5.0 with four
 /// lanes moves 15.75 GB/s.
@@ -50,6 +51,12 @@ const WRITES: Rule = Rule {
     name: "writes of files = writes of their tablespace",
     arithmetic: "sum of the writes of a tablespace's files = its writes",
 };
+const SHIFTED: Rule = Rule {
+    name: "columns stand under their headings",
+    arithmetic: "writes of a tablespace's files = the figure one or two columns before Writes, and not that under it",
+};
+const WAITS: Rule =
+    Rule { name: "waits <= elapsed time", arithmetic: "sum of the waits of one session <= its elapsed time" };
 const HISTOGRAM: Rule = Rule {
     name: "histogram has the average",
     arithmetic: "least and greatest mean that the histogram allows enclose (foreground + background time) / waits",
@@ -107,6 +114,7 @@ pub fn checks(report: &Report) -> Vec<Consistency> {
     checks.extend(shifted(report));
     checks.extend(histograms(report));
     checks.extend(captured(report));
+    checks.extend(statements(report));
     checks.extend(limits(report));
     checks.extend(instances(report));
     checks.extend(compared(report));
@@ -141,7 +149,12 @@ fn average(sheet: &Sheet, row: &Row, [waits, time, average]: [&str; 3]) -> Optio
 }
 
 fn share(sheet: &Sheet, row: &Row, db_time: Option<&Cell>) -> Option<Consistency> {
+    let is_part = !matches!(sheet.text(row, "instance"), "" | "*");
     let [time, share] = [sheet.figure(row, "time")?, sheet.figure(row, "share")?];
+    // DB time is that of all instances.
+    if is_part {
+        return None;
+    }
     let of = name(sheet, row);
     let Some(db_time) = of_cell("DB time", db_time, "s") else {
         return Some(SHARE.not_asked(&of, "DB time"));
@@ -310,28 +323,41 @@ fn possible(report: &Report, sheet: &Sheet, row: &Row) -> Option<Consistency> {
     Some(check)
 }
 
-/// Sums over the files of a tablespace.
-fn of_files(report: &Report, tablespace: &str, key: &str) -> Option<Figure> {
-    let own = rows(report, "files").filter(|(sheet, row)| sheet.text(row, "tablespace") == tablespace);
-    let figures: Vec<Figure> = own.filter_map(|(sheet, row)| sheet.figure(row, key)).collect();
-    let first = figures.first()?.clone();
-    let range = figures.iter().skip(1).fold(first.range, |sum, figure| sum.plus(figure.range));
-    let value = figures.iter().map(|figure| figure.value).sum();
-    Some(Figure { name: format!("{tablespace}: {key} of its files"), value, range, ..first })
+/// The writes of the files of each tablespace.
+fn writes_of_files(report: &Report) -> HashMap<String, Figure> {
+    let mut sums: HashMap<String, Figure> = HashMap::new();
+    for (sheet, row) in rows(report, "files") {
+        let (tablespace, Some(writes)) = (sheet.text(row, "tablespace"), sheet.figure(row, "writes")) else {
+            continue;
+        };
+        match sums.get_mut(tablespace) {
+            Some(sum) => {
+                sum.range = sum.range.plus(writes.range);
+                sum.value += writes.value;
+            }
+            None => {
+                let name = format!("{tablespace}: writes of its files");
+                sums.insert(tablespace.to_string(), Figure { name, ..writes });
+            }
+        }
+    }
+    sums
 }
 
 fn shifted(report: &Report) -> Vec<Consistency> {
-    let mut checks = Vec::new();
+    let (mut checks, of_files) = (Vec::new(), writes_of_files(report));
     for (sheet, row) in rows(report, "tablespaces") {
         let tablespace = sheet.text(row, "tablespace");
         let Some(found) = sheet.figure(row, "writes") else { continue };
-        let Some(expected) = of_files(report, tablespace, "writes") else { continue };
+        let Some(expected) = of_files.get(tablespace) else { continue };
         let sides = Sides { expected: expected.range, found: found.range, unit: "" };
-        let mut check = WRITES.meets(tablespace, sides, &[&expected, &found]);
-        if sheet.notes.iter().any(|note| note.text == REPAIRED) {
+        checks.push(WRITES.meets(tablespace, sides, &[expected, &found]));
+        if sheet.notes.iter().any(|note| note.text == REPAIRED) && std::ptr::eq(row, &sheet.rows[0]) {
+            let mut check =
+                SHIFTED.judged("Tablespace IO Stats", sides, &[expected, &found], Consistent::Fails);
             check.note = REPAIRED.to_string();
+            checks.push(check);
         }
-        checks.push(check);
     }
     checks
 }
@@ -348,9 +374,10 @@ pub fn repair(report: &mut Report) {
     let column = |key: &str| sheet.columns.iter().position(|column| column.key == key);
     let places = ["single_reads_per_s", "single_read_time", "writes"].map(column);
     let [Some(rate), Some(time), Some(writes)] = places else { return };
+    let of_files = writes_of_files(report);
     let (mut meant, mut printed) = (0, 0);
     for row in &sheet.rows {
-        let Some(of_files) = of_files(report, sheet.text(row, "tablespace"), "writes") else { continue };
+        let Some(of_files) = of_files.get(sheet.text(row, "tablespace")) else { continue };
         let reads = |at: usize| crate::figure::read(&row.cells[at].raw, crate::figure::Unit::COUNT).range();
         let agrees = |at: usize| reads(at).is_some_and(|range| range.meets(of_files.range));
         (meant, printed) = (meant + usize::from(agrees(rate)), printed + usize::from(agrees(writes)));
@@ -394,21 +421,25 @@ fn edge(heading: &str) -> Option<(bool, f64)> {
     Some((is_open, seconds))
 }
 
+/// Waits and times of a list of events by name, the first of each.
+fn waited(report: &Report, section: &'static str) -> HashMap<String, (Figure, Figure)> {
+    let mut waited = HashMap::new();
+    for (sheet, row) in rows(report, section) {
+        if let (Some(waits), Some(time)) = (sheet.figure(row, "waits"), sheet.figure(row, "time")) {
+            waited.entry(sheet.text(row, "event").to_string()).or_insert((waits, time));
+        }
+    }
+    waited
+}
+
 fn histograms(report: &Report) -> Vec<Consistency> {
+    let lists = ["foreground_events", "background_events"].map(|section| waited(report, section));
     let mut checks = Vec::new();
     for (sheet, row) in rows(report, "histogram") {
         let event = sheet.text(row, "event");
-        let own = |section: &'static str| {
-            let mut found =
-                rows(report, section).filter(move |(sheet, row)| sheet.text(row, "event") == event);
-            found
-                .next()
-                .and_then(|(sheet, row)| Some((sheet.figure(row, "waits")?, sheet.figure(row, "time")?)))
-        };
-        let both: Vec<(Figure, Figure)> =
-            [own("foreground_events"), own("background_events")].into_iter().flatten().collect();
-        let Some((mut waits, mut time)) = both.first().cloned() else { continue };
-        for (more_waits, more_time) in &both[1..] {
+        let mut both = lists.iter().filter_map(|list| list.get(event));
+        let Some((mut waits, mut time)) = both.next().cloned() else { continue };
+        for (more_waits, more_time) in both {
             waits.range = waits.range.plus(more_waits.range);
             time.range = time.range.plus(more_time.range);
         }
@@ -454,6 +485,36 @@ fn captured(report: &Report) -> Vec<Consistency> {
             let sides = Sides { expected, found: printed.range, unit: "%" };
             checks.push(CAPTURED.meets("DB time", sides, &[&waits, &cpu, &db_time, &printed]));
         }
+    }
+    checks
+}
+
+/// Waits and elapsed times of single statements, measured by hand: a heading begins another one.
+fn statements(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for sheet in report.sheets_of("statement") {
+        let mut title = sheet.heading.clone();
+        let (mut elapsed, mut waits): (Option<Figure>, Vec<Figure>) = (None, Vec::new());
+        let mut end = |title: &str, elapsed: Option<Figure>, waits: Vec<Figure>| {
+            let Some(elapsed) = elapsed.filter(|_| !waits.is_empty()) else { return };
+            let found = waits.iter().fold(Range::exactly(0.0), |sum, wait| sum.plus(wait.range));
+            let figures: Vec<&Figure> = waits.iter().chain([&elapsed]).collect();
+            let sides = Sides { expected: elapsed.range, found, unit: "s" };
+            checks.push(WAITS.at_most(title, sides, &figures));
+        };
+        for row in &sheet.rows {
+            let name = sheet.text(row, "name");
+            match sheet.figure(row, "value") {
+                None => {
+                    end(&title, elapsed.take(), std::mem::take(&mut waits));
+                    title = name.to_string();
+                }
+                Some(figure) if name.starts_with("Elapsed") => elapsed = Some(figure),
+                Some(figure) if figure.raw.ends_with("seconds") => waits.push(figure),
+                Some(_) => {}
+            }
+        }
+        end(&title, elapsed, waits);
     }
     checks
 }

@@ -8,6 +8,7 @@ use crate::figure::{Range, Reading};
 use crate::report::{Report, value};
 use crate::sheet::{Cell, Figure, Row, Sheet, is_named};
 use plumb_record::ImportedFigure;
+use std::collections::BTreeMap;
 
 /// The size of a block where a report does not say it.
 const BLOCK_BYTES: f64 = 8192.0;
@@ -19,6 +20,7 @@ pub fn fill(report: &mut Report) {
     }
     if report.run.db_time.is_none() {
         let shares = |sheet: &Sheet, row: &Row| {
+            matches!(sheet.text(row, "instance"), "" | "*").then_some(())?;
             let share = sheet.figure(row, "share")?;
             let parts = Range { low: share.range.low / 100.0, high: share.range.high / 100.0 };
             let time = sheet.figure(row, "time")?;
@@ -207,7 +209,7 @@ fn compared(report: &Report) -> Vec<ImportedFigure> {
     for sheet in report.sheets_of("compared_events") {
         let heading = sheet.notes.iter().find(|note| note.text.contains("Elapsed time:"));
         let Some(heading) = heading else { continue };
-        let mut sides: Vec<(&str, Vec<Figure>)> = Vec::new();
+        let mut sides: BTreeMap<&str, Vec<Figure>> = BTreeMap::new();
         for (side, elapsed) in ["first", "second"].into_iter().zip(behind(heading, "Elapsed time:")) {
             for row in &sheet.rows {
                 let event = sheet.text(row, &format!("{side}_event"));
@@ -223,10 +225,7 @@ fn compared(report: &Report) -> Vec<ImportedFigure> {
                     &elapsed,
                     1.0,
                 ));
-                match sides.iter_mut().find(|(known, _)| *known == event.trim_start_matches('-')) {
-                    Some((_, both)) => both.push(waits),
-                    None => sides.push((event.trim_start_matches('-'), vec![waits])),
-                }
+                sides.entry(event.trim_start_matches('-')).or_default().push(waits);
             }
         }
         for (event, both) in &sides {

@@ -13,6 +13,7 @@
 use super::{derived, sections::SECTIONS, sections::section_of};
 use crate::figure::is_number;
 use crate::report::Report;
+use crate::sheet::COLUMNS_MOST;
 use crate::sheet::{Printed, Sheet, plain};
 use crate::source::Part;
 
@@ -117,28 +118,24 @@ fn sheets(part: &Part<'_>) -> Vec<Sheet> {
 /// A table that begins in a line, and the first line behind it.
 type Found = Option<(Sheet, usize)>;
 
-/// The nearest line above that may be a table's heading.
+/// The nearest line above that may be a table's heading, with its line; rows of another table are none.
 fn heading(lines: &[(u32, &str)], at: usize) -> Printed {
     let above = lines[at.saturating_sub(HEADING_LINES)..at].iter().rev();
-    let is_heading = |line: &&(u32, &str)| {
-        let text = line.1.trim();
-        !text.is_empty()
-            && text.len() <= 80
-            && !text.contains('\t')
-            && !text.starts_with(['-', '*', '(', '`', '\u{2022}'])
+    let mut above = above.take_while(|(_, text)| !text.contains('\t'));
+    let is_heading = |text: &str| {
+        !text.is_empty() && text.len() <= 80 && !text.starts_with(['-', '*', '(', '`', '\u{2022}'])
     };
-    let found = above.clone().find(is_heading);
-    found.map_or(Printed { raw: String::new(), line: lines[at].0 }, |(_, text)| Printed {
-        raw: text.trim().to_string(),
-        line: lines[at].0,
-    })
+    let found = above.find(|(_, text)| is_heading(text.trim()));
+    let (line, raw) = found.map_or((lines[at].0, ""), |(line, text)| (*line, text.trim()));
+    Printed { raw: raw.to_string(), line }
 }
 
 /// A block of lines with tabs.
 fn tabbed(lines: &[(u32, &str)], at: usize) -> Found {
     let cells = |at: usize| -> Option<Vec<&str>> {
         let line = lines.get(at)?.1;
-        line.contains('\t').then(|| line.split('\t').map(str::trim).collect())
+        let tabs = line.bytes().filter(|byte| *byte == b'\t').count();
+        (1..COLUMNS_MOST).contains(&tabs).then(|| line.split('\t').map(str::trim).collect())
     };
     let has_figure = |cells: &[&str]| cells.iter().skip(1).any(|cell| is_number(cell));
     let first = cells(at)?;
@@ -270,7 +267,11 @@ fn paragraphs(lines: &[(u32, &str)], at: usize) -> Found {
         is_number(figure) && (unit.is_empty() || UNITS.contains(&unit))
     };
     let names = ["Statistic", "Value"].map(String::from).to_vec();
-    let mut sheet = Sheet::new(None, heading(lines, at), names);
+    let section = SECTIONS.iter().find(|section| section.key == "statement");
+    // The heading stands above both headings of columns.
+    let is_head_of_names = |above: &usize| plain(lines[*above].1) == "statisticdescription";
+    let above = (at.saturating_sub(4)..at).find(is_head_of_names).unwrap_or(at);
+    let mut sheet = Sheet::new(section, heading(lines, above), names);
     let mut last = at;
     while let Some((here, name)) = filled.next() {
         let Some((below, value)) = filled.peek().cloned() else { break };

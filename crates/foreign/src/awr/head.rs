@@ -44,7 +44,10 @@ pub fn fill(report: &mut Report) {
         let text = |key| sheet.text(row, key).to_string();
         let number = |key| sheet.figure(row, key).map(|figure| figure.value);
         match section {
-            "database" => (run.workload, run.host) = (text("database"), text("host")),
+            "database" => {
+                (run.workload, run.host) = (text("database"), text("host"));
+                run.db_time = sheet.cell(row, "db_time").cloned();
+            }
             "host" => {
                 (run.host, run.platform) = (text("host"), text("platform"));
                 run.cpus = number("cpus").map(|cpus| cpus as u32);
@@ -74,12 +77,14 @@ fn snapshots(report: &mut Report, run: &mut Run) {
     let mut facts = Vec::new();
     for row in &sheet.rows {
         let Some(cell) = sheet.cell(row, "time") else { continue };
+        // Statspack prints lengths further to the left.
+        let own = sheet.cell(row, "snapshot").filter(|own| own.raw.contains('.')).unwrap_or(cell);
         let label = row.cells[0].raw.trim_end_matches(':').to_string();
         match label.as_str() {
             "Begin Snap" => run.begin.clone_from(&cell.raw),
             "End Snap" => run.end.clone_from(&cell.raw),
-            "Elapsed" => run.elapsed = Some(minutes(cell)),
-            "DB Time" | "DB time" => run.db_time = Some(minutes(cell)),
+            "Elapsed" => run.elapsed = Some(minutes(own)),
+            "DB Time" | "DB time" => run.db_time = Some(minutes(own)),
             _ => continue,
         }
         facts.push((label, cell.clone()));

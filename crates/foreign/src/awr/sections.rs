@@ -38,11 +38,7 @@ const EVENTS: &[Known] = &[
     words("class", &["Wait Class", "Wait I# Class"]),
     words("event", &["Event", "Wait Event", "Event Name"]),
     known("waits", Unit::COUNT, &["Waits", "Event Waits", "Total Waits"]),
-    known(
-        "timeouts",
-        Unit::PERCENT,
-        &["%Time -outs", "%Time-outs", "Event %Timeouts", "% Timeouts", "%Timeouts"],
-    ),
+    known("timeouts", Unit::PERCENT, &["%Time -outs", "Event %Timeouts", "% Timeouts"]),
     known(
         "time",
         Unit::S,
@@ -61,13 +57,12 @@ const EVENTS: &[Known] = &[
         Unit::MS,
         &[
             "Avg wait (ms)",
+            "wait (ms)",
             "Wait Avg(ms)",
             "Avg Wait",
-            "Avg wait",
             "Avg Time(ms)",
             "Wait Time Avg Wait",
             "Wait Time Avg(ms)",
-            "Wait Time Avg (ms)",
         ],
     ),
     known("per_transaction", Unit::NUMBER, &["Waits /txn"]),
@@ -78,7 +73,7 @@ const EVENTS: &[Known] = &[
             "% DB time",
             "% bg time",
             "%Total Call Time",
-            "% Total Call Time",
+            "Call Time",
             "Wait Time %DB time",
             "Wait Time %bg time",
             "% Total Elapsed Time",
@@ -106,7 +101,7 @@ const CLASSES: &[Known] = &[
     known("waits", Unit::COUNT, &["Waits"]),
     known("timeouts", Unit::PERCENT, &["%Time -outs"]),
     known("time", Unit::S, &["Total Wait Time (s)", "Total Wait Time (sec)"]),
-    known("average", Unit::MS, &["Avg wait (ms)", "Avg Wait", "Avg wait"]),
+    known("average", Unit::MS, &["Avg wait (ms)", "Avg Wait", "Avg Wait Time"]),
     known("share", Unit::PERCENT, &["% DB time"]),
     known("sessions", Unit::NUMBER, &["Avg Active Sessions"]),
 ];
@@ -116,10 +111,10 @@ const IOSTAT: &[Known] = &[
     words("name", &["Function Name", "Filetype Name", "Function/File Name", "Function", "Filetype", ""]),
     known("read_bytes", Unit::MB, &["Reads: Data", "Data Volume Read"]),
     known("reads_per_s", Unit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
-    known("read_bytes_per_s", Unit::MB_PER_S, &["Data per sec", "Data Vol/sec", "Data Vol /sec"]),
+    known("read_bytes_per_s", Unit::MB_PER_S, &["Data per sec", "Data Vol/sec"]),
     known("written_bytes", Unit::MB, &["Writes: Data"]),
     known("writes_per_s", Unit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
-    known("written_bytes_per_s", Unit::MB_PER_S, &["Data per sec", "Data Vol/sec", "Data Vol /sec"]),
+    known("written_bytes_per_s", Unit::MB_PER_S, &["Data per sec", "Data Vol/sec"]),
     known("waits", Unit::COUNT, &["Waits: Count", "Wait Count"]),
     known("average", Unit::MS, &["Avg Tm(ms)", "Avg Time"]),
     known("small_read", Unit::MS, &["Small Read"]),
@@ -129,7 +124,7 @@ const IOSTAT: &[Known] = &[
 /// Columns of both tables of tablespaces and files.
 const FILES: &[Known] = &[
     words("tablespace", &["Tablespace", "TS Name"]),
-    words("file", &["Filename", "File Name"]),
+    words("file", &["Filename"]),
     known("reads", Unit::COUNT, &["Reads"]),
     known("reads_per_s", Unit::PER_S, &["Av Rds/s", "Av Reads/s"]),
     known("read_time", Unit::MS, &["Av Rd(ms)", "Av Rd"]),
@@ -157,8 +152,8 @@ const HISTOGRAM: &[Known] = &[
 const ACTIVITY: &[Known] = &[
     words("name", &["Statistic", "Statistic Name"]),
     known("total", Unit::COUNT, &["Total"]),
-    known("per_second", Unit::NUMBER, &["per Second"]),
-    known("per_transaction", Unit::NUMBER, &["per Trans", "per Transaction"]),
+    known("per_second", Unit::TWICE_ROUNDED, &["per Second"]),
+    known("per_transaction", Unit::TWICE_ROUNDED, &["per Trans", "per Transaction"]),
 ];
 
 const PAIRS: &[Known] = &[words("name", &["Name"]), known("value", Unit::NUMBER, &["Value"])];
@@ -197,11 +192,39 @@ pub static SECTIONS: &[Section] = &[
             words("cdb", &["Database CDB"]),
             words("rac_database", &["Database RAC"]),
             known("block_size", Unit::BYTES, &["Database Block Size"]),
+            known("db_time", Unit::MINUTES, &["Report Total (minutes) DB time"]),
+            known("elapsed", Unit::MINUTES, &["Report Total (minutes) Elapsed time"]),
             words("instance", &["Instance"]),
             words("instance_number", &["Inst Num"]),
             words("startup", &["Startup Time"]),
             words("release", &["Release"]),
             words("rac", &["RAC"]),
+        ],
+    },
+    Section {
+        key: "database",
+        headings: &[],
+        first: &["DB Id", "Instance"],
+        columns: &[
+            words("database_id", &["DB Id"]),
+            words("instance", &["Instance"]),
+            words("instance_number", &["Inst Num"]),
+            words("startup", &["Startup Time"]),
+            words("release", &["Release"]),
+            words("rac", &["RAC"]),
+        ],
+    },
+    Section {
+        key: "host",
+        headings: &[],
+        first: &["Name", "Platform"],
+        columns: &[
+            words("host", &["Name"]),
+            words("platform", &["Platform"]),
+            known("cpus", Unit::COUNT, &["CPUs"]),
+            known("cores", Unit::COUNT, &["Cores"]),
+            known("sockets", Unit::COUNT, &["Sockets"]),
+            known("memory", Unit::GB, &["Memory (G)"]),
         ],
     },
     Section {
@@ -317,8 +340,8 @@ pub static SECTIONS: &[Section] = &[
         &["Load Profile"],
         &[
             words("name", &["", "Load Profile"]),
-            known("per_second", Unit::NUMBER, &["Per Second"]),
-            known("per_transaction", Unit::NUMBER, &["Per Transaction"]),
+            known("per_second", Unit::TWICE_ROUNDED, &["Per Second"]),
+            known("per_transaction", Unit::TWICE_ROUNDED, &["Per Transaction"]),
             known("per_exec", Unit::NUMBER, &["Per Exec"]),
             known("per_call", Unit::NUMBER, &["Per Call"]),
         ],
@@ -356,6 +379,11 @@ pub static SECTIONS: &[Section] = &[
             known("wio", Unit::PERCENT, &["%WIO", "WIO"]),
             known("idle", Unit::PERCENT, &["%Idle", "Idle"]),
         ],
+    ),
+    headed(
+        "statement",
+        &["Statistics of a statement"],
+        &[words("name", &["Statistic"]), known("value", Unit::NUMBER, &["Value"])],
     ),
     headed("instance_cpu", &["Instance CPU"], PAIRS),
     headed(

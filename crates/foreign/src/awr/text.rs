@@ -23,8 +23,10 @@ pub fn read(part: &Part<'_>) -> Report {
 
 /// A table as a sheet.
 pub fn sheet(table: Ruled) -> Sheet {
-    let heading =
-        if table.heading.raw.starts_with("WORKLOAD REPOSITORY") { "" } else { table.heading.raw.as_str() };
+    // The tables of the head have no heading. Statspack has their first column there.
+    let is_of_head = ["Database", "Host", "Snapshot"].contains(&table.heading.raw.as_str())
+        || table.heading.raw.starts_with("WORKLOAD REPOSITORY");
+    let heading = if is_of_head { "" } else { table.heading.raw.as_str() };
     let section = section_of(heading, &table.names);
     let mut sheet = Sheet::new(section, table.heading, table.names);
     sheet.notes = table.notes;

@@ -39,8 +39,11 @@ fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
                 period.median(own).round() as u64
             })
         };
-        let (requests, bytes, times) =
-            (side(|tally| Some(tally.requests)), side(|tally| Some(tally.bytes)), side(|tally| tally.time_ns));
+        let (requests, bytes, times) = (
+            side(|tally| Some(tally.requests)),
+            side(|tally| Some(tally.bytes)),
+            side(|tally| tally.time_ns),
+        );
         let rate = |side: usize| {
             let rate = PerSecond { total: requests[side] as f64, elapsed_ns: elapsed_ns[side] };
             (requests[side] > 0).then_some(rate)
