@@ -12,9 +12,9 @@
 //! ```
 //!
 //! Edges come from the ruler and never from blanks, because cells may be blank. A record may have
-//! several lines, each under a ruler of its own: the rulers then stand one below the other, with their
-//! headings between them. A ruler that is indented has a column of names before it, without a heading.
-//! A ruler that begins with tildes has the section's heading above them.
+//! several lines, each under a ruler of its own: the rulers then stand one below the other, with
+//! their headings between them. A ruler that is indented has a column of names before it, without
+//! a heading. A ruler that begins with tildes has the section's heading above them.
 //!
 //! A table goes on behind a page break, where its heading, its remarks and its ruler are repeated.
 //! Each line is looked at a bounded number of times: the work is linear in the text.
@@ -28,7 +28,7 @@ use std::ops::Range;
 pub struct Ruled {
     /// The heading; empty where there is none.
     pub heading: Printed,
-    /// Remarks above it.
+    /// The remarks that stand above it.
     pub notes: Vec<Remark>,
     /// The headings of the columns.
     pub names: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Tables {
     pub empty: Vec<Remark>,
     /// Lines in a table that fit its columns nowhere.
     pub unread: Vec<Remark>,
-    /// Lines outside of tables.
+    /// Lines that stand outside of all tables.
     pub prose: Vec<Remark>,
 }
 
@@ -123,7 +123,7 @@ fn kind(line: &str) -> Line {
     if TAGS.iter().any(|tag| line.contains(tag)) { Line::Heading } else { Line::Text }
 }
 
-/// How a line may fit the columns of a table.
+/// The strictness with which a line must fit the columns of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fit {
     /// Nothing may stand between columns.
@@ -132,7 +132,8 @@ enum Fit {
     Words,
 }
 
-/// True if a ruler stands over the sum of a table: its groups are some of the table's, without that of names.
+/// True if a ruler stands over the sum of a table: its groups are some of the table's, without that
+/// of names.
 fn is_sum(above: &Line, groups: &[Range<usize>]) -> bool {
     matches!(above, Line::Ruler(above) if groups.iter().all(|group| above.contains(group)) && groups.first() != above.first())
 }
@@ -634,8 +635,8 @@ fn fits(line: &str, columns: &[Range<usize>]) -> bool {
     true
 }
 
-/// The cells of a line whose figures are wider than their columns: each word goes to the column that
-/// it ends in or before. None where two figures would share a column.
+/// The cells of a line whose figures are wider than their columns: each word goes to the column
+/// that it ends in or before. None where two figures would share a column.
 fn by_words(number: u32, line: &str, columns: &[Range<usize>]) -> Option<Vec<Printed>> {
     let words = words(line);
     if words.iter().filter(|(_, word)| is_number(word)).count() < 2 {

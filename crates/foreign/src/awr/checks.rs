@@ -1,14 +1,14 @@
 //! The arithmetic of an AWR or Statspack report.
 //!
-//! Each check takes figures of the report, computes the interval that they allow for another one, and
-//! holds if the printed one meets it. What a device, a link or the processors cannot do is
+//! Each check takes figures of the report, computes the interval that they allow for another one,
+//! and holds if the printed one meets it. What a device, a link or the processors cannot do is
 //! impossible, and then the figure is to be left out: the wait event says the time instead.
 
 use super::derived::{behind, block_assumed};
 use crate::check::{Rule, Sides};
-use crate::figure::{Quantity, Range, Reading};
+use crate::figure::{Quantity, Reading, ValueRange};
 use crate::report::Report;
-use crate::sheet::{Cell, Figure, Row, Sheet};
+use crate::sheet::{Cell, Figure, Sheet, SheetRow};
 use plumb_record::{Consistency, Consistent};
 use std::collections::HashMap;
 
@@ -121,12 +121,12 @@ pub fn checks(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a Row)> {
+fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
 /// The name of a row: its first cell that has words.
-fn name(sheet: &Sheet, row: &Row) -> String {
+fn name(sheet: &Sheet, row: &SheetRow) -> String {
     let words = sheet.columns.iter().zip(&row.cells).filter(|(column, _)| {
         column.unit.quantity == Quantity::Text && !["instance", "class"].contains(&column.key)
     });
@@ -140,7 +140,7 @@ fn of_cell(name: &str, cell: Option<&Cell>, unit: &'static str) -> Option<Figure
     Some(Figure { name: name.to_string(), raw: cell.raw.clone(), line: cell.line, unit, value, range })
 }
 
-fn average(sheet: &Sheet, row: &Row, [waits, time, average]: [&str; 3]) -> Option<Consistency> {
+fn average(sheet: &Sheet, row: &SheetRow, [waits, time, average]: [&str; 3]) -> Option<Consistency> {
     let of = name(sheet, row);
     let [waits, time] = [sheet.figure(row, waits)?, sheet.figure(row, time)?];
     let expected = time.range.over(waits.range)?;
@@ -148,7 +148,7 @@ fn average(sheet: &Sheet, row: &Row, [waits, time, average]: [&str; 3]) -> Optio
     Some(AVERAGE.meets(&of, Sides { expected, found: average.range, unit: "s" }, &[&time, &waits, &average]))
 }
 
-fn share(sheet: &Sheet, row: &Row, db_time: Option<&Cell>) -> Option<Consistency> {
+fn share(sheet: &Sheet, row: &SheetRow, db_time: Option<&Cell>) -> Option<Consistency> {
     let is_part = !matches!(sheet.text(row, "instance"), "" | "*");
     let [time, share] = [sheet.figure(row, "time")?, sheet.figure(row, "share")?];
     // DB time is that of all instances.
@@ -159,7 +159,7 @@ fn share(sheet: &Sheet, row: &Row, db_time: Option<&Cell>) -> Option<Consistency
     let Some(db_time) = of_cell("DB time", db_time, "s") else {
         return Some(SHARE.not_asked(&of, "DB time"));
     };
-    let expected = time.range.over(db_time.range)?.times(Range::exactly(100.0));
+    let expected = time.range.over(db_time.range)?.times(ValueRange::exactly(100.0));
     Some(SHARE.meets(&of, Sides { expected, found: share.range, unit: "%" }, &[&time, &db_time, &share]))
 }
 
@@ -167,7 +167,7 @@ fn share(sheet: &Sheet, row: &Row, db_time: Option<&Cell>) -> Option<Consistency
 fn rate(
     rule: &Rule,
     sheet: &Sheet,
-    row: &Row,
+    row: &SheetRow,
     [total, rate]: [&str; 2],
     elapsed: Option<&Cell>,
 ) -> Option<Consistency> {
@@ -199,7 +199,7 @@ fn activity(report: &Report) -> Vec<Consistency> {
         found.next().and_then(|(sheet, row)| sheet.figure(row, "total"))
     };
     let ended = total("user commits").map(|commits| {
-        let rollbacks = total("user rollbacks").map_or(Range::exactly(0.0), |rollbacks| rollbacks.range);
+        let rollbacks = total("user rollbacks").map_or(ValueRange::exactly(0.0), |rollbacks| rollbacks.range);
         Figure { range: commits.range.plus(rollbacks), ..commits }
     });
     let mut checks = Vec::new();
@@ -233,7 +233,7 @@ fn activity(report: &Report) -> Vec<Consistency> {
 const ADDED: [&str; 6] =
     ["read_bytes", "reads_per_s", "read_bytes_per_s", "written_bytes", "writes_per_s", "written_bytes_per_s"];
 
-fn is_total(sheet: &Sheet, row: &Row) -> bool {
+fn is_total(sheet: &Sheet, row: &SheetRow) -> bool {
     sheet.text(row, "name").trim_end_matches(':').eq_ignore_ascii_case("total")
 }
 
@@ -255,7 +255,7 @@ fn iostat(report: &Report) -> Vec<Consistency> {
                     .filter_map(|row| sheet.figure(row, key))
                     .collect();
                 let Some(found) = sheet.figure(total, key).filter(|_| !parts.is_empty()) else { continue };
-                let expected = parts.iter().fold(Range::exactly(0.0), |sum, part| sum.plus(part.range));
+                let expected = parts.iter().fold(ValueRange::exactly(0.0), |sum, part| sum.plus(part.range));
                 let figures: Vec<&Figure> = parts.iter().chain([&found]).collect();
                 let sides = Sides { expected, found: found.range, unit: found.unit };
                 checks.push(SUM.meets(&found.name, sides, &figures));
@@ -299,21 +299,21 @@ fn totals(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-fn possible(report: &Report, sheet: &Sheet, row: &Row) -> Option<Consistency> {
+fn possible(report: &Report, sheet: &Sheet, row: &SheetRow) -> Option<Consistency> {
     let [blocks, time] = [sheet.figure(row, "blocks_per_read")?, sheet.figure(row, "read_time")?];
     if blocks.value <= 0.0 {
         return None;
     }
     let (block, assumed) = block_assumed(report);
-    let bytes = blocks.range.times(Range::exactly(block));
+    let bytes = blocks.range.times(ValueRange::exactly(block));
     // Only the longest time that prints so may contradict.
-    let least = Range {
+    let least = ValueRange {
         low: bytes.low / time.range.high,
         high: f64::MAX.min(bytes.high / time.range.low.max(1e-12)),
     };
     let is_impossible = least.low > REQUEST_BYTES_PER_S_MOST;
     let outcome = if is_impossible { Consistent::Impossible } else { Consistent::Holds };
-    let most = Range { low: 0.0, high: REQUEST_BYTES_PER_S_MOST };
+    let most = ValueRange { low: 0.0, high: REQUEST_BYTES_PER_S_MOST };
     let sides = Sides { expected: most, found: least, unit: "bytes/s" };
     let mut check = READ.judged(&name(sheet, row), sides, &[&blocks, &time], outcome);
     if is_impossible {
@@ -366,8 +366,9 @@ fn shifted(report: &Report) -> Vec<Consistency> {
 pub const REPAIRED: &str = "printed one column off: writes stood under 1-bk Rds/s, 1-bk Rds/s under Av 1-bk Rd(ms), \
      Av 1-bk Rd(ms) under Writes; the writes of the files prove it";
 
-/// Puts the columns of release 11.2.0.4's table of tablespaces right, if the writes of the files prove
-/// that they are one off: they must contradict what is printed, and agree with what was meant.
+/// Puts the columns of release 11.2.0.4's table of tablespaces right, if the writes of the files
+/// prove that they are one off: they must contradict what is printed, and agree with what was
+/// meant.
 pub fn repair(report: &mut Report) {
     let Some(at) = report.sheets.iter().position(|sheet| sheet.section == "tablespaces") else { return };
     let sheet = &report.sheets[at];
@@ -378,7 +379,8 @@ pub fn repair(report: &mut Report) {
     let (mut meant, mut printed) = (0, 0);
     for row in &sheet.rows {
         let Some(of_files) = of_files.get(sheet.text(row, "tablespace")) else { continue };
-        let reads = |at: usize| crate::figure::read(&row.cells[at].raw, crate::figure::Unit::COUNT).range();
+        let reads =
+            |at: usize| crate::figure::read(&row.cells[at].raw, crate::figure::FigureUnit::COUNT).range();
         let agrees = |at: usize| reads(at).is_some_and(|range| range.meets(of_files.range));
         (meant, printed) = (meant + usize::from(agrees(rate)), printed + usize::from(agrees(writes)));
         if !agrees(rate) {
@@ -452,18 +454,18 @@ fn histograms(report: &Report) -> Vec<Consistency> {
 }
 
 /// The least and the greatest mean that a row of a histogram allows; none without buckets.
-fn means(sheet: &Sheet, row: &Row) -> Option<Range> {
-    let (mut least, mut most, mut parts) = (0.0, 0.0, Range::exactly(0.0));
+fn means(sheet: &Sheet, row: &SheetRow) -> Option<ValueRange> {
+    let (mut least, mut most, mut parts) = (0.0, 0.0, ValueRange::exactly(0.0));
     let mut below = 0.0;
     for (column, cell) in sheet.columns.iter().zip(&row.cells) {
         let Some((is_open, edge)) = edge(&column.name).filter(|_| column.key.is_empty()) else { continue };
-        let part = cell.reading.range().unwrap_or(Range::exactly(0.0));
+        let part = cell.reading.range().unwrap_or(ValueRange::exactly(0.0));
         // Longer headings than `<=1s` are one bucket up to a second.
         least += part.low / 100.0 * if is_open { edge } else { below };
         most += part.high / 100.0 * if is_open && part.high > 0.0 { f64::INFINITY } else { edge };
         (parts, below) = (parts.plus(part), edge);
     }
-    (parts.high >= 99.0).then_some(Range { low: least, high: most.min(f64::MAX) })
+    (parts.high >= 99.0).then_some(ValueRange { low: least, high: most.min(f64::MAX) })
 }
 
 fn captured(report: &Report) -> Vec<Consistency> {
@@ -481,7 +483,7 @@ fn captured(report: &Report) -> Vec<Consistency> {
         checks.push(CAPTURED_MOST.at_most("DB time", sides, &[&waits, &cpu, &db_time]));
         if let (Some(printed), Some(share)) = (of("Captured Time accounts for", "%"), sum.over(db_time.range))
         {
-            let expected = share.times(Range::exactly(100.0));
+            let expected = share.times(ValueRange::exactly(100.0));
             let sides = Sides { expected, found: printed.range, unit: "%" };
             checks.push(CAPTURED.meets("DB time", sides, &[&waits, &cpu, &db_time, &printed]));
         }
@@ -497,7 +499,7 @@ fn statements(report: &Report) -> Vec<Consistency> {
         let (mut elapsed, mut waits): (Option<Figure>, Vec<Figure>) = (None, Vec::new());
         let mut end = |title: &str, elapsed: Option<Figure>, waits: Vec<Figure>| {
             let Some(elapsed) = elapsed.filter(|_| !waits.is_empty()) else { return };
-            let found = waits.iter().fold(Range::exactly(0.0), |sum, wait| sum.plus(wait.range));
+            let found = waits.iter().fold(ValueRange::exactly(0.0), |sum, wait| sum.plus(wait.range));
             let figures: Vec<&Figure> = waits.iter().chain([&elapsed]).collect();
             let sides = Sides { expected: elapsed.range, found, unit: "s" };
             checks.push(WAITS.at_most(title, sides, &figures));
@@ -536,7 +538,7 @@ fn limits(report: &Report) -> Vec<Consistency> {
     }
     match (&elapsed, of_cell("DB CPU", run.db_cpu.as_ref(), "s"), run.cpus) {
         (Some(elapsed), Some(cpu), Some(cpus)) => {
-            let expected = elapsed.range.times(Range::exactly(f64::from(cpus)));
+            let expected = elapsed.range.times(ValueRange::exactly(f64::from(cpus)));
             let sides = Sides { expected, found: cpu.range, unit: "s" };
             let holds = cpu.range.low <= expected.high;
             let outcome = if holds { Consistent::Holds } else { Consistent::Impossible };
@@ -549,7 +551,7 @@ fn limits(report: &Report) -> Vec<Consistency> {
             ["user", "system", "idle"].iter().filter_map(|key| sheet.figure(row, key)).collect();
         if let [user, system, idle] = parts.as_slice() {
             let found = user.range.plus(system.range).plus(idle.range);
-            let sides = Sides { expected: Range { low: 0.0, high: 100.0 }, found, unit: "%" };
+            let sides = Sides { expected: ValueRange { low: 0.0, high: 100.0 }, found, unit: "%" };
             checks.push(HOST.at_most("Host CPU", sides, &[user, system, idle]));
         }
     }
@@ -560,8 +562,8 @@ fn limits(report: &Report) -> Vec<Consistency> {
 fn instances(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     for sheet in report.sheets_of("global_io_functions_rates") {
-        let named = |row: &&Row, name: &str| sheet.text(row, "instance") == name;
-        let own: Vec<&Row> =
+        let named = |row: &&SheetRow, name: &str| sheet.text(row, "instance") == name;
+        let own: Vec<&SheetRow> =
             sheet.rows.iter().filter(|row| is_instance(sheet.text(row, "instance"))).collect();
         let sum_row = sheet.rows.iter().find(|row| named(row, "Sum"));
         let mean_row = sheet.rows.iter().find(|row| named(row, "Avg"));
@@ -573,12 +575,12 @@ fn instances(report: &Report) -> Vec<Consistency> {
             else {
                 continue;
             };
-            let expected = parts.iter().fold(Range::exactly(0.0), |all, part| all.plus(part.range));
+            let expected = parts.iter().fold(ValueRange::exactly(0.0), |all, part| all.plus(part.range));
             let figures: Vec<&Figure> = parts.iter().chain([&sum]).collect();
             let sides = Sides { expected, found: sum.range, unit: sum.unit };
             checks.push(INSTANCES.meets(&column.name, sides, &figures));
             if let Some(mean) = mean_row.and_then(|row| sheet.figure(row, column.key))
-                && let Some(expected) = sum.range.over(Range::exactly(parts.len() as f64))
+                && let Some(expected) = sum.range.over(ValueRange::exactly(parts.len() as f64))
             {
                 let sides = Sides { expected, found: mean.range, unit: mean.unit };
                 checks.push(MEAN.meets(&column.name, sides, &[&sum, &mean]));
@@ -603,7 +605,7 @@ fn compared(report: &Report) -> Vec<Consistency> {
                 continue;
             };
             let Some(quotient) = second.range.over(first.range) else { continue };
-            let expected = quotient.plus(Range::exactly(-1.0)).times(Range::exactly(100.0));
+            let expected = quotient.plus(ValueRange::exactly(-1.0)).times(ValueRange::exactly(100.0));
             let sides = Sides { expected, found: found.range, unit: "%" };
             checks.push(DIFFERENCE.meets(&name(sheet, row), sides, &[&first, &second, &found]));
         }

@@ -4,12 +4,12 @@ use super::{head, sections::section_of};
 use crate::report::Report;
 use crate::ruled::{self, Ruled};
 use crate::sheet::Sheet;
-use crate::source::Part;
+use crate::source::SourcePart;
 
 /// Reads a report of text.
-pub fn read(part: &Part<'_>) -> Report {
+pub fn read(part: &SourcePart<'_>) -> Report {
     let mut lines: Vec<(u32, &str)> = part.lines().collect();
-    // A report that stands in somebody's text is indented as a whole.
+    // A report within another text is indented as a whole.
     let indent = lines.first().map_or(0, |(_, first)| first.len() - first.trim_start_matches(' ').len());
     for (_, line) in &mut lines {
         *line = &line[line.bytes().take_while(|byte| *byte == b' ').count().min(indent)..];

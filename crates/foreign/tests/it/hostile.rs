@@ -24,7 +24,8 @@ fn swallow(bytes: &[u8]) -> usize {
 #[test]
 fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
     for fixture in FIXTURES {
-        // Every byte of the first lines and of the last, and steps between: the whole takes minutes.
+        // Every byte of the first lines and of the last, and steps between: the whole takes
+        // minutes.
         let end = fixture.len();
         let step = (end / 300).max(1);
         for cut in (0..end.min(600)).chain((600..end).step_by(step)).chain(end.saturating_sub(200)..end) {

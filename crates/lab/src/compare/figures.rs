@@ -128,8 +128,7 @@ fn times(run: &Record) -> Vec<(String, f64)> {
         times.extend(known.into_iter().filter_map(|(name, ns)| Some((name, ns?))));
         // An imported report has no sessions.
         if run.imported.is_none() {
-            let background =
-                run.sessions.iter().filter(|session| session.kind == SessionKind::Background);
+            let background = run.sessions.iter().filter(|session| session.kind == SessionKind::Background);
             let used = background.map(|session| session.cpu_ns + session.wait_cpu_ns);
             times.push(("Background CPU", used.sum()));
         }

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 /// The file of a bundle that has all tables of the report.
 const TABLES: &str = "imported.json";
 
-/// Imports files, each with all of its reports. A file that cannot be imported keeps none of the others back.
+/// Imports files, each with all of its reports. A file that cannot be imported keeps none of the
+/// others back.
 ///
 /// # Errors
 /// When a file has no report that is known, or with `--strict` a line that is not understood: the
