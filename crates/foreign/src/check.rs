@@ -1,19 +1,19 @@
 //! Checks of a report by its own arithmetic.
 //!
 //! A check has an expected interval, computed from other figures, and a found one, that of the
-//! figure in question. Both follow from printed texts. It holds if the intervals meet. Where a figure
-//! is missing the check is not asked, which is counted and is no failure.
+//! figure in question. Both follow from printed texts. It holds if the intervals meet. Where a
+//! figure is missing the check is not asked, which is counted and is no failure.
 
-use crate::figure::Range;
+use crate::figure::ValueRange;
 use crate::sheet::Figure;
 use plumb_record::{Consistency, Consistent, ImportedFigure};
 
-/// A kind of check.
+/// A kind of check, with its arithmetic.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Its name, such as `time / waits = average`.
+    /// The name, such as `time / waits = average`.
     pub name: &'static str,
-    /// Its arithmetic in words.
+    /// The arithmetic of both sides in words.
     pub arithmetic: &'static str,
 }
 
@@ -21,10 +21,10 @@ pub struct Rule {
 #[derive(Debug, Clone, Copy)]
 pub struct Sides {
     /// The interval that other figures give.
-    pub expected: Range,
+    pub expected: ValueRange,
     /// The interval of the figure in question.
-    pub found: Range,
-    /// The unit of both.
+    pub found: ValueRange,
+    /// The base unit that both sides have.
     pub unit: &'static str,
 }
 

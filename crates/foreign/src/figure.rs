@@ -1,38 +1,38 @@
 //! A printed figure: its value, and the interval of values that print so.
 //!
-//! A report prints 4.16 for anything from 4.155 to 4.165. The interval, and not a tolerance, decides
-//! whether two figures of a report contradict each other. It follows from the text:
+//! A report prints 4.16 for anything from 4.155 to 4.165. The interval, and not a tolerance,
+//! decides whether two figures of a report contradict each other. It follows from the text:
 //!
 //! | text | unit | value | interval |
 //! |---|---|---|---|
-//! | `1,083` | [`Unit::COUNT`] | 1083 | exact |
-//! | `1,083` | [`Unit::S`] | 1083 s | 1082.5 to 1083.5 s |
-//! | `12.9G` | [`Unit::BYTES`] | 12.9 * 2^30 | 12.85 to 12.95 * 2^30 |
-//! | `7.1E+04` | [`Unit::PER_S`] | 71000 | 70500 to 71500 |
+//! | `1,083` | [`FigureUnit::COUNT`] | 1083 | exact |
+//! | `1,083` | [`FigureUnit::S`] | 1083 s | 1082.5 to 1083.5 s |
+//! | `12.9G` | [`FigureUnit::BYTES`] | 12.9 * 2^30 | 12.85 to 12.95 * 2^30 |
+//! | `7.1E+04` | [`FigureUnit::PER_S`] | 71000 | 70500 to 71500 |
 //! | `109.72us` | any time | 0.00010972 s | 0.000109715 to 0.000109725 s |
-//! | `<0.01(2247)` | [`Unit::PERCENT`] | 0.005 | 0 to 0.01 |
+//! | `<0.01(2247)` | [`FigureUnit::PERCENT`] | 0.005 | 0 to 0.01 |
 //!
-//! What is missing has a kind ([`Absence`]) and no value. It is never zero.
+//! A missing figure has a kind of absence ([`Absence`]) and no value. It is never zero.
 
 use serde::Serialize;
 
-/// An interval of values.
+/// An interval of values that a figure may have.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Range {
-    /// The lower end.
+pub struct ValueRange {
+    /// The least value that is allowed.
     pub low: f64,
-    /// The upper end.
+    /// The greatest value that is allowed.
     pub high: f64,
 }
 
-impl Range {
+impl ValueRange {
     /// Returns the interval that has one value alone.
     #[must_use]
-    pub const fn exactly(value: f64) -> Range {
-        Range { low: value, high: value }
+    pub const fn exactly(value: f64) -> ValueRange {
+        ValueRange { low: value, high: value }
     }
 
-    /// Returns the middle.
+    /// Returns the value halfway between both ends.
     #[must_use]
     pub fn middle(self) -> f64 {
         self.low / 2.0 + self.high / 2.0
@@ -40,31 +40,32 @@ impl Range {
 
     /// Returns the smallest interval that has the sum of a value of each.
     #[must_use]
-    pub fn plus(self, other: Range) -> Range {
-        Range { low: self.low + other.low, high: self.high + other.high }
+    pub fn plus(self, other: ValueRange) -> ValueRange {
+        ValueRange { low: self.low + other.low, high: self.high + other.high }
     }
 
     /// Returns the smallest interval that has the product of a value of each.
     #[must_use]
-    pub fn times(self, other: Range) -> Range {
+    pub fn times(self, other: ValueRange) -> ValueRange {
         let ends =
             [self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high];
         let [low, high] = [f64::min, f64::max].map(|end: fn(f64, f64) -> f64| {
             ends.into_iter().filter(|end| !end.is_nan()).reduce(end).unwrap_or(0.0)
         });
-        Range { low, high }
+        ValueRange { low, high }
     }
 
     /// Returns the values that a quotient may have; none where the divisor may be zero or less.
     #[must_use]
-    pub fn over(self, divisor: Range) -> Option<Range> {
-        let inverse = Range { low: 1.0 / divisor.high, high: 1.0 / divisor.low };
-        (divisor.low > 0.0).then(|| self.times(inverse))
+    pub fn over(self, divisor: ValueRange) -> Option<ValueRange> {
+        let low = self.low / if self.low < 0.0 { divisor.low } else { divisor.high };
+        let high = self.high / if self.high < 0.0 { divisor.high } else { divisor.low };
+        (divisor.low > 0.0).then_some(ValueRange { low, high })
     }
 
     /// True if both have a value in common. A relative 1e-9 is left for the arithmetic of floats.
     #[must_use]
-    pub fn meets(self, other: Range) -> bool {
+    pub fn meets(self, other: ValueRange) -> bool {
         let slack =
             1e-9 * [self.low, self.high, other.low, other.high].into_iter().map(f64::abs).fold(0.0, f64::max);
         self.low <= other.high + slack && other.low <= self.high + slack
@@ -72,8 +73,8 @@ impl Range {
 
     /// Returns the values that both have.
     #[must_use]
-    pub fn and(self, other: Range) -> Option<Range> {
-        let both = Range { low: self.low.max(other.low), high: self.high.min(other.high) };
+    pub fn and(self, other: ValueRange) -> Option<ValueRange> {
+        let both = ValueRange { low: self.low.max(other.low), high: self.high.min(other.high) };
         (both.low <= both.high).then_some(both)
     }
 }
@@ -82,7 +83,7 @@ impl Range {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// Words.
+    /// Words, which have no value.
     Text,
     /// Whole things; without a suffix a figure is exact.
     Count,
@@ -90,68 +91,77 @@ pub enum Quantity {
     NarrowCount,
     /// A number that was rounded.
     Number,
+    /// A number that was rounded to one decimal more before: 0.3465 prints as 0.35, and that as
+    /// 0.4.
+    TwiceRounded,
     /// Bytes; suffixes are multiples of 1024.
     Bytes,
     /// Bytes a second; suffixes are multiples of 1024.
     BytesPerSecond,
-    /// Things a second.
+    /// A rate: things in each second.
     PerSecond,
-    /// Seconds.
+    /// A time; its base unit is seconds.
     Seconds,
-    /// Hundredths.
+    /// A share, as hundredths of a whole.
     Percent,
 }
 
 /// The unit that a column's figures are printed in.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Unit {
+pub struct FigureUnit {
     /// The quantity; values are in its base unit.
     pub quantity: Quantity,
     /// The base units of a figure that has no unit of its own.
     pub scale: f64,
 }
 
-impl Unit {
-    /// Words.
-    pub const TEXT: Unit = Unit::new(Quantity::Text, 1.0);
-    /// Whole things.
-    pub const COUNT: Unit = Unit::new(Quantity::Count, 1.0);
+impl FigureUnit {
+    /// Names and other texts without a value.
+    pub const TEXT: FigureUnit = FigureUnit::new(Quantity::Text, 1.0);
+    /// Whole things, exact unless they have a suffix.
+    pub const COUNT: FigureUnit = FigureUnit::new(Quantity::Count, 1.0);
     /// Whole things whose K may be cut off.
-    pub const NARROW_COUNT: Unit = Unit::new(Quantity::NarrowCount, 1.0);
-    /// A rounded number.
-    pub const NUMBER: Unit = Unit::new(Quantity::Number, 1.0);
-    /// Bytes.
-    pub const BYTES: Unit = Unit::new(Quantity::Bytes, 1.0);
-    /// 2^20 bytes.
-    pub const MB: Unit = Unit::new(Quantity::Bytes, 1_048_576.0);
-    /// 2^30 bytes.
-    pub const GB: Unit = Unit::new(Quantity::Bytes, 1_073_741_824.0);
-    /// 2^20 bytes a second.
-    pub const MB_PER_S: Unit = Unit::new(Quantity::BytesPerSecond, 1_048_576.0);
-    /// Things a second.
-    pub const PER_S: Unit = Unit::new(Quantity::PerSecond, 1.0);
-    /// Seconds.
-    pub const S: Unit = Unit::new(Quantity::Seconds, 1.0);
-    /// Milliseconds.
-    pub const MS: Unit = Unit::new(Quantity::Seconds, 1e-3);
-    /// Microseconds.
-    pub const US: Unit = Unit::new(Quantity::Seconds, 1e-6);
-    /// Minutes.
-    pub const MINUTES: Unit = Unit::new(Quantity::Seconds, 60.0);
-    /// Hundredths.
-    pub const PERCENT: Unit = Unit::new(Quantity::Percent, 1.0);
+    pub const NARROW_COUNT: FigureUnit = FigureUnit::new(Quantity::NarrowCount, 1.0);
+    /// A number that was rounded once.
+    pub const NUMBER: FigureUnit = FigureUnit::new(Quantity::Number, 1.0);
+    /// A number that was rounded twice.
+    pub const TWICE_ROUNDED: FigureUnit = FigureUnit::new(Quantity::TwiceRounded, 1.0);
+    /// Bytes, or multiples of 1024 by a suffix.
+    pub const BYTES: FigureUnit = FigureUnit::new(Quantity::Bytes, 1.0);
+    /// Units of 2^20 bytes without a suffix.
+    pub const MB: FigureUnit = FigureUnit::new(Quantity::Bytes, 1_048_576.0);
+    /// Units of 2^30 bytes without a suffix.
+    pub const GB: FigureUnit = FigureUnit::new(Quantity::Bytes, 1_073_741_824.0);
+    /// Units of 2^20 bytes in each second.
+    pub const MB_PER_S: FigureUnit = FigureUnit::new(Quantity::BytesPerSecond, 1_048_576.0);
+    /// A rate: things in each second.
+    pub const PER_S: FigureUnit = FigureUnit::new(Quantity::PerSecond, 1.0);
+    /// Seconds, unless the text has a unit.
+    pub const S: FigureUnit = FigureUnit::new(Quantity::Seconds, 1.0);
+    /// Milliseconds, unless the text has a unit.
+    pub const MS: FigureUnit = FigureUnit::new(Quantity::Seconds, 1e-3);
+    /// Microseconds, unless the text has a unit.
+    pub const US: FigureUnit = FigureUnit::new(Quantity::Seconds, 1e-6);
+    /// Minutes, unless the text has a unit.
+    pub const MINUTES: FigureUnit = FigureUnit::new(Quantity::Seconds, 60.0);
+    /// Hundredths of a whole, such as DB time.
+    pub const PERCENT: FigureUnit = FigureUnit::new(Quantity::Percent, 1.0);
 
-    /// Returns a unit that is so many base units of a quantity.
+    /// Returns a unit of `scale` base units of a quantity.
     #[must_use]
-    pub const fn new(quantity: Quantity, scale: f64) -> Unit {
-        Unit { quantity, scale }
+    pub const fn new(quantity: Quantity, scale: f64) -> FigureUnit {
+        FigureUnit { quantity, scale }
     }
 
     /// Returns the base unit as it is printed; empty for a plain number.
     #[must_use]
     pub const fn base(self) -> &'static str {
         match self.quantity {
-            Quantity::Text | Quantity::Count | Quantity::NarrowCount | Quantity::Number => "",
+            Quantity::Text
+            | Quantity::Count
+            | Quantity::NarrowCount
+            | Quantity::Number
+            | Quantity::TwiceRounded => "",
             Quantity::Bytes => "bytes",
             Quantity::BytesPerSecond => "bytes/s",
             Quantity::PerSecond => "/s",
@@ -165,7 +175,7 @@ impl Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Absence {
-    /// Nothing is printed.
+    /// Nothing is printed in its place.
     Blank,
     /// The report says that it does not apply: `N/A`.
     NotApplicable,
@@ -181,23 +191,23 @@ pub enum Absence {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
-    /// Words.
+    /// Words, where no figure is expected.
     Words,
     /// A value in the base unit, within an interval.
     Value {
-        /// The value as printed.
+        /// The value as printed, in the base unit.
         value: f64,
         /// The values that print so.
-        range: Range,
+        range: ValueRange,
     },
-    /// No value.
+    /// No value, with the reason of its absence.
     Absent(Absence),
 }
 
 impl Reading {
     /// Returns the values that print so; none where there is no value.
     #[must_use]
-    pub fn range(self) -> Option<Range> {
+    pub fn range(self) -> Option<ValueRange> {
         match self {
             Reading::Value { range, .. } => Some(range),
             _ => None,
@@ -216,7 +226,7 @@ impl Reading {
 
 /// Returns what a printed text says in a unit.
 #[must_use]
-pub fn read(raw: &str, unit: Unit) -> Reading {
+pub fn read(raw: &str, unit: FigureUnit) -> Reading {
     let text = raw.trim_matches(|letter: char| letter.is_whitespace() || letter == '\u{a0}');
     match text {
         "" => return Reading::Absent(Absence::Blank),
@@ -232,11 +242,11 @@ pub fn read(raw: &str, unit: Unit) -> Reading {
 #[must_use]
 pub fn is_number(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-' | '+' | '<'))
-        && printed(text, Unit::new(Quantity::Number, 1.0)).is_some()
+        && printed(text, FigureUnit::new(Quantity::Number, 1.0)).is_some()
 }
 
 /// A number with what may stand around it: `<0.01(2247)`, `60.9K`, `3.82ms`, `1.3497E+07`.
-fn printed(text: &str, unit: Unit) -> Option<Reading> {
+fn printed(text: &str, unit: FigureUnit) -> Option<Reading> {
     let (text, is_bound) = text.strip_prefix('<').map_or((text, false), |rest| (rest, true));
     // A count in brackets behind a share says of how many waits it is.
     let text = match text.split_once('(') {
@@ -259,16 +269,17 @@ fn printed(text: &str, unit: Unit) -> Option<Reading> {
     }
     let value = magnitude * factor * if digits.starts_with('-') { -1.0 } else { 1.0 };
     let is_exact = is_whole && matches!(unit.quantity, Quantity::Count | Quantity::NarrowCount);
-    let half = if is_exact { 0.0 } else { 0.5 * 10f64.powi(-decimals) * factor };
+    let share = if unit.quantity == Quantity::TwiceRounded { 0.55 } else { 0.5 };
+    let half = if is_exact { 0.0 } else { share * 10f64.powi(-decimals) * factor };
     if !value.is_finite() || !half.is_finite() {
         return None;
     }
     Some(if is_bound {
-        Reading::Value { value: value / 2.0, range: Range { low: 0.0, high: value } }
+        Reading::Value { value: value / 2.0, range: ValueRange { low: 0.0, high: value } }
     } else if magnitude == 0.0 {
-        Reading::Value { value, range: Range { low: 0.0, high: half } }
+        Reading::Value { value, range: ValueRange { low: 0.0, high: half } }
     } else {
-        Reading::Value { value, range: Range { low: value - half, high: value + half } }
+        Reading::Value { value, range: ValueRange { low: value - half, high: value + half } }
     })
 }
 
@@ -284,7 +295,7 @@ fn exponent(rest: &str) -> Option<(i32, &str)> {
 
 /// Digits without the commas between thousands, and how many stand behind the point. A single
 /// comma without a point is a decimal comma in a column of percentages, and nowhere else.
-fn plain_digits(digits: &str, unit: Unit) -> Option<(String, i32)> {
+fn plain_digits(digits: &str, unit: FigureUnit) -> Option<(String, i32)> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let groups: Vec<&str> = whole.split(',').collect();
     let is_grouped = groups.iter().skip(1).all(|group| group.len() == 3)
@@ -303,7 +314,7 @@ fn plain_digits(digits: &str, unit: Unit) -> Option<(String, i32)> {
 }
 
 /// The base units that a suffix stands for; those of the column where there is none.
-fn suffix(rest: &str, unit: Unit) -> Option<f64> {
+fn suffix(rest: &str, unit: FigureUnit) -> Option<f64> {
     let is_bytes = matches!(unit.quantity, Quantity::Bytes | Quantity::BytesPerSecond);
     let multiple = |power: i32| Some(if is_bytes { 1024f64 } else { 1000.0 }.powi(power));
     // Of a time in thousands the column says the unit.
@@ -317,6 +328,8 @@ fn suffix(rest: &str, unit: Unit) -> Option<f64> {
         ("s" | "sec" | "secs" | "seconds", Quantity::Seconds) => Some(1.0),
         ("(mins)" | "mins", Quantity::Seconds) => Some(60.0),
         ("bytes" | "B", Quantity::Bytes) => Some(1.0),
+        // A column of several units: each figure has its own.
+        ("seconds" | "bytes", Quantity::Number) => Some(1.0),
         ("K" | "KB", _) => scaled(1),
         ("M" | "MB", _) => scaled(2),
         ("G" | "GB", _) => scaled(3),

@@ -1,45 +1,42 @@
 //! Tables of a page of HTML.
 //!
 //! The tokenizer is html5gum, which follows the standard: a browser saves tags in upper case,
-//! attributes without quotes, and a raw `>` within quotes, over all of which a pattern stumbles. It has no
-//! dependencies, no `unsafe`, and is built in seconds. Rejected: `scraper`, which builds a tree of
-//! the whole page; `tl`, which has had no release for years.
+//! attributes without quotes, and a raw `>` within quotes, over all of which a pattern stumbles.
+//! It has no dependencies, no `unsafe`, and is built in seconds. Rejected: `scraper`, which
+//! builds a tree of the whole page; `tl`, which has had no release for years.
 //!
-//! A table belongs to the heading (`h1` to `h4`) before it, and to the text that stands between the
-//! last element and it. Headings of columns may have two lines, the upper ones over several columns.
-//! Scripts and styles are skipped, nothing is executed, and nothing is fetched.
+//! A table belongs to the heading (`h1` to `h4`) before it, and to the text that stands between
+//! the last element and it. Headings of columns may have two lines, the upper ones over several
+//! columns. Scripts and styles are skipped, nothing is executed, and nothing is fetched.
 
-use crate::sheet::{Printed, Remark};
-use crate::source::Part;
+use crate::sheet::{COLUMNS_MOST, Printed, Remark};
+use crate::source::SourcePart;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use std::convert::Infallible;
 
-/// Columns of a table at most: the widest that is known has 40.
-const COLUMNS_MOST: usize = 400;
-
 /// A table as it stands in a page.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct PageTable {
     /// The line of its start.
     pub line: u32,
-    /// The heading above it.
+    /// The nearest heading that stands above it.
     pub heading: Printed,
     /// The text between the last element and it, as `Load Profile`.
     pub before: String,
-    /// The attribute `summary`.
+    /// The text of its attribute `summary`.
     pub summary: String,
     /// The remarks of a list above it.
     pub notes: Vec<Remark>,
     /// The headings of its columns.
     pub names: Vec<String>,
-    /// Its rows, each with its line.
+    /// The rows, each with its line.
     pub rows: Vec<(u32, Vec<Printed>)>,
 }
 
 /// Reads all tables of a page.
 #[must_use]
-pub fn tables(part: &Part<'_>) -> Vec<Table> {
+pub fn tables(part: &SourcePart<'_>) -> Vec<PageTable> {
     let mut page = Page::default();
     {
         let page = &mut page;
@@ -66,11 +63,11 @@ struct Raw {
 
 #[derive(Debug, Default)]
 struct Page {
-    tables: Vec<Table>,
+    tables: Vec<PageTable>,
     heading: Printed,
     before: String,
     notes: Vec<Remark>,
-    table: Option<Table>,
+    table: Option<PageTable>,
     /// Lines of headings of the table.
     headings: Vec<Vec<Raw>>,
     row: Vec<Raw>,
@@ -87,7 +84,7 @@ enum Inside {
     Nothing,
     Heading,
     Remark,
-    /// Text that nobody reads: a script, a style, a title.
+    /// Text that is skipped: a script, a style, a title.
     Hidden,
 }
 
@@ -100,7 +97,7 @@ fn spaced(text: &str) -> String {
 }
 
 impl Page {
-    fn event(&mut self, event: &CallbackEvent<'_>, part: &Part<'_>, at: usize) {
+    fn event(&mut self, event: &CallbackEvent<'_>, part: &SourcePart<'_>, at: usize) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match event {
             CallbackEvent::OpenStartTag { name } => {
@@ -120,8 +117,13 @@ impl Page {
             "table" if self.table.is_none() => {
                 let before = spaced(&std::mem::take(&mut self.before));
                 let notes = std::mem::take(&mut self.notes);
-                self.table =
-                    Some(Table { line, heading: self.heading.clone(), before, notes, ..Table::default() });
+                self.table = Some(PageTable {
+                    line,
+                    heading: self.heading.clone(),
+                    before,
+                    notes,
+                    ..PageTable::default()
+                });
             }
             "tr" => self.end_row(),
             "td" | "th" if self.table.is_some() => {
@@ -140,7 +142,7 @@ impl Page {
                 self.inside = Inside::Remark;
             }
             "a" if self.inside == Inside::Nothing => self.before.clear(),
-            "hr" | "ul" if self.table.is_none() => self.before.clear(),
+            "hr" if self.table.is_none() => self.before.clear(),
             "script" | "style" | "title" => self.inside = Inside::Hidden,
             _ => {}
         }

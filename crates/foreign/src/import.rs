@@ -1,8 +1,8 @@
 //! A report as the record of a run, with the imported figures kept next to it.
 
-use crate::figure::Range;
+use crate::figure::ValueRange;
 use crate::reader::{self, Reader};
-use crate::report::{Report, Run, value};
+use crate::report::{ImportedRun, Report, value};
 use crate::sheet::{Cell, Sheet};
 use crate::source::{ForeignError, Source};
 use plumb_record::{
@@ -18,7 +18,7 @@ const CHECKS_MOST: usize = 500;
 /// A report with its record.
 #[derive(Debug, Serialize)]
 pub struct Import {
-    /// What was read.
+    /// The report with all of its tables.
     pub report: Report,
     /// The origin, and what its own arithmetic says.
     pub imported: Imported,
@@ -85,7 +85,7 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
 }
 
 /// The head of a record; none without an interval.
-fn header(run: &Run, plumb_version: &str, imported: &Imported) -> Option<Header> {
+fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Option<Header> {
     let ns = |cell: &Option<Cell>| value(cell.as_ref()).map(nanoseconds);
     Some(Header {
         title: run.title.clone(),
@@ -128,14 +128,14 @@ pub fn whole(value: f64) -> u64 {
 /// The best estimate of a figure that is known in two ways: the middle of the values that both
 /// allow, otherwise that of the narrower interval.
 #[must_use]
-pub fn best(one: Option<Range>, two: Option<Range>) -> Option<f64> {
-    let width = |range: &Range| range.high - range.low;
+pub fn best(one: Option<ValueRange>, two: Option<ValueRange>) -> Option<f64> {
+    let width = |range: &ValueRange| range.high - range.low;
     match (one, two) {
         (Some(one), Some(two)) => {
             let narrower = if width(&one) <= width(&two) { one } else { two };
             Some(one.and(two).unwrap_or(narrower).middle())
         }
-        (one, two) => one.or(two).map(Range::middle),
+        (one, two) => one.or(two).map(ValueRange::middle),
     }
 }
 

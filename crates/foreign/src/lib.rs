@@ -14,8 +14,8 @@
 //! A kind of report is a [`Reader`]: how it is recognised, read, checked, and turned into a
 //! record. The modules above it know no kind.
 //!
-//! Why intervals: a report prints 4.2 ms and 59.997 s of 14,285 waits. Whether these contradict each
-//! other is decided by what they were rounded to, and by no tolerance.
+//! Why intervals: a report prints 4.2 ms and 59.997 s of 14,285 waits. Whether these contradict
+//! each other is decided by what they were rounded to, and by no tolerance.
 //!
 //! Nothing of a report is executed, no file is written, and nothing here knows the engine.
 

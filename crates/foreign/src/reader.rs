@@ -6,13 +6,14 @@
 //!
 //! A kind of report is recognised by its content, never by a file's name. A file may have several
 //! reports, because people put them together: each line that begins a report begins a part, which
-//! lasts to the next such line. A file of HTML is cut at `<html` alone. Lines before the first report
-//! are a terminal's noise and are left out. A file without any such line goes to the readers of fragments.
+//! lasts to the next such line. A file of HTML is cut at `<html` alone. Lines before the first
+//! report are a terminal's noise and are left out. A file without any such line goes to the
+//! readers of fragments.
 //!
 //! Memory is bounded by that of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
 use crate::report::Report;
-use crate::source::{ForeignError, Part, Source};
+use crate::source::{ForeignError, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, Record};
 
 /// Cells of all tables of a file at most.
@@ -23,10 +24,10 @@ pub const CELLS_MOST: usize = 4_000_000;
 pub struct Reader {
     /// The kind, such as `AWR report`.
     pub kind: &'static str,
-    /// How it is recognised.
+    /// The text that this kind is recognised by.
     pub begins: Begins,
     /// Reads a part that it begins. It never fails: lines that it does not understand are listed.
-    pub read: fn(&Part<'_>) -> Report,
+    pub read: fn(&SourcePart<'_>) -> Report,
     /// Checks the report by its own arithmetic.
     pub check: fn(&Report) -> Vec<Consistency>,
     /// Returns the figures that follow from printed ones and that a reader asks for first.
@@ -35,7 +36,7 @@ pub struct Reader {
     pub fill: fn(&Report, &mut Record),
 }
 
-/// How a kind of report is recognised.
+/// The text that a kind of report is recognised by.
 #[derive(Debug, Clone, Copy)]
 pub enum Begins {
     /// By a line of text.
@@ -45,7 +46,7 @@ pub enum Begins {
     /// By a line within a file that no other reader has a report of: a table without a head.
     Fragment(fn(&str) -> bool),
     /// As [`Begins::Fragment`], by all lines at once: those that begin a report, counted from 0.
-    Fragments(fn(&Part<'_>) -> Vec<usize>),
+    Fragments(fn(&SourcePart<'_>) -> Vec<usize>),
 }
 
 /// Bytes of a page that its reader is chosen by.
@@ -81,7 +82,7 @@ pub fn reports<'r>(
 }
 
 /// The parts of a file that begin with a known line, with their readers.
-fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, Part<'s>)> {
+fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, SourcePart<'s>)> {
     let whole = source.part(0, source.len());
     let is_html = contains_tag(head(whole.text));
     let begins = if is_html { pages(&whole, readers) } else { texts(&whole, readers, false) };
@@ -96,7 +97,7 @@ fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, 
 type Begin<'r> = (usize, Option<&'r Reader>);
 
 /// The lines of text that begin a report, counted from 0.
-fn texts<'r>(whole: &Part<'_>, readers: &'r [Reader], fragments: bool) -> Vec<Begin<'r>> {
+fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> Vec<Begin<'r>> {
     let begun = |line: &str| {
         readers.iter().find(|reader| match reader.begins {
             Begins::Line(begins) => !fragments && begins(line),
@@ -127,7 +128,7 @@ fn texts<'r>(whole: &Part<'_>, readers: &'r [Reader], fragments: bool) -> Vec<Be
 }
 
 /// The lines that begin a page of HTML.
-fn pages<'r>(whole: &Part<'_>, readers: &'r [Reader]) -> Vec<Begin<'r>> {
+fn pages<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<Begin<'r>> {
     let lower = whole.text.to_ascii_lowercase();
     let mut begins: Vec<usize> = lower.match_indices("<html").map(|(at, _)| at).collect();
     if begins.first().is_none_or(|first| *first > HEAD_BYTES) {
@@ -170,7 +171,7 @@ mod tests {
     use plumb_record::ImportedFact;
     use std::path::Path;
 
-    fn read(part: &Part<'_>) -> Report {
+    fn read(part: &SourcePart<'_>) -> Report {
         let (line, text) = part.lines().next().unwrap_or_default();
         let facts = vec![ImportedFact { name: "first".into(), text: text.into(), line }];
         let unread = part.lines().skip(1).map(|(line, text)| Remark { line, text: text.into() }).collect();

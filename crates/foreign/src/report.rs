@@ -16,37 +16,37 @@ pub struct Report {
     pub facts: Vec<ImportedFact>,
     /// The run that it is of.
     #[serde(skip)]
-    pub run: Run,
+    pub run: ImportedRun,
     /// The tables that were read.
     pub sheets: Vec<Sheet>,
     /// Lines that no reader understands.
     pub unread: Vec<Remark>,
     /// Sections that the report says are empty, with their lines.
     pub empty: Vec<Remark>,
-    /// The report's own arithmetic.
+    /// The results of the report's own arithmetic.
     pub checks: Vec<Consistency>,
 }
 
 /// The run that a report is of, as far as its head says. Nothing is made up.
 #[derive(Debug, Clone, Default)]
-pub struct Run {
+pub struct ImportedRun {
     /// The first line of a report, such as `AWR REPORT  Database: ORCL`.
     pub title: String,
     /// The workload, database or job.
     pub workload: String,
-    /// The begin as printed.
+    /// The begin of the interval, as printed.
     pub begin: String,
-    /// The end as printed.
+    /// The end of the interval, as printed.
     pub end: String,
-    /// The interval, seconds.
+    /// The length of the interval, seconds.
     pub elapsed: Option<Cell>,
-    /// DB time, seconds.
+    /// DB time of all sessions, seconds.
     pub db_time: Option<Cell>,
     /// The CPU time within it, seconds.
     pub db_cpu: Option<Cell>,
     /// The host's name as printed, which may be cut off.
     pub host: String,
-    /// The platform or kernel.
+    /// The platform or kernel of the host.
     pub platform: String,
     /// CPUs of the host, a count.
     pub cpus: Option<u32>,

@@ -12,15 +12,15 @@
 //! ```
 //!
 //! Edges come from the ruler and never from blanks, because cells may be blank. A record may have
-//! several lines, each under a ruler of its own: the rulers then stand one below the other, with their
-//! headings between them. A ruler that is indented has a column of names before it, without a heading.
-//! A ruler that begins with tildes has the section's heading above them.
+//! several lines, each under a ruler of its own: the rulers then stand one below the other, with
+//! their headings between them. A ruler that is indented has a column of names before it, without
+//! a heading. A ruler that begins with tildes has the section's heading above them.
 //!
 //! A table goes on behind a page break, where its heading, its remarks and its ruler are repeated.
 //! Each line is looked at a bounded number of times: the work is linear in the text.
 
 use crate::figure::is_number;
-use crate::sheet::{Printed, Remark};
+use crate::sheet::{COLUMNS_MOST, Printed, Remark};
 use std::ops::Range;
 
 /// A table as it stands in a text.
@@ -28,7 +28,7 @@ use std::ops::Range;
 pub struct Ruled {
     /// The heading; empty where there is none.
     pub heading: Printed,
-    /// Remarks above it.
+    /// The remarks that stand above it.
     pub notes: Vec<Remark>,
     /// The headings of the columns.
     pub names: Vec<String>,
@@ -45,12 +45,16 @@ pub struct Tables {
     pub empty: Vec<Remark>,
     /// Lines in a table that fit its columns nowhere.
     pub unread: Vec<Remark>,
-    /// Lines outside of tables.
+    /// Lines that stand outside of all tables.
     pub prose: Vec<Remark>,
 }
 
 /// Lines of headings above a ruler at most.
 const HEADING_LINES_MOST: usize = 5;
+/// Letters that are kept of a line that is not understood.
+const SHOWN_MOST: usize = 200;
+/// Bytes of a line of a table at most: the widest report has lines of 320 letters.
+const LINE_MOST: usize = 8192;
 /// The marks of a section's heading.
 const TAGS: [&str; 2] = ["DB/Inst:", " for DB:"];
 
@@ -103,6 +107,9 @@ fn kind(line: &str) -> Line {
     let of_rule = |word: &str| word.bytes().all(|byte| byte == b'-') || word.bytes().all(|byte| byte == b'~');
     if text.starts_with(['-', '~']) {
         let words = words(line);
+        if words.len() > COLUMNS_MOST {
+            return Line::Text;
+        }
         let is_rule = words.iter().all(|(_, word)| of_rule(word));
         let longest = words.iter().map(|(columns, _)| columns.len()).max().unwrap_or(0);
         if is_rule && longest >= 3 && words.iter().any(|(_, word)| word.starts_with('-')) {
@@ -116,7 +123,7 @@ fn kind(line: &str) -> Line {
     if TAGS.iter().any(|tag| line.contains(tag)) { Line::Heading } else { Line::Text }
 }
 
-/// How a line may fit the columns of a table.
+/// The strictness with which a line must fit the columns of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fit {
     /// Nothing may stand between columns.
@@ -125,9 +132,10 @@ enum Fit {
     Words,
 }
 
-/// True if a ruler stands over the sum of a table: its groups are some of those of the table's.
+/// True if a ruler stands over the sum of a table: its groups are some of the table's, without that
+/// of names.
 fn is_sum(above: &Line, groups: &[Range<usize>]) -> bool {
-    matches!(above, Line::Ruler(above) if groups.iter().all(|group| above.contains(group)))
+    matches!(above, Line::Ruler(above) if groups.iter().all(|group| above.contains(group)) && groups.first() != above.first())
 }
 
 /// The rulers of a table, with its headings.
@@ -219,7 +227,7 @@ impl Walk<'_> {
                 let above = self.open.as_ref().filter(|open| is_of(open)).map(|open| &open.layout.lines[0]);
                 if self.is_end(at, &groups) {
                     self.close();
-                } else if !above.is_some_and(|above| groups.iter().all(|group| above.contains(group))) {
+                } else if !above.is_some_and(|above| is_sum(&Line::Ruler(above.clone()), &groups)) {
                     return self.ruler(at, groups);
                 }
             }
@@ -265,6 +273,9 @@ impl Walk<'_> {
         let mut headings = Vec::new();
         for above in (first..at).rev().take(HEADING_LINES_MOST) {
             let line = self.lines[above].1;
+            if line.len() > LINE_MOST {
+                break;
+            }
             match self.kinds[above] {
                 Line::Text => headings.push(line.to_string()),
                 Line::Underline => {
@@ -363,7 +374,10 @@ impl Walk<'_> {
                 self.close();
                 self.outside(at, number, line);
             }
-            Some(false) => self.tables.unread.push(Remark { line: number, text: line.to_string() }),
+            Some(false) => {
+                let text = plumb_units::cut(line, SHOWN_MOST).into_owned();
+                self.tables.unread.push(Remark { line: number, text });
+            }
             None => self.outside(at, number, line),
         }
     }
@@ -419,6 +433,9 @@ impl Walk<'_> {
 impl Open {
     /// Reads a line of a row; false if it fits nowhere.
     fn read(&mut self, number: u32, line: &str, fit: Fit) -> bool {
+        if line.len() > LINE_MOST {
+            return false;
+        }
         if self.layout.lines.len() > 1 {
             return self.read_of_record(number, line);
         }
@@ -618,8 +635,8 @@ fn fits(line: &str, columns: &[Range<usize>]) -> bool {
     true
 }
 
-/// The cells of a line whose figures are wider than their columns: each word goes to the column that
-/// it ends in or before. None where two figures would share a column.
+/// The cells of a line whose figures are wider than their columns: each word goes to the column
+/// that it ends in or before. None where two figures would share a column.
 fn by_words(number: u32, line: &str, columns: &[Range<usize>]) -> Option<Vec<Printed>> {
     let words = words(line);
     if words.iter().filter(|(_, word)| is_number(word)).count() < 2 {

@@ -1,23 +1,26 @@
 //! A table of an imported report: columns with names and units, rows of cells with their lines.
 //!
-//! A reader gives headings and texts as they are printed. [`Sheet::new`] looks the section and its
-//! columns up in a [`Section`], a row of a reader's table of data, so that the same figure has the same
-//! key in every version and form of a report. A section that no row describes is read all the same:
-//! its columns have the unit that their headings say, and no key.
+//! A reader gives headings and texts as they are printed. [`Sheet::new`] looks the section and
+//! its columns up in a [`Section`], a row of a reader's table of data, so that the same figure
+//! has the same key in every version and form of a report. A section that no row describes is
+//! read all the same: its columns have the unit that their headings say, and no key.
 
-use crate::figure::{Quantity, Range, Reading, Unit, read};
+use crate::figure::{FigureUnit, Quantity, Reading, ValueRange, read};
 use serde::Serialize;
+
+/// Columns of a table at most: the widest that is known has 40. It bounds the work on a line.
+pub const COLUMNS_MOST: usize = 400;
 
 /// A section of a kind of report, as data.
 #[derive(Debug)]
 pub struct Section {
     /// The key, unique in the table of its reader.
     pub key: &'static str,
-    /// Its headings in all versions, each as the start of the printed one.
+    /// The headings in all versions, each as the start of the printed one.
     pub headings: &'static [&'static str],
     /// The first columns that it is known by where there is no heading; empty if it always has one.
     pub first: &'static [&'static str],
-    /// Its columns in their order. A heading that occurs twice takes the next row that has it.
+    /// The columns in their order. A heading that occurs twice takes the next row that has it.
     pub columns: &'static [Known],
 }
 
@@ -27,8 +30,8 @@ pub struct Known {
     /// The key, unique in its section.
     pub key: &'static str,
     /// The unit, unless the heading names another one in brackets.
-    pub unit: Unit,
-    /// Its headings in all versions; blanks, colons and case do not count.
+    pub unit: FigureUnit,
+    /// The headings in all versions; blanks, colons and case do not count.
     pub headings: &'static [&'static str],
 }
 
@@ -37,24 +40,24 @@ pub struct Known {
 pub struct Sheet {
     /// The key of its section; empty for one that no table describes.
     pub section: &'static str,
-    /// The heading as printed.
+    /// The heading of the table, as printed.
     pub heading: String,
     /// The line of the heading.
     pub line: u32,
     /// Remarks above the table with their lines.
     pub notes: Vec<Remark>,
-    /// The columns.
+    /// The columns, from left to right.
     pub columns: Vec<Column>,
-    /// The rows.
-    pub rows: Vec<Row>,
+    /// The rows in the order of the report.
+    pub rows: Vec<SheetRow>,
 }
 
 /// A line of text that belongs to a table.
 #[derive(Debug, Clone, Serialize)]
 pub struct Remark {
-    /// The line.
+    /// The line of the file that has it.
     pub line: u32,
-    /// The text.
+    /// The text without blanks around it.
     pub text: String,
 }
 
@@ -66,12 +69,12 @@ pub struct Column {
     /// The key; empty for a column that no table describes.
     pub key: &'static str,
     /// The unit of its figures.
-    pub unit: Unit,
+    pub unit: FigureUnit,
 }
 
 /// A row: one cell a column.
 #[derive(Debug, Clone, Serialize)]
-pub struct Row {
+pub struct SheetRow {
     /// The cells in the order of the columns.
     pub cells: Vec<Cell>,
 }
@@ -81,7 +84,7 @@ pub struct Row {
 pub struct Cell {
     /// The text as printed, without blanks around it.
     pub raw: String,
-    /// The line.
+    /// The line of the file that has it.
     pub line: u32,
     /// The figure that it is.
     pub reading: Reading,
@@ -92,7 +95,7 @@ pub struct Cell {
 pub struct Printed {
     /// The text, without blanks around it.
     pub raw: String,
-    /// The line.
+    /// The line of the file that has it.
     pub line: u32,
 }
 
@@ -121,7 +124,8 @@ impl Section {
 }
 
 impl Sheet {
-    /// Returns an empty table whose columns have keys and units, as far as a section describes them.
+    /// Returns an empty table whose columns have keys and units, as far as a section describes
+    /// them.
     #[must_use]
     pub fn new(section: Option<&'static Section>, heading: Printed, names: Vec<String>) -> Sheet {
         let mut known: Vec<&Known> = section.iter().flat_map(|section| section.columns).collect();
@@ -131,11 +135,11 @@ impl Sheet {
             let is_own = |known: &&Known| known.headings.iter().any(|own| plain(own) == sought);
             let found = known.iter().position(is_own).map(|at| known.remove(at));
             let unit = match found {
-                Some(known) if known.unit.quantity == Quantity::Text => Unit::TEXT,
+                Some(known) if known.unit.quantity == Quantity::Text => FigureUnit::TEXT,
                 Some(known) => said_unit(&sought)
                     .filter(|unit| unit.quantity == known.unit.quantity)
                     .unwrap_or(known.unit),
-                None => said_unit(&sought).unwrap_or(Unit::NUMBER),
+                None => said_unit(&sought).unwrap_or(FigureUnit::NUMBER),
             };
             columns.push(Column { name, key: found.map_or("", |known| known.key), unit });
         }
@@ -157,24 +161,24 @@ impl Sheet {
             };
             Cell { raw, line, reading }
         };
-        self.rows.push(Row { cells: self.columns.iter().map(&mut cell).collect() });
+        self.rows.push(SheetRow { cells: self.columns.iter().map(&mut cell).collect() });
     }
 
     /// Returns the cell of a row under a key.
     #[must_use]
-    pub fn cell<'a>(&self, row: &'a Row, key: &str) -> Option<&'a Cell> {
+    pub fn cell<'a>(&self, row: &'a SheetRow, key: &str) -> Option<&'a Cell> {
         row.cells.get(self.columns.iter().position(|column| column.key == key)?)
     }
 
     /// Returns the text of a row under a key; empty where there is none.
     #[must_use]
-    pub fn text<'a>(&self, row: &'a Row, key: &str) -> &'a str {
+    pub fn text<'a>(&self, row: &'a SheetRow, key: &str) -> &'a str {
         self.cell(row, key).map_or("", |cell| cell.raw.as_str())
     }
 
     /// Returns the figure of a row under a key; none where it has no value.
     #[must_use]
-    pub fn figure(&self, row: &Row, key: &str) -> Option<Figure> {
+    pub fn figure(&self, row: &SheetRow, key: &str) -> Option<Figure> {
         let at = self.columns.iter().position(|column| column.key == key)?;
         let (cell, column) = (row.cells.get(at)?, &self.columns[at]);
         let Reading::Value { value, range } = cell.reading else { return None };
@@ -185,7 +189,7 @@ impl Sheet {
     /// Returns the first row whose text under a key is this one. Text is cut off in narrow columns:
     /// a printed text of 12 letters and more may be the start of `name`.
     #[must_use]
-    pub fn row(&self, key: &str, name: &str) -> Option<&Row> {
+    pub fn row(&self, key: &str, name: &str) -> Option<&SheetRow> {
         let at = self.columns.iter().position(|column| column.key == key)?;
         self.rows.iter().find(|row| row.cells.get(at).is_some_and(|cell| is_named(&cell.raw, name)))
     }
@@ -204,40 +208,41 @@ pub fn is_named(printed: &str, name: &str) -> bool {
 /// A figure with its name, its line, and the values that print so.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its row and its column.
+    /// The row and the column that it is in.
     pub name: String,
-    /// The text as printed.
+    /// The text as the report prints it.
     pub raw: String,
-    /// The line.
+    /// The line of the file that has it.
     pub line: u32,
-    /// The base unit.
+    /// The base unit of value and range.
     pub unit: &'static str,
     /// The value as printed, in the base unit.
     pub value: f64,
     /// The values that print so.
-    pub range: Range,
+    pub range: ValueRange,
 }
 
 /// The unit that a heading names; none where it names none.
-fn said_unit(heading: &str) -> Option<Unit> {
-    const SAID: [(&str, Unit); 17] = [
-        ("(ms)", Unit::MS),
-        ("(us)", Unit::US),
-        ("time(s)", Unit::S),
-        ("(s)", Unit::S),
-        ("(sec)", Unit::S),
-        ("(mins)", Unit::MINUTES),
-        ("(min)", Unit::MINUTES),
-        ("mb/s", Unit::MB_PER_S),
-        ("(mb)", Unit::MB),
-        ("(m)", Unit::MB),
-        ("(gb)", Unit::GB),
-        ("megabytes", Unit::MB),
-        ("%", Unit::PERCENT),
-        ("pct", Unit::PERCENT),
-        ("persecond", Unit::PER_S),
-        ("persec", Unit::PER_S),
-        ("/s", Unit::PER_S),
+fn said_unit(heading: &str) -> Option<FigureUnit> {
+    const SAID: [(&str, FigureUnit); 17] = [
+        // A share of a time or of a rate is a share.
+        ("%", FigureUnit::PERCENT),
+        ("pct", FigureUnit::PERCENT),
+        ("(ms)", FigureUnit::MS),
+        ("(us)", FigureUnit::US),
+        ("time(s)", FigureUnit::S),
+        ("(s)", FigureUnit::S),
+        ("(sec)", FigureUnit::S),
+        ("(mins)", FigureUnit::MINUTES),
+        ("(min)", FigureUnit::MINUTES),
+        ("mb/s", FigureUnit::MB_PER_S),
+        ("(mb)", FigureUnit::MB),
+        ("(m)", FigureUnit::MB),
+        ("(gb)", FigureUnit::GB),
+        ("megabytes", FigureUnit::MB),
+        ("persecond", FigureUnit::PER_S),
+        ("persec", FigureUnit::PER_S),
+        ("/s", FigureUnit::PER_S),
     ];
     let ends = |mark: &str| mark.starts_with('/') && heading.ends_with(mark);
     SAID.iter()
@@ -254,10 +259,10 @@ mod tests {
         headings: &["IOStat by Function summary"],
         first: &[],
         columns: &[
-            Known { key: "function", unit: Unit::TEXT, headings: &["Function Name"] },
-            Known { key: "reads", unit: Unit::PER_S, headings: &["Reqs per sec"] },
-            Known { key: "writes", unit: Unit::PER_S, headings: &["Reqs per sec"] },
-            Known { key: "time", unit: Unit::S, headings: &["Avg Tm(ms)", "Avg Time"] },
+            Known { key: "function", unit: FigureUnit::TEXT, headings: &["Function Name"] },
+            Known { key: "reads", unit: FigureUnit::PER_S, headings: &["Reqs per sec"] },
+            Known { key: "writes", unit: FigureUnit::PER_S, headings: &["Reqs per sec"] },
+            Known { key: "time", unit: FigureUnit::S, headings: &["Avg Tm(ms)", "Avg Time"] },
         ],
     };
 

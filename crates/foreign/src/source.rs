@@ -23,9 +23,9 @@ pub enum ForeignError {
     /// It is missing, is no regular file, is too long, or may not be read.
     #[error("{} cannot be read: {why}", path.display())]
     Read {
-        /// The file.
+        /// The file that was to be imported.
         path: PathBuf,
-        /// The reason.
+        /// The reason, without the file's name.
         why: String,
     },
     /// No part of it is a report that a reader knows.
@@ -35,7 +35,7 @@ pub enum ForeignError {
         path.display()
     )]
     Unknown {
-        /// The file.
+        /// The file that was to be imported.
         path: PathBuf,
         /// The number of its lines.
         lines: usize,
@@ -43,7 +43,7 @@ pub enum ForeignError {
     /// A report of it has more cells than are kept.
     #[error("{} has more than {most} cells in its tables; cut the file into single reports", path.display())]
     TooLarge {
-        /// The file.
+        /// The file that was to be imported.
         path: PathBuf,
         /// The most that are kept.
         most: usize,
@@ -58,12 +58,12 @@ pub struct Source {
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
     text: String,
-    /// Where each line begins in `text`.
+    /// The byte of `text` at which each line begins.
     starts: Vec<usize>,
 }
 
 impl Source {
-    /// Reads a file.
+    /// Reads a file as text, whatever its encoding.
     ///
     /// # Errors
     /// When it is no regular file, is longer than [`BYTES_MOST`], or cannot be read.
@@ -98,30 +98,31 @@ impl Source {
 
     /// Returns the lines from `first` to before `end`, both counted from 0.
     #[must_use]
-    pub fn part(&self, first: usize, end: usize) -> Part<'_> {
+    pub fn part(&self, first: usize, end: usize) -> SourcePart<'_> {
         let at = |line: usize| self.starts.get(line).copied().unwrap_or(self.text.len());
         let (first, end) = (first.min(self.len()), end.clamp(first.min(self.len()), self.len()));
-        Part { text: &self.text[at(first)..at(end)], starts: &self.starts[first..end], first }
+        SourcePart { text: &self.text[at(first)..at(end)], starts: &self.starts[first..end], first }
     }
 }
 
 /// Consecutive lines of a source.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
-    /// Their text, line ends included.
+pub struct SourcePart<'a> {
+    /// The text of the lines, line ends included.
     pub text: &'a str,
     starts: &'a [usize],
     first: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> SourcePart<'a> {
     /// Returns the number of its first line in the file, from 1.
     #[must_use]
     pub fn first_line(&self) -> u32 {
         number(self.first)
     }
 
-    /// Returns the lines without their ends and without blanks behind, each with its number in the file.
+    /// Returns the lines without their ends and without blanks behind, each with its number in the
+    /// file.
     pub fn lines(&self) -> impl Iterator<Item = (u32, &'a str)> + use<'a> {
         let first = self.first;
         self.text.lines().enumerate().map(move |(at, line)| (number(first + at), line.trim_end()))

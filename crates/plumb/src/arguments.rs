@@ -61,6 +61,15 @@ and each of its parameters is an option, as in `plumb run`; the seed of its data
 A study file, and the study.toml of a bundle, may have commands, and a study runs them: to run or to resume that of a
 stranger is to run a stranger's script.";
 
+const IMPORT_KINDS: &str = "\
+Kinds, recognised by content: AWR text and HTML (10.2 to 23ai; of one instance, global, of two periods), Statspack, and tables
+of these as people paste them: without a head or rulers, with tabs, or all on one line. A file may have several reports.
+
+Each figure keeps its line and the interval of values that print so. A check computes one side of an equation from other
+figures and holds if both intervals meet. What no device, link or processor can do is IMPOSSIBLE.
+
+A bundle is that of a run: `plumb report`, `plumb compare` and `plumb info` take it.";
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
@@ -99,6 +108,9 @@ pub enum Command {
     /// Remove what killed runs, studies and calibrations left under a path, and put back files
     /// that a study wrote over
     Clean(Clean),
+    /// Read reports of other programs (AWR, Statspack, tables pasted from them), and check whether their figures add up
+    #[command(after_help = IMPORT_KINDS)]
+    Import(Import),
     /// Print a line a run: rates, latencies, and what an operation cost
     Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
@@ -886,6 +898,26 @@ Columns, after awr_info of SLOB; one that a run has nothing for is blank:
                     what one cost the whole process: microseconds of CPU, context switches, KB read, KB written";
 
 #[derive(Debug, Args)]
+pub struct Import {
+    /// Files with reports, at most 64 MiB each
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// List the sections that were understood, those that are empty, and lines that were not understood
+    #[arg(long, conflicts_with = "json")]
+    pub list: bool,
+    /// Fail if a line of a table was not understood
+    #[arg(long)]
+    pub strict: bool,
+    /// Print all tables, figures with lines and intervals, and records, as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Keep each report as the bundle of a run: in this directory, or in DIR/1, DIR/2 and so on where there are several
+    #[arg(long, value_name = "DIR")]
+    pub bundle: Option<PathBuf>,
+}
+
+/// `plumb info`
+#[derive(Debug, Args)]
 #[command(after_help = INFO_COLUMNS)]
 pub struct Info {
     /// Bundles of runs, or of studies, all of whose runs are shown
@@ -1049,13 +1081,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 22, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 23, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("twenty-two commands"));
+            assert!(page.contains("twenty-three commands"));
         }
     }
 

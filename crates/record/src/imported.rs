@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 /// A report that a record was read from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
-    /// The file.
+    /// The path of the file, as it was named.
     pub file: String,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
-    /// The line in which the report begins.
+    /// The line in which the report begins, from 1.
     pub line: u32,
     /// The kind of report, such as `AWR report`.
     pub kind: String,
-    /// The facts of its head.
+    /// The facts of the report's head.
     pub facts: Vec<ImportedFact>,
     /// The figures that the record's come from.
     pub figures: Vec<ImportedFigure>,
@@ -35,35 +35,35 @@ pub struct Imported {
 /// A fact of a report's head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedFact {
-    /// Its name.
+    /// The name that the report gives it.
     pub name: String,
-    /// The text as printed.
+    /// The text as the report prints it.
     pub text: String,
-    /// The line.
+    /// The line of the file that has it.
     pub line: u32,
 }
 
 /// A section that was read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedSection {
-    /// The heading as printed.
+    /// The heading as the report prints it.
     pub heading: String,
-    /// The line of the heading.
+    /// The line of the file that has the heading.
     pub line: u32,
-    /// Its rows, a count.
+    /// The number of rows that were read.
     pub rows: u64,
     /// True if its columns are known by name; otherwise they are read as they are headed.
     pub known: bool,
 }
 
-/// A printed figure.
+/// A printed figure with its line and its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedFigure {
-    /// Its row and its column.
+    /// The row and the column that it is in.
     pub name: String,
-    /// The text as printed.
+    /// The text as the report prints it.
     pub text: String,
-    /// The line.
+    /// The line of the file that has it.
     pub line: u32,
     /// The base unit; empty for a plain number.
     pub unit: String,
@@ -75,13 +75,13 @@ pub struct ImportedFigure {
     pub high: f64,
 }
 
-/// What a check found.
+/// The outcome of a check of both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consistent {
     /// Both sides have a value in common.
     Holds,
-    /// They have none.
+    /// Both sides have no value in common.
     Fails,
     /// The figure is more than any device, link or processor can do.
     Impossible,
@@ -94,19 +94,19 @@ pub enum Consistent {
 pub struct Consistency {
     /// The kind of check, such as `time / waits = average`.
     pub name: String,
-    /// The row that it is about.
+    /// The name of the row that it is about.
     pub of: String,
-    /// The arithmetic in words.
+    /// The arithmetic of both sides, in words.
     pub arithmetic: String,
-    /// The figures that it used.
+    /// The figures of both sides, with their lines.
     pub figures: Vec<ImportedFigure>,
     /// The interval that the other figures give; none where it was not asked.
     pub expected: Option<[f64; 2]>,
     /// The interval of the figure in question.
     pub found: Option<[f64; 2]>,
-    /// The unit of both.
+    /// The base unit that both sides have.
     pub unit: String,
-    /// The result.
+    /// The outcome of the comparison of both.
     pub outcome: Consistent,
     /// The reading of a failure, or what is missing; may be empty.
     pub note: String,
@@ -115,16 +115,25 @@ pub struct Consistency {
 /// Counts of one kind of check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsistencyTally {
-    /// The kind.
+    /// The name of the kind of check.
     pub name: String,
-    /// Checks that held, a count.
+    /// The number of checks that held.
     pub held: u64,
-    /// Checks that failed, a count.
+    /// The number of checks that failed.
     pub failed: u64,
     /// Figures that no device can have, a count.
     pub impossible: u64,
     /// Checks without a figure that they need, a count.
     pub not_asked: u64,
+}
+
+impl Imported {
+    /// Returns the number of checks that held, and of those that did not.
+    #[must_use]
+    pub fn checked(&self) -> [u64; 2] {
+        let held = self.tallies.iter().map(|tally| tally.held).sum();
+        [held, self.tallies.iter().map(|tally| tally.failed + tally.impossible).sum()]
+    }
 }
 
 impl ConsistencyTally {

@@ -78,6 +78,13 @@ impl Record {
     }
 
     fn basis(&self) -> String {
+        if let Some(imported) = &self.imported {
+            let [held, failed] = imported.checked();
+            return format!(
+                "{held} of {} checks of the imported report's own arithmetic held",
+                held + failed
+            );
+        }
         let passed = self.checks.iter().filter(|check| check.passed).count();
         let count = |held| self.receipts.iter().filter(|row| row.held == held).count();
         let mut basis = match self.checks.len() {

@@ -1,15 +1,16 @@
 //! The arithmetic of an AWR or Statspack report.
 //!
-//! Each check takes figures of the report, computes the interval that they allow for another one, and
-//! holds if the printed one meets it. What a device, a link or the processors cannot do is
+//! Each check takes figures of the report, computes the interval that they allow for another one,
+//! and holds if the printed one meets it. What a device, a link or the processors cannot do is
 //! impossible, and then the figure is to be left out: the wait event says the time instead.
 
 use super::derived::{behind, block_assumed};
 use crate::check::{Rule, Sides};
-use crate::figure::{Quantity, Range, Reading};
+use crate::figure::{Quantity, Reading, ValueRange};
 use crate::report::Report;
-use crate::sheet::{Cell, Figure, Row, Sheet};
+use crate::sheet::{Cell, Figure, Sheet, SheetRow};
 use plumb_record::{Consistency, Consistent};
+use std::collections::HashMap;
 
 /// Bytes a second of a single request that no device or link moves: a device on PCIe 5.0 with four
 /// lanes moves 15.75 GB/s.
@@ -50,6 +51,12 @@ const WRITES: Rule = Rule {
     name: "writes of files = writes of their tablespace",
     arithmetic: "sum of the writes of a tablespace's files = its writes",
 };
+const SHIFTED: Rule = Rule {
+    name: "columns stand under their headings",
+    arithmetic: "writes of a tablespace's files = the figure one or two columns before Writes, and not that under it",
+};
+const WAITS: Rule =
+    Rule { name: "waits <= elapsed time", arithmetic: "sum of the waits of one session <= its elapsed time" };
 const HISTOGRAM: Rule = Rule {
     name: "histogram has the average",
     arithmetic: "least and greatest mean that the histogram allows enclose (foreground + background time) / waits",
@@ -107,18 +114,19 @@ pub fn checks(report: &Report) -> Vec<Consistency> {
     checks.extend(shifted(report));
     checks.extend(histograms(report));
     checks.extend(captured(report));
+    checks.extend(statements(report));
     checks.extend(limits(report));
     checks.extend(instances(report));
     checks.extend(compared(report));
     checks
 }
 
-fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a Row)> {
+fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
 /// The name of a row: its first cell that has words.
-fn name(sheet: &Sheet, row: &Row) -> String {
+fn name(sheet: &Sheet, row: &SheetRow) -> String {
     let words = sheet.columns.iter().zip(&row.cells).filter(|(column, _)| {
         column.unit.quantity == Quantity::Text && !["instance", "class"].contains(&column.key)
     });
@@ -132,7 +140,7 @@ fn of_cell(name: &str, cell: Option<&Cell>, unit: &'static str) -> Option<Figure
     Some(Figure { name: name.to_string(), raw: cell.raw.clone(), line: cell.line, unit, value, range })
 }
 
-fn average(sheet: &Sheet, row: &Row, [waits, time, average]: [&str; 3]) -> Option<Consistency> {
+fn average(sheet: &Sheet, row: &SheetRow, [waits, time, average]: [&str; 3]) -> Option<Consistency> {
     let of = name(sheet, row);
     let [waits, time] = [sheet.figure(row, waits)?, sheet.figure(row, time)?];
     let expected = time.range.over(waits.range)?;
@@ -140,13 +148,18 @@ fn average(sheet: &Sheet, row: &Row, [waits, time, average]: [&str; 3]) -> Optio
     Some(AVERAGE.meets(&of, Sides { expected, found: average.range, unit: "s" }, &[&time, &waits, &average]))
 }
 
-fn share(sheet: &Sheet, row: &Row, db_time: Option<&Cell>) -> Option<Consistency> {
+fn share(sheet: &Sheet, row: &SheetRow, db_time: Option<&Cell>) -> Option<Consistency> {
+    let is_part = !matches!(sheet.text(row, "instance"), "" | "*");
     let [time, share] = [sheet.figure(row, "time")?, sheet.figure(row, "share")?];
+    // DB time is that of all instances.
+    if is_part {
+        return None;
+    }
     let of = name(sheet, row);
     let Some(db_time) = of_cell("DB time", db_time, "s") else {
         return Some(SHARE.not_asked(&of, "DB time"));
     };
-    let expected = time.range.over(db_time.range)?.times(Range::exactly(100.0));
+    let expected = time.range.over(db_time.range)?.times(ValueRange::exactly(100.0));
     Some(SHARE.meets(&of, Sides { expected, found: share.range, unit: "%" }, &[&time, &db_time, &share]))
 }
 
@@ -154,7 +167,7 @@ fn share(sheet: &Sheet, row: &Row, db_time: Option<&Cell>) -> Option<Consistency
 fn rate(
     rule: &Rule,
     sheet: &Sheet,
-    row: &Row,
+    row: &SheetRow,
     [total, rate]: [&str; 2],
     elapsed: Option<&Cell>,
 ) -> Option<Consistency> {
@@ -186,7 +199,7 @@ fn activity(report: &Report) -> Vec<Consistency> {
         found.next().and_then(|(sheet, row)| sheet.figure(row, "total"))
     };
     let ended = total("user commits").map(|commits| {
-        let rollbacks = total("user rollbacks").map_or(Range::exactly(0.0), |rollbacks| rollbacks.range);
+        let rollbacks = total("user rollbacks").map_or(ValueRange::exactly(0.0), |rollbacks| rollbacks.range);
         Figure { range: commits.range.plus(rollbacks), ..commits }
     });
     let mut checks = Vec::new();
@@ -220,7 +233,7 @@ fn activity(report: &Report) -> Vec<Consistency> {
 const ADDED: [&str; 6] =
     ["read_bytes", "reads_per_s", "read_bytes_per_s", "written_bytes", "writes_per_s", "written_bytes_per_s"];
 
-fn is_total(sheet: &Sheet, row: &Row) -> bool {
+fn is_total(sheet: &Sheet, row: &SheetRow) -> bool {
     sheet.text(row, "name").trim_end_matches(':').eq_ignore_ascii_case("total")
 }
 
@@ -242,7 +255,7 @@ fn iostat(report: &Report) -> Vec<Consistency> {
                     .filter_map(|row| sheet.figure(row, key))
                     .collect();
                 let Some(found) = sheet.figure(total, key).filter(|_| !parts.is_empty()) else { continue };
-                let expected = parts.iter().fold(Range::exactly(0.0), |sum, part| sum.plus(part.range));
+                let expected = parts.iter().fold(ValueRange::exactly(0.0), |sum, part| sum.plus(part.range));
                 let figures: Vec<&Figure> = parts.iter().chain([&found]).collect();
                 let sides = Sides { expected, found: found.range, unit: found.unit };
                 checks.push(SUM.meets(&found.name, sides, &figures));
@@ -286,21 +299,21 @@ fn totals(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-fn possible(report: &Report, sheet: &Sheet, row: &Row) -> Option<Consistency> {
+fn possible(report: &Report, sheet: &Sheet, row: &SheetRow) -> Option<Consistency> {
     let [blocks, time] = [sheet.figure(row, "blocks_per_read")?, sheet.figure(row, "read_time")?];
     if blocks.value <= 0.0 {
         return None;
     }
     let (block, assumed) = block_assumed(report);
-    let bytes = blocks.range.times(Range::exactly(block));
+    let bytes = blocks.range.times(ValueRange::exactly(block));
     // Only the longest time that prints so may contradict.
-    let least = Range {
+    let least = ValueRange {
         low: bytes.low / time.range.high,
         high: f64::MAX.min(bytes.high / time.range.low.max(1e-12)),
     };
     let is_impossible = least.low > REQUEST_BYTES_PER_S_MOST;
     let outcome = if is_impossible { Consistent::Impossible } else { Consistent::Holds };
-    let most = Range { low: 0.0, high: REQUEST_BYTES_PER_S_MOST };
+    let most = ValueRange { low: 0.0, high: REQUEST_BYTES_PER_S_MOST };
     let sides = Sides { expected: most, found: least, unit: "bytes/s" };
     let mut check = READ.judged(&name(sheet, row), sides, &[&blocks, &time], outcome);
     if is_impossible {
@@ -310,28 +323,41 @@ fn possible(report: &Report, sheet: &Sheet, row: &Row) -> Option<Consistency> {
     Some(check)
 }
 
-/// Sums over the files of a tablespace.
-fn of_files(report: &Report, tablespace: &str, key: &str) -> Option<Figure> {
-    let own = rows(report, "files").filter(|(sheet, row)| sheet.text(row, "tablespace") == tablespace);
-    let figures: Vec<Figure> = own.filter_map(|(sheet, row)| sheet.figure(row, key)).collect();
-    let first = figures.first()?.clone();
-    let range = figures.iter().skip(1).fold(first.range, |sum, figure| sum.plus(figure.range));
-    let value = figures.iter().map(|figure| figure.value).sum();
-    Some(Figure { name: format!("{tablespace}: {key} of its files"), value, range, ..first })
+/// The writes of the files of each tablespace.
+fn writes_of_files(report: &Report) -> HashMap<String, Figure> {
+    let mut sums: HashMap<String, Figure> = HashMap::new();
+    for (sheet, row) in rows(report, "files") {
+        let (tablespace, Some(writes)) = (sheet.text(row, "tablespace"), sheet.figure(row, "writes")) else {
+            continue;
+        };
+        match sums.get_mut(tablespace) {
+            Some(sum) => {
+                sum.range = sum.range.plus(writes.range);
+                sum.value += writes.value;
+            }
+            None => {
+                let name = format!("{tablespace}: writes of its files");
+                sums.insert(tablespace.to_string(), Figure { name, ..writes });
+            }
+        }
+    }
+    sums
 }
 
 fn shifted(report: &Report) -> Vec<Consistency> {
-    let mut checks = Vec::new();
+    let (mut checks, of_files) = (Vec::new(), writes_of_files(report));
     for (sheet, row) in rows(report, "tablespaces") {
         let tablespace = sheet.text(row, "tablespace");
         let Some(found) = sheet.figure(row, "writes") else { continue };
-        let Some(expected) = of_files(report, tablespace, "writes") else { continue };
+        let Some(expected) = of_files.get(tablespace) else { continue };
         let sides = Sides { expected: expected.range, found: found.range, unit: "" };
-        let mut check = WRITES.meets(tablespace, sides, &[&expected, &found]);
-        if sheet.notes.iter().any(|note| note.text == REPAIRED) {
+        checks.push(WRITES.meets(tablespace, sides, &[expected, &found]));
+        if sheet.notes.iter().any(|note| note.text == REPAIRED) && std::ptr::eq(row, &sheet.rows[0]) {
+            let mut check =
+                SHIFTED.judged("Tablespace IO Stats", sides, &[expected, &found], Consistent::Fails);
             check.note = REPAIRED.to_string();
+            checks.push(check);
         }
-        checks.push(check);
     }
     checks
 }
@@ -340,18 +366,21 @@ fn shifted(report: &Report) -> Vec<Consistency> {
 pub const REPAIRED: &str = "printed one column off: writes stood under 1-bk Rds/s, 1-bk Rds/s under Av 1-bk Rd(ms), \
      Av 1-bk Rd(ms) under Writes; the writes of the files prove it";
 
-/// Puts the columns of release 11.2.0.4's table of tablespaces right, if the writes of the files prove
-/// that they are one off: they must contradict what is printed, and agree with what was meant.
+/// Puts the columns of release 11.2.0.4's table of tablespaces right, if the writes of the files
+/// prove that they are one off: they must contradict what is printed, and agree with what was
+/// meant.
 pub fn repair(report: &mut Report) {
     let Some(at) = report.sheets.iter().position(|sheet| sheet.section == "tablespaces") else { return };
     let sheet = &report.sheets[at];
     let column = |key: &str| sheet.columns.iter().position(|column| column.key == key);
     let places = ["single_reads_per_s", "single_read_time", "writes"].map(column);
     let [Some(rate), Some(time), Some(writes)] = places else { return };
+    let of_files = writes_of_files(report);
     let (mut meant, mut printed) = (0, 0);
     for row in &sheet.rows {
-        let Some(of_files) = of_files(report, sheet.text(row, "tablespace"), "writes") else { continue };
-        let reads = |at: usize| crate::figure::read(&row.cells[at].raw, crate::figure::Unit::COUNT).range();
+        let Some(of_files) = of_files.get(sheet.text(row, "tablespace")) else { continue };
+        let reads =
+            |at: usize| crate::figure::read(&row.cells[at].raw, crate::figure::FigureUnit::COUNT).range();
         let agrees = |at: usize| reads(at).is_some_and(|range| range.meets(of_files.range));
         (meant, printed) = (meant + usize::from(agrees(rate)), printed + usize::from(agrees(writes)));
         if !agrees(rate) {
@@ -394,21 +423,25 @@ fn edge(heading: &str) -> Option<(bool, f64)> {
     Some((is_open, seconds))
 }
 
+/// Waits and times of a list of events by name, the first of each.
+fn waited(report: &Report, section: &'static str) -> HashMap<String, (Figure, Figure)> {
+    let mut waited = HashMap::new();
+    for (sheet, row) in rows(report, section) {
+        if let (Some(waits), Some(time)) = (sheet.figure(row, "waits"), sheet.figure(row, "time")) {
+            waited.entry(sheet.text(row, "event").to_string()).or_insert((waits, time));
+        }
+    }
+    waited
+}
+
 fn histograms(report: &Report) -> Vec<Consistency> {
+    let lists = ["foreground_events", "background_events"].map(|section| waited(report, section));
     let mut checks = Vec::new();
     for (sheet, row) in rows(report, "histogram") {
         let event = sheet.text(row, "event");
-        let own = |section: &'static str| {
-            let mut found =
-                rows(report, section).filter(move |(sheet, row)| sheet.text(row, "event") == event);
-            found
-                .next()
-                .and_then(|(sheet, row)| Some((sheet.figure(row, "waits")?, sheet.figure(row, "time")?)))
-        };
-        let both: Vec<(Figure, Figure)> =
-            [own("foreground_events"), own("background_events")].into_iter().flatten().collect();
-        let Some((mut waits, mut time)) = both.first().cloned() else { continue };
-        for (more_waits, more_time) in &both[1..] {
+        let mut both = lists.iter().filter_map(|list| list.get(event));
+        let Some((mut waits, mut time)) = both.next().cloned() else { continue };
+        for (more_waits, more_time) in both {
             waits.range = waits.range.plus(more_waits.range);
             time.range = time.range.plus(more_time.range);
         }
@@ -421,18 +454,18 @@ fn histograms(report: &Report) -> Vec<Consistency> {
 }
 
 /// The least and the greatest mean that a row of a histogram allows; none without buckets.
-fn means(sheet: &Sheet, row: &Row) -> Option<Range> {
-    let (mut least, mut most, mut parts) = (0.0, 0.0, Range::exactly(0.0));
+fn means(sheet: &Sheet, row: &SheetRow) -> Option<ValueRange> {
+    let (mut least, mut most, mut parts) = (0.0, 0.0, ValueRange::exactly(0.0));
     let mut below = 0.0;
     for (column, cell) in sheet.columns.iter().zip(&row.cells) {
         let Some((is_open, edge)) = edge(&column.name).filter(|_| column.key.is_empty()) else { continue };
-        let part = cell.reading.range().unwrap_or(Range::exactly(0.0));
+        let part = cell.reading.range().unwrap_or(ValueRange::exactly(0.0));
         // Longer headings than `<=1s` are one bucket up to a second.
         least += part.low / 100.0 * if is_open { edge } else { below };
         most += part.high / 100.0 * if is_open && part.high > 0.0 { f64::INFINITY } else { edge };
         (parts, below) = (parts.plus(part), edge);
     }
-    (parts.high >= 99.0).then_some(Range { low: least, high: most.min(f64::MAX) })
+    (parts.high >= 99.0).then_some(ValueRange { low: least, high: most.min(f64::MAX) })
 }
 
 fn captured(report: &Report) -> Vec<Consistency> {
@@ -450,10 +483,40 @@ fn captured(report: &Report) -> Vec<Consistency> {
         checks.push(CAPTURED_MOST.at_most("DB time", sides, &[&waits, &cpu, &db_time]));
         if let (Some(printed), Some(share)) = (of("Captured Time accounts for", "%"), sum.over(db_time.range))
         {
-            let expected = share.times(Range::exactly(100.0));
+            let expected = share.times(ValueRange::exactly(100.0));
             let sides = Sides { expected, found: printed.range, unit: "%" };
             checks.push(CAPTURED.meets("DB time", sides, &[&waits, &cpu, &db_time, &printed]));
         }
+    }
+    checks
+}
+
+/// Waits and elapsed times of single statements, measured by hand: a heading begins another one.
+fn statements(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for sheet in report.sheets_of("statement") {
+        let mut title = sheet.heading.clone();
+        let (mut elapsed, mut waits): (Option<Figure>, Vec<Figure>) = (None, Vec::new());
+        let mut end = |title: &str, elapsed: Option<Figure>, waits: Vec<Figure>| {
+            let Some(elapsed) = elapsed.filter(|_| !waits.is_empty()) else { return };
+            let found = waits.iter().fold(ValueRange::exactly(0.0), |sum, wait| sum.plus(wait.range));
+            let figures: Vec<&Figure> = waits.iter().chain([&elapsed]).collect();
+            let sides = Sides { expected: elapsed.range, found, unit: "s" };
+            checks.push(WAITS.at_most(title, sides, &figures));
+        };
+        for row in &sheet.rows {
+            let name = sheet.text(row, "name");
+            match sheet.figure(row, "value") {
+                None => {
+                    end(&title, elapsed.take(), std::mem::take(&mut waits));
+                    title = name.to_string();
+                }
+                Some(figure) if name.starts_with("Elapsed") => elapsed = Some(figure),
+                Some(figure) if figure.raw.ends_with("seconds") => waits.push(figure),
+                Some(_) => {}
+            }
+        }
+        end(&title, elapsed, waits);
     }
     checks
 }
@@ -475,7 +538,7 @@ fn limits(report: &Report) -> Vec<Consistency> {
     }
     match (&elapsed, of_cell("DB CPU", run.db_cpu.as_ref(), "s"), run.cpus) {
         (Some(elapsed), Some(cpu), Some(cpus)) => {
-            let expected = elapsed.range.times(Range::exactly(f64::from(cpus)));
+            let expected = elapsed.range.times(ValueRange::exactly(f64::from(cpus)));
             let sides = Sides { expected, found: cpu.range, unit: "s" };
             let holds = cpu.range.low <= expected.high;
             let outcome = if holds { Consistent::Holds } else { Consistent::Impossible };
@@ -488,7 +551,7 @@ fn limits(report: &Report) -> Vec<Consistency> {
             ["user", "system", "idle"].iter().filter_map(|key| sheet.figure(row, key)).collect();
         if let [user, system, idle] = parts.as_slice() {
             let found = user.range.plus(system.range).plus(idle.range);
-            let sides = Sides { expected: Range { low: 0.0, high: 100.0 }, found, unit: "%" };
+            let sides = Sides { expected: ValueRange { low: 0.0, high: 100.0 }, found, unit: "%" };
             checks.push(HOST.at_most("Host CPU", sides, &[user, system, idle]));
         }
     }
@@ -499,8 +562,8 @@ fn limits(report: &Report) -> Vec<Consistency> {
 fn instances(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     for sheet in report.sheets_of("global_io_functions_rates") {
-        let named = |row: &&Row, name: &str| sheet.text(row, "instance") == name;
-        let own: Vec<&Row> =
+        let named = |row: &&SheetRow, name: &str| sheet.text(row, "instance") == name;
+        let own: Vec<&SheetRow> =
             sheet.rows.iter().filter(|row| is_instance(sheet.text(row, "instance"))).collect();
         let sum_row = sheet.rows.iter().find(|row| named(row, "Sum"));
         let mean_row = sheet.rows.iter().find(|row| named(row, "Avg"));
@@ -512,12 +575,12 @@ fn instances(report: &Report) -> Vec<Consistency> {
             else {
                 continue;
             };
-            let expected = parts.iter().fold(Range::exactly(0.0), |all, part| all.plus(part.range));
+            let expected = parts.iter().fold(ValueRange::exactly(0.0), |all, part| all.plus(part.range));
             let figures: Vec<&Figure> = parts.iter().chain([&sum]).collect();
             let sides = Sides { expected, found: sum.range, unit: sum.unit };
             checks.push(INSTANCES.meets(&column.name, sides, &figures));
             if let Some(mean) = mean_row.and_then(|row| sheet.figure(row, column.key))
-                && let Some(expected) = sum.range.over(Range::exactly(parts.len() as f64))
+                && let Some(expected) = sum.range.over(ValueRange::exactly(parts.len() as f64))
             {
                 let sides = Sides { expected, found: mean.range, unit: mean.unit };
                 checks.push(MEAN.meets(&column.name, sides, &[&sum, &mean]));
@@ -542,7 +605,7 @@ fn compared(report: &Report) -> Vec<Consistency> {
                 continue;
             };
             let Some(quotient) = second.range.over(first.range) else { continue };
-            let expected = quotient.plus(Range::exactly(-1.0)).times(Range::exactly(100.0));
+            let expected = quotient.plus(ValueRange::exactly(-1.0)).times(ValueRange::exactly(100.0));
             let sides = Sides { expected, found: found.range, unit: "%" };
             checks.push(DIFFERENCE.meets(&name(sheet, row), sides, &[&first, &second, &found]));
         }

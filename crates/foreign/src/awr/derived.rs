@@ -4,10 +4,11 @@
 //! the same: a total over its rate a second. DB time is a time over its share. All rows that say it
 //! must agree, so that the values that all of them allow are few.
 
-use crate::figure::{Range, Reading};
+use crate::figure::{Reading, ValueRange};
 use crate::report::{Report, value};
-use crate::sheet::{Cell, Figure, Row, Sheet, is_named};
+use crate::sheet::{Cell, Figure, Sheet, SheetRow, is_named};
 use plumb_record::ImportedFigure;
+use std::collections::BTreeMap;
 
 /// The size of a block where a report does not say it.
 const BLOCK_BYTES: f64 = 8192.0;
@@ -18,9 +19,10 @@ pub fn fill(report: &mut Report) {
         report.run.elapsed = all_of(lengths(report));
     }
     if report.run.db_time.is_none() {
-        let shares = |sheet: &Sheet, row: &Row| {
+        let shares = |sheet: &Sheet, row: &SheetRow| {
+            matches!(sheet.text(row, "instance"), "" | "*").then_some(())?;
             let share = sheet.figure(row, "share")?;
-            let parts = Range { low: share.range.low / 100.0, high: share.range.high / 100.0 };
+            let parts = ValueRange { low: share.range.low / 100.0, high: share.range.high / 100.0 };
             let time = sheet.figure(row, "time")?;
             Some((time.range.over(parts)?, time.line))
         };
@@ -34,13 +36,13 @@ pub fn fill(report: &mut Report) {
     }
 }
 
-fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a Row)> {
+fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
 /// Totals over rates, each with its line.
-fn lengths(report: &Report) -> Vec<(Range, u32)> {
-    let quotient = |sheet: &Sheet, row: &Row, total: &str, rate: &str| {
+fn lengths(report: &Report) -> Vec<(ValueRange, u32)> {
+    let quotient = |sheet: &Sheet, row: &SheetRow, total: &str, rate: &str| {
         let total = sheet.figure(row, total)?;
         Some((total.range.over(sheet.figure(row, rate)?.range)?, total.line))
     };
@@ -58,8 +60,8 @@ fn lengths(report: &Report) -> Vec<(Range, u32)> {
 
 /// The values that all intervals allow, from the narrowest on; an interval that contradicts them is
 /// left to the checks.
-fn all_of(mut found: Vec<(Range, u32)>) -> Option<Cell> {
-    let width = |range: &Range| range.high - range.low;
+fn all_of(mut found: Vec<(ValueRange, u32)>) -> Option<Cell> {
+    let width = |range: &ValueRange| range.high - range.low;
     found.sort_by(|(one, _), (two, _)| width(one).total_cmp(&width(two)));
     let (first, line) = *found.first()?;
     let range = found.iter().fold(first, |all, (range, _)| all.and(*range).unwrap_or(all));
@@ -144,7 +146,7 @@ fn redo(report: &Report) -> Vec<ImportedFigure> {
         .and_then(|size| quotient("Log write: bytes each".to_string(), "bytes", &size, &writes, 1.0));
     let time = of("redo write time").and_then(|time| {
         // A count of hundredths is rounded to one.
-        let range = Range { low: (time.range.low - 0.5).max(0.0), high: time.range.high + 0.5 };
+        let range = ValueRange { low: (time.range.low - 0.5).max(0.0), high: time.range.high + 0.5 };
         quotient("Log write: time each".to_string(), "s", &Figure { range, ..time }, &writes, 0.01)
     });
     size.into_iter().chain(time).collect()
@@ -153,7 +155,7 @@ fn redo(report: &Report) -> Vec<ImportedFigure> {
 /// The size of a request by function and by type of file.
 fn requests(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
-    let of = |sheet: &Sheet, row: &Row, [bytes, requests]: [&str; 2], what: &str| {
+    let of = |sheet: &Sheet, row: &SheetRow, [bytes, requests]: [&str; 2], what: &str| {
         let requests = sheet.figure(row, requests).filter(|requests| requests.value > 0.0)?;
         let bytes = sheet.figure(row, bytes).filter(|bytes| bytes.value > 0.0)?;
         let name = format!("{}: size of a {what}", row.cells[0].raw.trim_end_matches(':'));
@@ -173,7 +175,8 @@ fn requests(report: &Report) -> Vec<ImportedFigure> {
     found
 }
 
-/// The size of a read by tablespace, and its time by 100 KB: times of reads of other sizes do not compare.
+/// The size of a read by tablespace, and its time by 100 KB: times of reads of other sizes do not
+/// compare.
 fn tablespaces(report: &Report) -> Vec<ImportedFigure> {
     let (block, assumed) = block_assumed(report);
     let mut found = Vec::new();
@@ -207,7 +210,7 @@ fn compared(report: &Report) -> Vec<ImportedFigure> {
     for sheet in report.sheets_of("compared_events") {
         let heading = sheet.notes.iter().find(|note| note.text.contains("Elapsed time:"));
         let Some(heading) = heading else { continue };
-        let mut sides: Vec<(&str, Vec<Figure>)> = Vec::new();
+        let mut sides: BTreeMap<&str, Vec<Figure>> = BTreeMap::new();
         for (side, elapsed) in ["first", "second"].into_iter().zip(behind(heading, "Elapsed time:")) {
             for row in &sheet.rows {
                 let event = sheet.text(row, &format!("{side}_event"));
@@ -223,10 +226,7 @@ fn compared(report: &Report) -> Vec<ImportedFigure> {
                     &elapsed,
                     1.0,
                 ));
-                match sides.iter_mut().find(|(known, _)| *known == event.trim_start_matches('-')) {
-                    Some((_, both)) => both.push(waits),
-                    None => sides.push((event.trim_start_matches('-'), vec![waits])),
-                }
+                sides.entry(event.trim_start_matches('-')).or_default().push(waits);
             }
         }
         for (event, both) in &sides {
@@ -242,7 +242,7 @@ fn compared(report: &Report) -> Vec<ImportedFigure> {
 pub fn behind(note: &crate::sheet::Remark, name: &str) -> Vec<Figure> {
     let figure = |rest: &str| {
         let raw = rest.split_whitespace().next()?.to_string();
-        let Reading::Value { value, range } = crate::figure::read(&raw, crate::figure::Unit::S) else {
+        let Reading::Value { value, range } = crate::figure::read(&raw, crate::figure::FigureUnit::S) else {
             return None;
         };
         Some(Figure { name: name.to_string(), raw, line: note.line, unit: "s", value, range })

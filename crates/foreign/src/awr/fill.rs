@@ -5,10 +5,10 @@
 //! an average, and their product is often more exact.
 
 use super::derived::block_assumed;
-use crate::figure::Range;
+use crate::figure::ValueRange;
 use crate::import::{best, nanoseconds, whole};
 use crate::report::{Report, value};
-use crate::sheet::{Row, Sheet};
+use crate::sheet::{Sheet, SheetRow};
 use plumb_events::{Event, Unit};
 use plumb_record::{
     HostCpu, IoFile, IoFunction, IoTally, LoadRow, MemoryArea, Record, SettingRow, StatisticRow, WaitEvent,
@@ -28,12 +28,12 @@ pub fn fill(report: &Report, record: &mut Record) {
     record.host_cpu = host_cpu(report, elapsed);
 }
 
-fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a Row)> {
+fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
 fn load(report: &Report, elapsed: f64) -> Vec<LoadRow> {
-    let row = |(sheet, row): (&Sheet, &Row)| {
+    let row = |(sheet, row): (&Sheet, &SheetRow)| {
         let total = sheet.figure(row, "per_second")?.value * elapsed;
         let name = sheet.text(row, "name").trim_end_matches(':').to_string();
         Some(LoadRow { name, total, is_count: false })
@@ -78,9 +78,9 @@ fn full_name(printed: &str) -> String {
     }
 }
 
-/// The class that a report prints, in full; otherwise that of an event that is known, or `Idle` for one
-/// that has no share of DB time.
-fn class_of(sheet: &Sheet, row: &Row, event: &str) -> String {
+/// The class that a report prints, in full; otherwise that of an event that is known, or `Idle`
+/// for one that has no share of DB time.
+fn class_of(sheet: &Sheet, row: &SheetRow, event: &str) -> String {
     const CLASSES: [&str; 12] = [
         "Administrative",
         "Application",
@@ -106,23 +106,24 @@ fn class_of(sheet: &Sheet, row: &Row, event: &str) -> String {
         .to_string()
 }
 
-fn statistic(sheet: &Sheet, row: &Row) -> Option<StatisticRow> {
+fn statistic(sheet: &Sheet, row: &SheetRow) -> Option<StatisticRow> {
     let name = sheet.text(row, "name").to_string();
     let unit = if name.contains("bytes") || name == "redo size" { Unit::Bytes } else { Unit::Count };
     Some(StatisticRow { total: whole(sheet.figure(row, "total")?.value), name, unit })
 }
 
-/// Requests and bytes in one direction. The time of requests is not printed: that of waits is another one.
-fn tally(sheet: &Sheet, row: &Row, [rate, bytes, per_second]: [&str; 3], elapsed: f64) -> IoTally {
+/// Requests and bytes in one direction. The time of requests is not printed: that of waits is
+/// another one.
+fn tally(sheet: &Sheet, row: &SheetRow, [rate, bytes, per_second]: [&str; 3], elapsed: f64) -> IoTally {
     let range = |key: &str| sheet.figure(row, key).map(|figure| figure.range);
-    let by_rate = range(per_second).map(|range| range.times(Range::exactly(elapsed)));
+    let by_rate = range(per_second).map(|range| range.times(ValueRange::exactly(elapsed)));
     let requests = sheet.figure(row, rate).map_or(0.0, |rate| rate.value * elapsed);
     IoTally { requests: whole(requests), bytes: best(range(bytes), by_rate).map_or(0, whole), time_ns: None }
 }
 
 fn functions(report: &Report, elapsed: f64) -> Vec<IoFunction> {
     let is_total = |name: &str| name.trim_end_matches(':').eq_ignore_ascii_case("total");
-    let of = |(sheet, row): (&Sheet, &Row)| {
+    let of = |(sheet, row): (&Sheet, &SheetRow)| {
         let function = sheet.text(row, "name").to_string();
         let reads = tally(sheet, row, ["reads_per_s", "read_bytes", "read_bytes_per_s"], elapsed);
         let writes = tally(sheet, row, ["writes_per_s", "written_bytes", "written_bytes_per_s"], elapsed);
@@ -135,7 +136,7 @@ fn functions(report: &Report, elapsed: f64) -> Vec<IoFunction> {
 fn files(report: &Report) -> Vec<IoFile> {
     let (block, _) = block_assumed(report);
     let section = if report.sheet("files").is_some() { "files" } else { "tablespaces" };
-    let of = |(sheet, row): (&Sheet, &Row)| {
+    let of = |(sheet, row): (&Sheet, &SheetRow)| {
         let figure = |key: &str| sheet.figure(row, key).map(|figure| figure.value);
         let reads = figure("reads")?;
         // Without a read its size and its time are not printed.
@@ -153,7 +154,7 @@ fn files(report: &Report) -> Vec<IoFile> {
     rows(report, section).filter_map(of).collect()
 }
 
-fn setting(sheet: &Sheet, row: &Row) -> SettingRow {
+fn setting(sheet: &Sheet, row: &SheetRow) -> SettingRow {
     SettingRow {
         name: sheet.text(row, "name").to_string(),
         value: sheet.text(row, "value").to_string(),
@@ -164,14 +165,14 @@ fn setting(sheet: &Sheet, row: &Row) -> SettingRow {
     }
 }
 
-fn area(sheet: &Sheet, row: &Row) -> Option<MemoryArea> {
+fn area(sheet: &Sheet, row: &SheetRow) -> Option<MemoryArea> {
     let name = sheet.text(row, "name").trim_end_matches(':').to_string();
     let bytes = sheet.figure(row, "begin")?.value;
     (!name.contains("Block Size")).then_some(MemoryArea { name, bytes: whole(bytes) })
 }
 
-/// The host's times by the statistics of its operating system, which are hundredths of a second. Its
-/// idle time has the time of I/O in it, and a record has the two apart.
+/// The host's times by the statistics of its operating system, which are hundredths of a second.
+/// Its idle time has the time of I/O in it, and a record has the two apart.
 fn host_cpu(report: &Report, elapsed: f64) -> Option<HostCpu> {
     let of = |name: &str| {
         let mut found = rows(report, "os_statistics").filter(|(sheet, row)| sheet.text(row, "name") == name);

@@ -1,11 +1,11 @@
-//! Tables of a report as people paste them: without a head, without rulers, with tabs between cells,
-//! or all on one line.
+//! Tables of a report as people paste them: without a head, without rulers, with tabs between
+//! cells, or all on one line.
 //!
-//! | form | how columns are found |
-//! |---|---|
-//! | tabs | headings are the lines of a block of tabs that have no figure; two such lines are spanners and names |
-//! | single blanks | the line, or its start, is one of the headings of [`HEADINGS`]; a row is a name, as many figures as there are columns, and what follows |
-//! | paragraphs | `Statistic value` begins pairs of a name and a figure in lines of their own |
+//! - Tabs: the first lines of a block of tabs, without figures, are headings. Of two such lines the
+//!   upper one has spanners and the lower one names.
+//! - Single blanks: a line, or its start, is one of [`HEADINGS`]. A row is a name, a figure for each
+//!   column, and what follows.
+//! - Paragraphs: `Statistic value` begins pairs of a name and a figure in lines of their own.
 //!
 //! A table begins another report where its section is there already, or where the last known table
 //! is more than [`FAR`] lines above: figures of two intervals must not be mixed.
@@ -13,16 +13,17 @@
 use super::{derived, sections::SECTIONS, sections::section_of};
 use crate::figure::is_number;
 use crate::report::Report;
+use crate::sheet::COLUMNS_MOST;
 use crate::sheet::{Printed, Sheet, plain};
-use crate::source::Part;
+use crate::source::SourcePart;
 
 /// Lines between tables of one report at most.
 const FAR: u32 = 25;
 /// Lines that a heading may stand above its table.
 const HEADING_LINES: usize = 8;
 
-/// The headings of tables whose cells are separated by single blanks: section, then columns. The first is a
-/// name, the last may be words; all others are figures.
+/// The headings of tables whose cells are separated by single blanks: section, then columns. The
+/// first is a name, the last may be words; all others are figures.
 const HEADINGS: [(&str, &[&str]); 6] = [
     ("activity", &["Statistic", "Total", "per Second", "per Trans"]),
     ("top_events", &["Event", "Waits", "Time(s)", "Avg wait (ms)", "% DB time", "Wait Class"]),
@@ -72,7 +73,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 ];
 
 /// Returns the lines, counted from 0, that begin a report.
-pub fn begins(part: &Part<'_>) -> Vec<usize> {
+pub fn begins(part: &SourcePart<'_>) -> Vec<usize> {
     let mut begins: Vec<usize> = Vec::new();
     let (mut sections, mut last) = (Vec::new(), 0);
     for sheet in sheets(part).into_iter().filter(|sheet| !sheet.section.is_empty()) {
@@ -89,7 +90,7 @@ pub fn begins(part: &Part<'_>) -> Vec<usize> {
 }
 
 /// Reads the tables of a part.
-pub fn read(part: &Part<'_>) -> Report {
+pub fn read(part: &SourcePart<'_>) -> Report {
     let mut report = Report { sheets: sheets(part), ..Report::default() };
     report.run.title = "IMPORTED FRAGMENT".to_string();
     report.run.workload = "fragment".to_string();
@@ -97,7 +98,7 @@ pub fn read(part: &Part<'_>) -> Report {
     report
 }
 
-fn sheets(part: &Part<'_>) -> Vec<Sheet> {
+fn sheets(part: &SourcePart<'_>) -> Vec<Sheet> {
     let lines: Vec<(u32, &str)> = part.lines().collect();
     let mut sheets = Vec::new();
     let mut at = 0;
@@ -117,28 +118,25 @@ fn sheets(part: &Part<'_>) -> Vec<Sheet> {
 /// A table that begins in a line, and the first line behind it.
 type Found = Option<(Sheet, usize)>;
 
-/// The nearest line above that may be a table's heading.
+/// The nearest line above that may be a table's heading, with its line; rows of another table are
+/// none.
 fn heading(lines: &[(u32, &str)], at: usize) -> Printed {
     let above = lines[at.saturating_sub(HEADING_LINES)..at].iter().rev();
-    let is_heading = |line: &&(u32, &str)| {
-        let text = line.1.trim();
-        !text.is_empty()
-            && text.len() <= 80
-            && !text.contains('\t')
-            && !text.starts_with(['-', '*', '(', '`', '\u{2022}'])
+    let mut above = above.take_while(|(_, text)| !text.contains('\t'));
+    let is_heading = |text: &str| {
+        !text.is_empty() && text.len() <= 80 && !text.starts_with(['-', '*', '(', '`', '\u{2022}'])
     };
-    let found = above.clone().find(is_heading);
-    found.map_or(Printed { raw: String::new(), line: lines[at].0 }, |(_, text)| Printed {
-        raw: text.trim().to_string(),
-        line: lines[at].0,
-    })
+    let found = above.find(|(_, text)| is_heading(text.trim()));
+    let (line, raw) = found.map_or((lines[at].0, ""), |(line, text)| (*line, text.trim()));
+    Printed { raw: raw.to_string(), line }
 }
 
 /// A block of lines with tabs.
 fn tabbed(lines: &[(u32, &str)], at: usize) -> Found {
     let cells = |at: usize| -> Option<Vec<&str>> {
         let line = lines.get(at)?.1;
-        line.contains('\t').then(|| line.split('\t').map(str::trim).collect())
+        let tabs = line.bytes().filter(|byte| *byte == b'\t').count();
+        (1..COLUMNS_MOST).contains(&tabs).then(|| line.split('\t').map(str::trim).collect())
     };
     let has_figure = |cells: &[&str]| cells.iter().skip(1).any(|cell| is_number(cell));
     let first = cells(at)?;
@@ -206,7 +204,7 @@ fn spaced(lines: &[(u32, &str)], at: usize) -> Found {
     let mut here = at;
     let mut next = Some((line, rest));
     while let Some((line, text)) = next {
-        if !text.trim().is_empty() && !push_rows(&mut sheet, line, &text, (figures, words_behind)) {
+        if !text.trim().is_empty() && !push_rows(&mut sheet, line, &text, Shape { figures, words_behind }) {
             break;
         }
         here += 1;
@@ -218,9 +216,18 @@ fn spaced(lines: &[(u32, &str)], at: usize) -> Found {
     (!sheet.rows.is_empty()).then_some((sheet, here))
 }
 
-/// Adds the rows of a line: names, figures, and words behind them where the table has some. False if
-/// the line has none.
-fn push_rows(sheet: &mut Sheet, line: u32, text: &str, (figures, words_behind): (usize, bool)) -> bool {
+/// The cells of a row behind its name.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    figures: usize,
+    /// The last column has words.
+    words_behind: bool,
+}
+
+/// Adds the rows of a line: names, figures, and words behind them where the table has some. False
+/// if the line has none.
+fn push_rows(sheet: &mut Sheet, line: u32, text: &str, shape: Shape) -> bool {
+    let Shape { figures, words_behind } = shape;
     let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
     let is_absent = |word: &str| word == "N/A" || word.starts_with('#');
     let is_figure = |word: &str| is_number(word) || is_absent(word);
@@ -270,7 +277,11 @@ fn paragraphs(lines: &[(u32, &str)], at: usize) -> Found {
         is_number(figure) && (unit.is_empty() || UNITS.contains(&unit))
     };
     let names = ["Statistic", "Value"].map(String::from).to_vec();
-    let mut sheet = Sheet::new(None, heading(lines, at), names);
+    let section = SECTIONS.iter().find(|section| section.key == "statement");
+    // The heading stands above both headings of columns.
+    let is_head_of_names = |above: &usize| plain(lines[*above].1) == "statisticdescription";
+    let above = (at.saturating_sub(4)..at).find(is_head_of_names).unwrap_or(at);
+    let mut sheet = Sheet::new(section, heading(lines, above), names);
     let mut last = at;
     while let Some((here, name)) = filled.next() {
         let Some((below, value)) = filled.peek().cloned() else { break };

@@ -5,13 +5,13 @@
 //! without CPUs in the head takes NUM_CPUS of the operating system's statistics.
 
 use super::{checks, derived};
-use crate::figure::{Unit, read};
-use crate::report::{Report, Run, value};
+use crate::figure::{FigureUnit, read};
+use crate::report::{ImportedRun, Report, value};
 use crate::sheet::{Cell, Sheet, is_named};
 
 /// Fills in the facts of a report and its run.
 pub fn fill(report: &mut Report) {
-    let mut run = Run::default();
+    let mut run = ImportedRun::default();
     for (section, keys) in [
         (
             "database",
@@ -44,7 +44,10 @@ pub fn fill(report: &mut Report) {
         let text = |key| sheet.text(row, key).to_string();
         let number = |key| sheet.figure(row, key).map(|figure| figure.value);
         match section {
-            "database" => (run.workload, run.host) = (text("database"), text("host")),
+            "database" => {
+                (run.workload, run.host) = (text("database"), text("host"));
+                run.db_time = sheet.cell(row, "db_time").cloned();
+            }
             "host" => {
                 (run.host, run.platform) = (text("host"), text("platform"));
                 run.cpus = number("cpus").map(|cpus| cpus as u32);
@@ -66,20 +69,22 @@ pub fn fill(report: &mut Report) {
 
 /// A time such as `60.22 (mins)`.
 fn minutes(cell: &Cell) -> Cell {
-    Cell { reading: read(&cell.raw, Unit::MINUTES), ..cell.clone() }
+    Cell { reading: read(&cell.raw, FigureUnit::MINUTES), ..cell.clone() }
 }
 
-fn snapshots(report: &mut Report, run: &mut Run) {
+fn snapshots(report: &mut Report, run: &mut ImportedRun) {
     let Some(sheet) = report.sheet("snapshots") else { return };
     let mut facts = Vec::new();
     for row in &sheet.rows {
         let Some(cell) = sheet.cell(row, "time") else { continue };
+        // Statspack prints lengths further to the left.
+        let own = sheet.cell(row, "snapshot").filter(|own| own.raw.contains('.')).unwrap_or(cell);
         let label = row.cells[0].raw.trim_end_matches(':').to_string();
         match label.as_str() {
             "Begin Snap" => run.begin.clone_from(&cell.raw),
             "End Snap" => run.end.clone_from(&cell.raw),
-            "Elapsed" => run.elapsed = Some(minutes(cell)),
-            "DB Time" | "DB time" => run.db_time = Some(minutes(cell)),
+            "Elapsed" => run.elapsed = Some(minutes(own)),
+            "DB Time" | "DB time" => run.db_time = Some(minutes(own)),
             _ => continue,
         }
         facts.push((label, cell.clone()));
@@ -88,7 +93,7 @@ fn snapshots(report: &mut Report, run: &mut Run) {
 }
 
 /// A global report has an interval an instance: its own is the longest, and its DB time the sum.
-fn global(report: &mut Report, run: &mut Run) {
+fn global(report: &mut Report, run: &mut ImportedRun) {
     let Some(sheet) = report.sheet("included_instances") else { return };
     let Some(first) = sheet.rows.first() else { return };
     (run.begin, run.end) = (sheet.text(first, "begin").to_string(), sheet.text(first, "end").to_string());
@@ -102,7 +107,7 @@ fn global(report: &mut Report, run: &mut Run) {
 }
 
 /// DB CPU, and CPUs where the head has none.
-fn cpu(report: &Report, run: &mut Run) {
+fn cpu(report: &Report, run: &mut ImportedRun) {
     let of = |section, key, name: &str, figure| {
         let sheet: &Sheet = report.sheet(section)?;
         let row = sheet.rows.iter().find(|row| is_named(sheet.text(row, key), name))?;

@@ -4,10 +4,10 @@ use super::{head, sections::section_of};
 use crate::html;
 use crate::report::Report;
 use crate::sheet::{Printed, Remark, Sheet};
-use crate::source::Part;
+use crate::source::SourcePart;
 
 /// Reads a report of HTML.
-pub fn read(part: &Part<'_>) -> Report {
+pub fn read(part: &SourcePart<'_>) -> Report {
     let mut report = Report::default();
     for table in html::tables(part) {
         let summary = table.summary.split(". ").next().unwrap_or("").to_string();
@@ -37,8 +37,8 @@ pub fn read(part: &Part<'_>) -> Report {
 /// A row with its line.
 type Line = (u32, Vec<Printed>);
 
-/// Tables without headings have pairs of a name and a value in a row, and the cache sizes have such a
-/// pair behind their columns: each pair becomes a row.
+/// Tables without headings have pairs of a name and a value in a row, and the cache sizes have
+/// such a pair behind their columns: each pair becomes a row.
 fn paired(names: Vec<String>, rows: Vec<Line>) -> (Vec<String>, Vec<Line>) {
     let headed = names.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
     if headed == 0 && names.len() % 2 == 0 {

@@ -7,15 +7,15 @@
 //! Units: waits of a histogram are in a column of five letters, in which 616.4K prints as 616.4.
 //! The M of `Data per sec` falls off in a column of seven, so that its figures are MB/s without it.
 
-use crate::figure::Unit;
+use crate::figure::FigureUnit;
 use crate::sheet::{Known, Section};
 
-const fn known(key: &'static str, unit: Unit, headings: &'static [&'static str]) -> Known {
+const fn known(key: &'static str, unit: FigureUnit, headings: &'static [&'static str]) -> Known {
     Known { key, unit, headings }
 }
 
 const fn words(key: &'static str, headings: &'static [&'static str]) -> Known {
-    known(key, Unit::TEXT, headings)
+    known(key, FigureUnit::TEXT, headings)
 }
 
 /// A section whose tables people paste without its heading.
@@ -37,15 +37,11 @@ const EVENTS: &[Known] = &[
     words("instance", &["I#"]),
     words("class", &["Wait Class", "Wait I# Class"]),
     words("event", &["Event", "Wait Event", "Event Name"]),
-    known("waits", Unit::COUNT, &["Waits", "Event Waits", "Total Waits"]),
-    known(
-        "timeouts",
-        Unit::PERCENT,
-        &["%Time -outs", "%Time-outs", "Event %Timeouts", "% Timeouts", "%Timeouts"],
-    ),
+    known("waits", FigureUnit::COUNT, &["Waits", "Event Waits", "Total Waits"]),
+    known("timeouts", FigureUnit::PERCENT, &["%Time -outs", "Event %Timeouts", "% Timeouts"]),
     known(
         "time",
-        Unit::S,
+        FigureUnit::S,
         &[
             "Total Wait Time (s)",
             "Total Wait Time (sec)",
@@ -58,27 +54,26 @@ const EVENTS: &[Known] = &[
     ),
     known(
         "average",
-        Unit::MS,
+        FigureUnit::MS,
         &[
             "Avg wait (ms)",
+            "wait (ms)",
             "Wait Avg(ms)",
             "Avg Wait",
-            "Avg wait",
             "Avg Time(ms)",
             "Wait Time Avg Wait",
             "Wait Time Avg(ms)",
-            "Wait Time Avg (ms)",
         ],
     ),
-    known("per_transaction", Unit::NUMBER, &["Waits /txn"]),
+    known("per_transaction", FigureUnit::NUMBER, &["Waits /txn"]),
     known(
         "share",
-        Unit::PERCENT,
+        FigureUnit::PERCENT,
         &[
             "% DB time",
             "% bg time",
             "%Total Call Time",
-            "% Total Call Time",
+            "Call Time",
             "Wait Time %DB time",
             "Wait Time %bg time",
             "% Total Elapsed Time",
@@ -89,59 +84,60 @@ const EVENTS: &[Known] = &[
 const COMPARED_EVENTS: &[Known] = &[
     words("first_event", &["1st Event"]),
     words("first_class", &["1st Wait Class"]),
-    known("first_waits", Unit::COUNT, &["1st Waits"]),
-    known("first_time", Unit::S, &["1st Time(s)"]),
-    known("first_average", Unit::MS, &["1st Avg Time(ms)"]),
-    known("first_share", Unit::PERCENT, &["1st %DB time"]),
+    known("first_waits", FigureUnit::COUNT, &["1st Waits"]),
+    known("first_time", FigureUnit::S, &["1st Time(s)"]),
+    known("first_average", FigureUnit::MS, &["1st Avg Time(ms)"]),
+    known("first_share", FigureUnit::PERCENT, &["1st %DB time"]),
     words("second_event", &["2nd Event"]),
     words("second_class", &["2nd Wait Class"]),
-    known("second_waits", Unit::COUNT, &["2nd Waits"]),
-    known("second_time", Unit::S, &["2nd Time(s)"]),
-    known("second_average", Unit::MS, &["2nd Avg Time(ms)"]),
-    known("second_share", Unit::PERCENT, &["2nd %DB time"]),
+    known("second_waits", FigureUnit::COUNT, &["2nd Waits"]),
+    known("second_time", FigureUnit::S, &["2nd Time(s)"]),
+    known("second_average", FigureUnit::MS, &["2nd Avg Time(ms)"]),
+    known("second_share", FigureUnit::PERCENT, &["2nd %DB time"]),
 ];
 
 const CLASSES: &[Known] = &[
     words("class", &["Wait Class"]),
-    known("waits", Unit::COUNT, &["Waits"]),
-    known("timeouts", Unit::PERCENT, &["%Time -outs"]),
-    known("time", Unit::S, &["Total Wait Time (s)", "Total Wait Time (sec)"]),
-    known("average", Unit::MS, &["Avg wait (ms)", "Avg Wait", "Avg wait"]),
-    known("share", Unit::PERCENT, &["% DB time"]),
-    known("sessions", Unit::NUMBER, &["Avg Active Sessions"]),
+    known("waits", FigureUnit::COUNT, &["Waits"]),
+    known("timeouts", FigureUnit::PERCENT, &["%Time -outs"]),
+    known("time", FigureUnit::S, &["Total Wait Time (s)", "Total Wait Time (sec)"]),
+    known("average", FigureUnit::MS, &["Avg wait (ms)", "Avg Wait", "Avg Wait Time"]),
+    known("share", FigureUnit::PERCENT, &["% DB time"]),
+    known("sessions", FigureUnit::NUMBER, &["Avg Active Sessions"]),
 ];
 
-/// Columns of both tables of I/O statistics; requests and data stand twice, for reads and for writes.
+/// Columns of both tables of I/O statistics; requests and data stand twice, for reads and for
+/// writes.
 const IOSTAT: &[Known] = &[
     words("name", &["Function Name", "Filetype Name", "Function/File Name", "Function", "Filetype", ""]),
-    known("read_bytes", Unit::MB, &["Reads: Data", "Data Volume Read"]),
-    known("reads_per_s", Unit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
-    known("read_bytes_per_s", Unit::MB_PER_S, &["Data per sec", "Data Vol/sec", "Data Vol /sec"]),
-    known("written_bytes", Unit::MB, &["Writes: Data"]),
-    known("writes_per_s", Unit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
-    known("written_bytes_per_s", Unit::MB_PER_S, &["Data per sec", "Data Vol/sec", "Data Vol /sec"]),
-    known("waits", Unit::COUNT, &["Waits: Count", "Wait Count"]),
-    known("average", Unit::MS, &["Avg Tm(ms)", "Avg Time"]),
-    known("small_read", Unit::MS, &["Small Read"]),
-    known("large_read", Unit::MS, &["Large Read"]),
+    known("read_bytes", FigureUnit::MB, &["Reads: Data", "Data Volume Read"]),
+    known("reads_per_s", FigureUnit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
+    known("read_bytes_per_s", FigureUnit::MB_PER_S, &["Data per sec", "Data Vol/sec"]),
+    known("written_bytes", FigureUnit::MB, &["Writes: Data"]),
+    known("writes_per_s", FigureUnit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
+    known("written_bytes_per_s", FigureUnit::MB_PER_S, &["Data per sec", "Data Vol/sec"]),
+    known("waits", FigureUnit::COUNT, &["Waits: Count", "Wait Count"]),
+    known("average", FigureUnit::MS, &["Avg Tm(ms)", "Avg Time"]),
+    known("small_read", FigureUnit::MS, &["Small Read"]),
+    known("large_read", FigureUnit::MS, &["Large Read"]),
 ];
 
 /// Columns of both tables of tablespaces and files.
 const FILES: &[Known] = &[
     words("tablespace", &["Tablespace", "TS Name"]),
-    words("file", &["Filename", "File Name"]),
-    known("reads", Unit::COUNT, &["Reads"]),
-    known("reads_per_s", Unit::PER_S, &["Av Rds/s", "Av Reads/s"]),
-    known("read_time", Unit::MS, &["Av Rd(ms)", "Av Rd"]),
-    known("blocks_per_read", Unit::NUMBER, &["Av Blks/Rd"]),
-    known("single_reads_per_s", Unit::PER_S, &["1-bk Rds/s"]),
-    known("single_read_time", Unit::MS, &["Av 1-bk Rd(ms)"]),
-    known("optimized", Unit::PERCENT, &["% Opt Reads"]),
-    known("writes", Unit::COUNT, &["Writes"]),
-    known("writes_per_s", Unit::PER_S, &["Writes avg/s", "Av Writes/s"]),
-    known("write_time", Unit::MS, &["Av Writes(ms)"]),
-    known("buffer_waits", Unit::COUNT, &["Buffer Waits"]),
-    known("buffer_wait_time", Unit::MS, &["Av Buf Wt(ms)"]),
+    words("file", &["Filename"]),
+    known("reads", FigureUnit::COUNT, &["Reads"]),
+    known("reads_per_s", FigureUnit::PER_S, &["Av Rds/s", "Av Reads/s"]),
+    known("read_time", FigureUnit::MS, &["Av Rd(ms)", "Av Rd"]),
+    known("blocks_per_read", FigureUnit::NUMBER, &["Av Blks/Rd"]),
+    known("single_reads_per_s", FigureUnit::PER_S, &["1-bk Rds/s"]),
+    known("single_read_time", FigureUnit::MS, &["Av 1-bk Rd(ms)"]),
+    known("optimized", FigureUnit::PERCENT, &["% Opt Reads"]),
+    known("writes", FigureUnit::COUNT, &["Writes"]),
+    known("writes_per_s", FigureUnit::PER_S, &["Writes avg/s", "Av Writes/s"]),
+    known("write_time", FigureUnit::MS, &["Av Writes(ms)"]),
+    known("buffer_waits", FigureUnit::COUNT, &["Buffer Waits"]),
+    known("buffer_wait_time", FigureUnit::MS, &["Av Buf Wt(ms)"]),
     words("pdb", &["PDB Name"]),
 ];
 
@@ -149,19 +145,19 @@ const HISTOGRAM: &[Known] = &[
     words("event", &["Event"]),
     known(
         "waits",
-        Unit::NARROW_COUNT,
+        FigureUnit::NARROW_COUNT,
         &["Total Waits", "Waits", "Waits 64ms to 2s", "Waits 4s to 2m", "Waits 4m to 1h"],
     ),
 ];
 
 const ACTIVITY: &[Known] = &[
     words("name", &["Statistic", "Statistic Name"]),
-    known("total", Unit::COUNT, &["Total"]),
-    known("per_second", Unit::NUMBER, &["per Second"]),
-    known("per_transaction", Unit::NUMBER, &["per Trans", "per Transaction"]),
+    known("total", FigureUnit::COUNT, &["Total"]),
+    known("per_second", FigureUnit::TWICE_ROUNDED, &["per Second"]),
+    known("per_transaction", FigureUnit::TWICE_ROUNDED, &["per Trans", "per Transaction"]),
 ];
 
-const PAIRS: &[Known] = &[words("name", &["Name"]), known("value", Unit::NUMBER, &["Value"])];
+const PAIRS: &[Known] = &[words("name", &["Name"]), known("value", FigureUnit::NUMBER, &["Value"])];
 
 /// The sections, each behind those whose heading begins with its own.
 pub static SECTIONS: &[Section] = &[
@@ -196,12 +192,40 @@ pub static SECTIONS: &[Section] = &[
             words("edition", &["Database Edition"]),
             words("cdb", &["Database CDB"]),
             words("rac_database", &["Database RAC"]),
-            known("block_size", Unit::BYTES, &["Database Block Size"]),
+            known("block_size", FigureUnit::BYTES, &["Database Block Size"]),
+            known("db_time", FigureUnit::MINUTES, &["Report Total (minutes) DB time"]),
+            known("elapsed", FigureUnit::MINUTES, &["Report Total (minutes) Elapsed time"]),
             words("instance", &["Instance"]),
             words("instance_number", &["Inst Num"]),
             words("startup", &["Startup Time"]),
             words("release", &["Release"]),
             words("rac", &["RAC"]),
+        ],
+    },
+    Section {
+        key: "database",
+        headings: &[],
+        first: &["DB Id", "Instance"],
+        columns: &[
+            words("database_id", &["DB Id"]),
+            words("instance", &["Instance"]),
+            words("instance_number", &["Inst Num"]),
+            words("startup", &["Startup Time"]),
+            words("release", &["Release"]),
+            words("rac", &["RAC"]),
+        ],
+    },
+    Section {
+        key: "host",
+        headings: &[],
+        first: &["Name", "Platform"],
+        columns: &[
+            words("host", &["Name"]),
+            words("platform", &["Platform"]),
+            known("cpus", FigureUnit::COUNT, &["CPUs"]),
+            known("cores", FigureUnit::COUNT, &["Cores"]),
+            known("sockets", FigureUnit::COUNT, &["Sockets"]),
+            known("memory", FigureUnit::GB, &["Memory (G)"]),
         ],
     },
     Section {
@@ -221,10 +245,10 @@ pub static SECTIONS: &[Section] = &[
         columns: &[
             words("host", &["Host Name"]),
             words("platform", &["Platform"]),
-            known("cpus", Unit::COUNT, &["CPUs"]),
-            known("cores", Unit::COUNT, &["Cores"]),
-            known("sockets", Unit::COUNT, &["Sockets"]),
-            known("memory", Unit::GB, &["Memory(GB)", "Memory (G)"]),
+            known("cpus", FigureUnit::COUNT, &["CPUs"]),
+            known("cores", FigureUnit::COUNT, &["Cores"]),
+            known("sockets", FigureUnit::COUNT, &["Sockets"]),
+            known("memory", FigureUnit::GB, &["Memory(GB)", "Memory (G)"]),
         ],
     },
     Section {
@@ -235,9 +259,9 @@ pub static SECTIONS: &[Section] = &[
             words("label", &["", "Snapshot"]),
             words("snapshot", &["Snap Id"]),
             words("time", &["Snap Time"]),
-            known("sessions", Unit::COUNT, &["Sessions"]),
-            known("cursors", Unit::NUMBER, &["Curs/Sess", "Cursors/Session"]),
-            known("instances", Unit::COUNT, &["Instances"]),
+            known("sessions", FigureUnit::COUNT, &["Sessions"]),
+            known("cursors", FigureUnit::NUMBER, &["Curs/Sess", "Cursors/Session"]),
+            known("instances", FigureUnit::COUNT, &["Instances"]),
         ],
     },
     Section {
@@ -252,7 +276,7 @@ pub static SECTIONS: &[Section] = &[
             words("release", &["Release"]),
             words("rac", &["Cluster"]),
             words("host", &["Host"]),
-            known("block_size", Unit::BYTES, &["Std Block Size"]),
+            known("block_size", FigureUnit::BYTES, &["Std Block Size"]),
         ],
     },
     Section {
@@ -265,9 +289,9 @@ pub static SECTIONS: &[Section] = &[
             words("begin", &["Begin Snap Time"]),
             words("end_snapshot", &["End Snap Id"]),
             words("end", &["End Snap Time"]),
-            known("active", Unit::NUMBER, &["Avg Active Users"]),
-            known("elapsed", Unit::MINUTES, &["Elapsed Time (min)"]),
-            known("db_time", Unit::MINUTES, &["DB time (min)"]),
+            known("active", FigureUnit::NUMBER, &["Avg Active Users"]),
+            known("elapsed", FigureUnit::MINUTES, &["Elapsed Time (min)"]),
+            known("db_time", FigureUnit::MINUTES, &["DB time (min)"]),
         ],
     },
     headed(
@@ -281,10 +305,10 @@ pub static SECTIONS: &[Section] = &[
             words("begin", &["Begin Snap Time"]),
             words("end", &["End Snap Time"]),
             words("release", &["Release"]),
-            known("elapsed", Unit::MINUTES, &["Elapsed Time(min)"]),
-            known("db_time", Unit::MINUTES, &["DB time(min)"]),
-            known("up_time", Unit::NUMBER, &["Up Time(hrs)"]),
-            known("active", Unit::NUMBER, &["Avg Active Sessions"]),
+            known("elapsed", FigureUnit::MINUTES, &["Elapsed Time(min)"]),
+            known("db_time", FigureUnit::MINUTES, &["DB time(min)"]),
+            known("up_time", FigureUnit::NUMBER, &["Up Time(hrs)"]),
+            known("active", FigureUnit::NUMBER, &["Avg Active Sessions"]),
             words("platform", &["Platform"]),
         ],
     ),
@@ -293,12 +317,12 @@ pub static SECTIONS: &[Section] = &[
         &["Workload Comparison", "Load Profile Comparison"],
         &[
             words("name", &["", "Load Profile"]),
-            known("first_per_second", Unit::NUMBER, &["1st Per Sec"]),
-            known("second_per_second", Unit::NUMBER, &["2nd Per Sec"]),
-            known("difference_per_second", Unit::PERCENT, &["%Diff"]),
-            known("first_per_transaction", Unit::NUMBER, &["1st Per Txn"]),
-            known("second_per_transaction", Unit::NUMBER, &["2nd Per Txn"]),
-            known("difference_per_transaction", Unit::PERCENT, &["%Diff"]),
+            known("first_per_second", FigureUnit::NUMBER, &["1st Per Sec"]),
+            known("second_per_second", FigureUnit::NUMBER, &["2nd Per Sec"]),
+            known("difference_per_second", FigureUnit::PERCENT, &["%Diff"]),
+            known("first_per_transaction", FigureUnit::NUMBER, &["1st Per Txn"]),
+            known("second_per_transaction", FigureUnit::NUMBER, &["2nd Per Txn"]),
+            known("difference_per_transaction", FigureUnit::PERCENT, &["%Diff"]),
         ],
     ),
     headed(
@@ -306,10 +330,10 @@ pub static SECTIONS: &[Section] = &[
         &["Host Configuration Comparison"],
         &[
             words("name", &["", "Name"]),
-            known("first", Unit::NUMBER, &["1st"]),
-            known("second", Unit::NUMBER, &["2nd"]),
-            known("difference", Unit::NUMBER, &["Diff"]),
-            known("percent", Unit::PERCENT, &["%Diff"]),
+            known("first", FigureUnit::NUMBER, &["1st"]),
+            known("second", FigureUnit::NUMBER, &["2nd"]),
+            known("difference", FigureUnit::NUMBER, &["Diff"]),
+            known("percent", FigureUnit::PERCENT, &["%Diff"]),
         ],
     ),
     headed(
@@ -317,10 +341,10 @@ pub static SECTIONS: &[Section] = &[
         &["Load Profile"],
         &[
             words("name", &["", "Load Profile"]),
-            known("per_second", Unit::NUMBER, &["Per Second"]),
-            known("per_transaction", Unit::NUMBER, &["Per Transaction"]),
-            known("per_exec", Unit::NUMBER, &["Per Exec"]),
-            known("per_call", Unit::NUMBER, &["Per Call"]),
+            known("per_second", FigureUnit::TWICE_ROUNDED, &["Per Second"]),
+            known("per_transaction", FigureUnit::TWICE_ROUNDED, &["Per Transaction"]),
+            known("per_exec", FigureUnit::NUMBER, &["Per Exec"]),
+            known("per_call", FigureUnit::NUMBER, &["Per Call"]),
         ],
     ),
     headed("efficiency", &["Instance Efficiency"], PAIRS),
@@ -346,16 +370,21 @@ pub static SECTIONS: &[Section] = &[
         "host_cpu",
         &["Host CPU"],
         &[
-            known("cpus", Unit::COUNT, &["CPUs"]),
-            known("cores", Unit::COUNT, &["Cores"]),
-            known("sockets", Unit::COUNT, &["Sockets"]),
-            known("load_begin", Unit::NUMBER, &["Load Average Begin", "Begin", "Load Begin"]),
-            known("load_end", Unit::NUMBER, &["Load Average End", "End", "Average End"]),
-            known("user", Unit::PERCENT, &["%User", "User"]),
-            known("system", Unit::PERCENT, &["%System", "System"]),
-            known("wio", Unit::PERCENT, &["%WIO", "WIO"]),
-            known("idle", Unit::PERCENT, &["%Idle", "Idle"]),
+            known("cpus", FigureUnit::COUNT, &["CPUs"]),
+            known("cores", FigureUnit::COUNT, &["Cores"]),
+            known("sockets", FigureUnit::COUNT, &["Sockets"]),
+            known("load_begin", FigureUnit::NUMBER, &["Load Average Begin", "Begin", "Load Begin"]),
+            known("load_end", FigureUnit::NUMBER, &["Load Average End", "End", "Average End"]),
+            known("user", FigureUnit::PERCENT, &["%User", "User"]),
+            known("system", FigureUnit::PERCENT, &["%System", "System"]),
+            known("wio", FigureUnit::PERCENT, &["%WIO", "WIO"]),
+            known("idle", FigureUnit::PERCENT, &["%Idle", "Idle"]),
         ],
+    ),
+    headed(
+        "statement",
+        &["Statistics of a statement"],
+        &[words("name", &["Statistic"]), known("value", FigureUnit::NUMBER, &["Value"])],
     ),
     headed("instance_cpu", &["Instance CPU"], PAIRS),
     headed(
@@ -363,9 +392,13 @@ pub static SECTIONS: &[Section] = &[
         &["IO Profile"],
         &[
             words("name", &["", "Statistic", "IO Profile"]),
-            known("total", Unit::NUMBER, &["Read+Write/Second", "Read+Write Per Second", "Read+Write/s"]),
-            known("reads", Unit::NUMBER, &["Read/Second", "Read per Second", "Reads/s"]),
-            known("writes", Unit::NUMBER, &["Write/Second", "Write per Second", "Writes/s"]),
+            known(
+                "total",
+                FigureUnit::NUMBER,
+                &["Read+Write/Second", "Read+Write Per Second", "Read+Write/s"],
+            ),
+            known("reads", FigureUnit::NUMBER, &["Read/Second", "Read per Second", "Reads/s"]),
+            known("writes", FigureUnit::NUMBER, &["Write/Second", "Write per Second", "Writes/s"]),
         ],
     ),
     headed(
@@ -373,8 +406,8 @@ pub static SECTIONS: &[Section] = &[
         &["Cache Sizes"],
         &[
             words("name", &["", "Name"]),
-            known("begin", Unit::BYTES, &["Begin"]),
-            known("end", Unit::BYTES, &["End"]),
+            known("begin", FigureUnit::BYTES, &["Begin"]),
+            known("end", FigureUnit::BYTES, &["End"]),
         ],
     ),
     headed(
@@ -382,15 +415,15 @@ pub static SECTIONS: &[Section] = &[
         &["Time Model Statistics"],
         &[
             words("name", &["Statistic Name", "Statistic"]),
-            known("time", Unit::S, &["Time (s)"]),
-            known("share", Unit::PERCENT, &["% of DB Time", "% DB Time"]),
-            known("cpu_share", Unit::PERCENT, &["% of Total CPU Time"]),
+            known("time", FigureUnit::S, &["Time (s)"]),
+            known("share", FigureUnit::PERCENT, &["% of DB Time", "% DB Time"]),
+            known("cpu_share", FigureUnit::PERCENT, &["% of Total CPU Time"]),
         ],
     ),
     headed(
         "os_statistics_by_instance",
         &["OS Statistics By Instance"],
-        &[words("instance", &["I#"]), known("cpus", Unit::COUNT, &["CPU #CPUs"])],
+        &[words("instance", &["I#"]), known("cpus", FigureUnit::COUNT, &["CPU #CPUs"])],
     ),
     headed("os_statistics_detail", &["Operating System Statistics - Detail", "OS Statistics - detail"], &[]),
     headed(
@@ -398,8 +431,8 @@ pub static SECTIONS: &[Section] = &[
         &["Operating System Statistics", "OS Statistics"],
         &[
             words("name", &["Statistic"]),
-            known("value", Unit::NUMBER, &["Value", "Total"]),
-            known("end", Unit::NUMBER, &["End Value"]),
+            known("value", FigureUnit::NUMBER, &["Value", "Total"]),
+            known("end", FigureUnit::NUMBER, &["End Value"]),
         ],
     ),
     headed("foreground_events", &["Foreground Wait Events"], EVENTS),
@@ -417,8 +450,8 @@ pub static SECTIONS: &[Section] = &[
         &["Instance Activity Stats - Thread Activity"],
         &[
             words("name", &["Statistic"]),
-            known("total", Unit::COUNT, &["Total"]),
-            known("per_hour", Unit::NUMBER, &["per Hour"]),
+            known("total", FigureUnit::COUNT, &["Total"]),
+            known("per_hour", FigureUnit::NUMBER, &["per Hour"]),
         ],
     ),
     pasted(
@@ -445,20 +478,20 @@ pub static SECTIONS: &[Section] = &[
         &["#", "Reads MB/sec Total"],
         &[
             words("instance", &["I#", "#"]),
-            known("read_bytes_per_s", Unit::MB_PER_S, &["Reads MB/sec Total"]),
-            known("cache_read_bytes_per_s", Unit::MB_PER_S, &["Reads MB/sec Buffer Cache"]),
-            known("direct_read_bytes_per_s", Unit::MB_PER_S, &["Reads MB/sec Direct Reads"]),
-            known("written_bytes_per_s", Unit::MB_PER_S, &["Writes MB/sec Total"]),
-            known("dbwr_bytes_per_s", Unit::MB_PER_S, &["Writes MB/sec DBWR"]),
-            known("direct_written_bytes_per_s", Unit::MB_PER_S, &["Writes MB/sec Direct Writes"]),
-            known("lgwr_bytes_per_s", Unit::MB_PER_S, &["Writes MB/sec LGWR"]),
-            known("reads_per_s", Unit::PER_S, &["Reads requests/sec Total"]),
-            known("cache_reads_per_s", Unit::PER_S, &["Reads requests/sec Buffer Cache"]),
-            known("direct_reads_per_s", Unit::PER_S, &["Reads requests/sec Direct Reads"]),
-            known("writes_per_s", Unit::PER_S, &["Writes requests/sec Total"]),
-            known("dbwr_writes_per_s", Unit::PER_S, &["Writes requests/sec DBWR"]),
-            known("direct_writes_per_s", Unit::PER_S, &["Writes requests/sec Direct Writes"]),
-            known("lgwr_writes_per_s", Unit::PER_S, &["Writes requests/sec LGWR"]),
+            known("read_bytes_per_s", FigureUnit::MB_PER_S, &["Reads MB/sec Total"]),
+            known("cache_read_bytes_per_s", FigureUnit::MB_PER_S, &["Reads MB/sec Buffer Cache"]),
+            known("direct_read_bytes_per_s", FigureUnit::MB_PER_S, &["Reads MB/sec Direct Reads"]),
+            known("written_bytes_per_s", FigureUnit::MB_PER_S, &["Writes MB/sec Total"]),
+            known("dbwr_bytes_per_s", FigureUnit::MB_PER_S, &["Writes MB/sec DBWR"]),
+            known("direct_written_bytes_per_s", FigureUnit::MB_PER_S, &["Writes MB/sec Direct Writes"]),
+            known("lgwr_bytes_per_s", FigureUnit::MB_PER_S, &["Writes MB/sec LGWR"]),
+            known("reads_per_s", FigureUnit::PER_S, &["Reads requests/sec Total"]),
+            known("cache_reads_per_s", FigureUnit::PER_S, &["Reads requests/sec Buffer Cache"]),
+            known("direct_reads_per_s", FigureUnit::PER_S, &["Reads requests/sec Direct Reads"]),
+            known("writes_per_s", FigureUnit::PER_S, &["Writes requests/sec Total"]),
+            known("dbwr_writes_per_s", FigureUnit::PER_S, &["Writes requests/sec DBWR"]),
+            known("direct_writes_per_s", FigureUnit::PER_S, &["Writes requests/sec Direct Writes"]),
+            known("lgwr_writes_per_s", FigureUnit::PER_S, &["Writes requests/sec LGWR"]),
         ],
     ),
     pasted(
@@ -478,18 +511,18 @@ pub static SECTIONS: &[Section] = &[
 const GLOBAL_IO: &[Known] = &[
     words("instance", &["I#"]),
     words("name", &["Function Name", "Filetype Name"]),
-    known("requests", Unit::COUNT, &["Requests Total"]),
-    known("requests_per_s", Unit::PER_S, &["Requests IOs/s"]),
-    known("reads_per_s", Unit::PER_S, &["Requests Reads/s"]),
-    known("writes_per_s", Unit::PER_S, &["Requests Writes/s"]),
-    known("bytes", Unit::MB, &["MB Total"]),
-    known("bytes_per_s", Unit::MB_PER_S, &["MB IO MB/s"]),
-    known("read_bytes_per_s", Unit::MB_PER_S, &["MB Read MB/s"]),
-    known("written_bytes_per_s", Unit::MB_PER_S, &["MB Write MB/s"]),
-    known("waits", Unit::COUNT, &["Waits: Count"]),
-    known("average", Unit::MS, &["Avg Time"]),
-    known("small_read", Unit::MS, &["Service Time Small Read"]),
-    known("large_read", Unit::MS, &["Service Time Large Read"]),
+    known("requests", FigureUnit::COUNT, &["Requests Total"]),
+    known("requests_per_s", FigureUnit::PER_S, &["Requests IOs/s"]),
+    known("reads_per_s", FigureUnit::PER_S, &["Requests Reads/s"]),
+    known("writes_per_s", FigureUnit::PER_S, &["Requests Writes/s"]),
+    known("bytes", FigureUnit::MB, &["MB Total"]),
+    known("bytes_per_s", FigureUnit::MB_PER_S, &["MB IO MB/s"]),
+    known("read_bytes_per_s", FigureUnit::MB_PER_S, &["MB Read MB/s"]),
+    known("written_bytes_per_s", FigureUnit::MB_PER_S, &["MB Write MB/s"]),
+    known("waits", FigureUnit::COUNT, &["Waits: Count"]),
+    known("average", FigureUnit::MS, &["Avg Time"]),
+    known("small_read", FigureUnit::MS, &["Service Time Small Read"]),
+    known("large_read", FigureUnit::MS, &["Service Time Large Read"]),
 ];
 
 const PARAMETERS: &[Known] = &[

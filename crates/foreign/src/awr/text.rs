@@ -4,12 +4,12 @@ use super::{head, sections::section_of};
 use crate::report::Report;
 use crate::ruled::{self, Ruled};
 use crate::sheet::Sheet;
-use crate::source::Part;
+use crate::source::SourcePart;
 
 /// Reads a report of text.
-pub fn read(part: &Part<'_>) -> Report {
+pub fn read(part: &SourcePart<'_>) -> Report {
     let mut lines: Vec<(u32, &str)> = part.lines().collect();
-    // A report that stands in somebody's text is indented as a whole.
+    // A report within another text is indented as a whole.
     let indent = lines.first().map_or(0, |(_, first)| first.len() - first.trim_start_matches(' ').len());
     for (_, line) in &mut lines {
         *line = &line[line.bytes().take_while(|byte| *byte == b' ').count().min(indent)..];
@@ -23,8 +23,10 @@ pub fn read(part: &Part<'_>) -> Report {
 
 /// A table as a sheet.
 pub fn sheet(table: Ruled) -> Sheet {
-    let heading =
-        if table.heading.raw.starts_with("WORKLOAD REPOSITORY") { "" } else { table.heading.raw.as_str() };
+    // The tables of the head have no heading. Statspack has their first column there.
+    let is_of_head = ["Database", "Host", "Snapshot"].contains(&table.heading.raw.as_str())
+        || table.heading.raw.starts_with("WORKLOAD REPOSITORY");
+    let heading = if is_of_head { "" } else { table.heading.raw.as_str() };
     let section = section_of(heading, &table.names);
     let mut sheet = Sheet::new(section, table.heading, table.names);
     sheet.notes = table.notes;

@@ -68,9 +68,10 @@ pub(super) fn host_cpu(record: &Record) -> Option<Section> {
         let part = Cell::of(share).with_share(share.share());
         table.row(cells![name, Seconds(ns), part]);
     }
+    let cpus = record.header.host.cpus.map_or("unknown".to_string(), |cpus| cpus.to_string());
     let load = |load: Option<f64>| load.map_or("unknown".to_string(), |load| grouped(load, 2));
     Some(
-        Section::front("host-cpu", format!("Host CPU ({})", record.header.host.processors()))
+        Section::front("host-cpu", format!("Host CPU (CPUs: {cpus})"))
             .note(format!(
                 "load average at the start {}, at the end {}",
                 load(cpu.load_begin),

@@ -14,6 +14,7 @@ mod device;
 mod events;
 mod head;
 mod histogram;
+pub mod imported;
 mod io;
 mod latency;
 mod load;
@@ -38,6 +39,9 @@ use plumb_report::{Document, Section, State, text};
 /// Builds the report of a run.
 #[must_use]
 pub fn document(record: &Record) -> Document {
+    if let Some(imported) = &record.imported {
+        return imported::of_record(record, imported);
+    }
     let header = &record.header;
     let validity = record.validity();
     let state =

@@ -265,6 +265,7 @@ mod tests {
         ("backup", &["to", "no_verify_checksums", "path"]),
         ("restore", &["from", "path"]),
         ("clean", &["path", "dry_run"]),
+        ("import", &["files", "list", "strict", "json", "bundle"]),
         ("info", &["bundles"]),
         ("compare", &["first", "second", "html", "json"]),
         ("list", &["what", "having", "json"]),

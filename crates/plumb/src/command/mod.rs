@@ -9,6 +9,7 @@ pub mod compare;
 pub mod drop;
 pub mod export;
 mod file_systems;
+pub mod import;
 pub mod index;
 pub mod info;
 pub mod list;

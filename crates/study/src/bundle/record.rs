@@ -146,12 +146,13 @@ impl Environment {
             of.devices.iter().map(name).collect::<Vec<_>>().join("; ")
         };
         let revision = |of: &Environment| of.git_revision.clone().unwrap_or_else(|| "unknown".to_string());
+        let cpus = |of: &Environment| of.host.cpus.map_or("unknown".to_string(), |cpus| cpus.to_string());
         let pairs = [
             ("version", self.plumb_version.clone(), now.plumb_version.clone()),
             ("revision", revision(self), revision(now)),
             ("target", self.target.clone(), now.target.clone()),
             ("host", self.host.name.clone(), now.host.name.clone()),
-            ("CPUs", self.host.processors(), now.host.processors()),
+            ("CPUs", cpus(self), cpus(now)),
             ("CPU model", self.host.cpu_model.clone(), now.host.cpu_model.clone()),
             ("kernel", self.host.kernel.clone(), now.host.kernel.clone()),
             ("device", device(self), device(now)),

@@ -63,8 +63,12 @@ impl Sides {
             )));
         }
         let workload = |side: &Side| side.runs.first().map(|(_, run)| run.header.workload.clone());
+        // An imported report names its database in place of a workload.
+        let imported = |side: &Side| side.runs.iter().any(|(_, run)| run.imported.is_some());
+        let is_imported = imported(&first) || imported(&second);
         if let (Some(one), Some(two)) = (workload(&first), workload(&second))
             && one != two
+            && !is_imported
         {
             return Err(refuse(format!(
                 "{} ran {one}, and {} ran {two}: different workloads do not compare; name two bundles of the same",
@@ -73,7 +77,12 @@ impl Sides {
         }
         match same.map(|(one, two)| asked::of_study(&one.contents, one.arm, two.arm)) {
             Some(asked) => paired(first, second, asked),
-            None => Ok(apart(first, second)),
+            None => {
+                let mut sides = apart(first, second);
+                let warning = "an imported report is of other work, or of other data: only rates compare";
+                sides.remarks.extend(is_imported.then(|| warning.to_string()));
+                Ok(sides)
+            }
         }
     }
 }

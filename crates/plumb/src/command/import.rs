@@ -1,0 +1,134 @@
+//! `plumb import`: reports of other programs, checked by their own arithmetic, as records of runs.
+
+use crate::arguments::Import;
+use crate::bundle;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::output;
+use plumb_foreign::{Import as Imported, READERS, Source, import};
+use plumb_pages::run;
+use plumb_report::Document;
+use plumb_study::bundle::Reservation;
+use std::path::{Path, PathBuf};
+
+/// The file of a bundle that has all tables of the report.
+const TABLES: &str = "imported.json";
+
+/// Imports files, each with all of its reports. A file that cannot be imported keeps none of the
+/// others back.
+///
+/// # Errors
+/// When a file has no report that is known, or with `--strict` a line that is not understood: the
+/// first such file, behind the reports of all others.
+pub fn run(arguments: &Import) -> Result<Outcome, Failure> {
+    let mut failed = None;
+    let mut all = Vec::new();
+    for file in &arguments.files {
+        let read = Source::read(file).and_then(|source| import(&source, READERS, env!("CARGO_PKG_VERSION")));
+        match read {
+            Ok(imports) => {
+                let strict = imports
+                    .iter()
+                    .filter(|_| arguments.strict)
+                    .find_map(|import| not_understood(file, import));
+                failed = failed.or(strict);
+                all.extend(imports);
+            }
+            Err(error) => failed = failed.or(Some(Failure::run(error.to_string()))),
+        }
+    }
+    show(arguments, &all)?;
+    if let Some(directory) = &arguments.bundle {
+        keep(directory, &all)?;
+    }
+    failed.map_or(Ok(Outcome::Fine), Err)
+}
+
+fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
+    if arguments.json {
+        let text = serde_json::to_string_pretty(all).map_err(|error| Failure::run(error.to_string()))?;
+        return output::print(&(text + "\n"));
+    }
+    for import in all {
+        output::print(&if arguments.list { list(import) } else { output::report(&document(import)) })?;
+    }
+    Ok(())
+}
+
+fn document(import: &Imported) -> Document {
+    match &import.record {
+        Some(record) => run::document(record),
+        None => run::imported::document(&import.imported, env!("CARGO_PKG_VERSION")),
+    }
+}
+
+/// The first line of a report that is not understood.
+fn not_understood(file: &Path, import: &Imported) -> Option<Failure> {
+    let unread = &import.report.unread;
+    let first = unread.first()?;
+    Some(Failure::run(format!(
+        "{} has {} that {} not understood, the first is line {}: {}; --list shows all",
+        file.display(),
+        output::counted(unread.len() as u64, "line"),
+        if unread.len() == 1 { "is" } else { "are" },
+        first.line,
+        plumb_units::cut(first.text.trim(), 60)
+    )))
+}
+
+/// What was understood and what not, in the order of the lines.
+fn list(import: &Imported) -> String {
+    let report = &import.report;
+    let row = |line: u32, what: &str, rows: String, columns: String, heading: &str| {
+        vec![line.to_string(), what.to_string(), rows, columns, heading.to_string()]
+    };
+    let mut rows: Vec<(u32, Vec<String>)> = Vec::new();
+    for sheet in &report.sheets {
+        let keyed = sheet.columns.iter().filter(|column| !column.key.is_empty()).count();
+        let known = format!("{keyed} of {}", sheet.columns.len());
+        let what = if sheet.section.is_empty() { "as headed" } else { sheet.section };
+        rows.push((sheet.line, row(sheet.line, what, sheet.rows.len().to_string(), known, &sheet.heading)));
+    }
+    let remark = |what: &'static str| {
+        move |remark: &plumb_foreign::sheet::Remark| {
+            let text = plumb_units::cut(remark.text.trim(), 80).into_owned();
+            (remark.line, row(remark.line, what, String::new(), String::new(), &text))
+        }
+    };
+    rows.extend(report.empty.iter().map(remark("empty")));
+    rows.extend(report.unread.iter().map(remark("NOT READ")));
+    rows.sort_by_key(|(line, _)| *line);
+    let head = ["LINE", "SECTION", "ROWS", "KNOWN", "HEADING"].map(String::from).to_vec();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows.into_iter().map(|(_, row)| row)).collect();
+    format!(
+        "{}: {}, from line {}\n{}",
+        import.imported.file,
+        report.kind,
+        report.line,
+        output::aligned_under_head(&rows)
+    )
+}
+
+/// Keeps each import that has a record as the bundle of a run: in the directory, or in one of its
+/// number below it where there are several.
+fn keep(directory: &Path, all: &[Imported]) -> Result<(), Failure> {
+    let kept: Vec<&Imported> = all.iter().filter(|import| import.record.is_some()).collect();
+    for import in all.iter().filter(|import| import.record.is_none()) {
+        output::remark(&format!(
+            "{} line {}: no bundle, because the report does not say how long its interval was\n",
+            import.imported.file, import.imported.line
+        ));
+    }
+    for (number, import) in (1..).zip(&kept) {
+        let place: PathBuf =
+            if kept.len() == 1 { directory.to_path_buf() } else { directory.join(format!("{number}")) };
+        let Some(record) = &import.record else { continue };
+        let reservation = Reservation::named(&place)?;
+        let mut files = bundle::of_run(record, &document(import))?;
+        let tables =
+            serde_json::to_string_pretty(&import.report).map_err(|error| Failure::run(error.to_string()))?;
+        files.push((TABLES.to_string(), tables));
+        output::print(&bundle::listed(&bundle::write(reservation.directory(), &files)?))?;
+    }
+    Ok(())
+}
