@@ -4,6 +4,7 @@
 //! others (rates, shares, averages, what is unaccounted for) are computed here. Nothing is tested here: verdicts and
 //! intervals come with the data.
 
+pub mod audit;
 pub mod calibration;
 pub mod compare;
 pub mod info;

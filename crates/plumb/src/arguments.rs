@@ -61,6 +61,14 @@ and each of its parameters is an option, as in `plumb run`; the seed of its data
 A study file, and the study.toml of a bundle, may have commands, and a study runs them: to run or to resume that of a
 stranger is to run a stranger's script.";
 
+/// The verdicts of an audit.
+const CLAIMS: &str = "\
+IMPOSSIBLE: figures of the claim contradict each other or physics, in every reading.
+PROVED: a bundle of plumb stands behind the claim, verifies, and proves it.
+REFUTED: a bundle proves the contrary.
+NOT PROVED: all else. What a claim does not state is a reason for that, and never a contradiction.
+The exit code is that of the claim that stands worst. docs/audit.md has the form of a claim file.";
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -73,6 +81,9 @@ pub enum Command {
     CompareCommands(CompareCommands),
     /// Recompute every number and verdict of a study's bundle from its raw records
     Verify(Verify),
+    /// Hold published claims against their own figures, and say what they leave open
+    #[command(after_help = CLAIMS)]
+    Audit(AuditOf),
     /// Measure what the storage under a path can do, with a file of its own
     Calibrate(Calibrate),
     /// Sort a file of lines or of records into another file, check it, and show where the time went
@@ -102,7 +113,7 @@ pub enum Command {
     Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
     Compare(Compare),
-    /// List what there is: workloads, settings, wait events, statistics, or the tables of a database
+    /// List workloads, studies, claims, settings, wait events, statistics, or tables of a database
     List(List),
     /// Print the requests that `plumb run --trace` kept, one a line as iosnoop does, with histograms and averages
     Trace(Trace),
@@ -511,6 +522,24 @@ pub struct Verify {
     pub expect: Option<String>,
 }
 
+/// The arguments of `plumb audit`: claims, and how to print them
+#[derive(Debug, Args)]
+pub struct AuditOf {
+    /// Claims that come with the program (`plumb list claims`), claim files, or directories of them
+    /// [default: all that come with the program]
+    #[arg(value_name = "CLAIM")]
+    pub claims: Vec<PathBuf>,
+    /// A bundle of the study that the claim names, in place of the one in its file
+    #[arg(long, value_name = "BUNDLE")]
+    pub bundle: Option<PathBuf>,
+    /// Write the page as one HTML file, too, which must be new
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the audits as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `plumb calibrate`
 #[derive(Debug, Args)]
 pub struct Calibrate {
@@ -765,6 +794,8 @@ pub enum Listing {
     Workloads,
     /// What `plumb study` takes
     Studies,
+    /// Published claims that `plumb audit` takes
+    Claims,
     /// What --set takes, with ranges and defaults
     Settings,
     /// Wait events with their classes
@@ -1069,13 +1100,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 22, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 23, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("twenty-two commands"));
+            assert!(page.contains("twenty-three commands"));
         }
     }
 

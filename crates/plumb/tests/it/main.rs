@@ -16,6 +16,7 @@
 //! - `pages`: every command of README.md and docs.
 //! - `commands`: commands as targets: figures, receipts, files put back, nothing left running.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
+//! - `audit`: published claims, and bundles behind them.
 //! - `bundles`: nothing is written over, and what came to nothing goes again.
 //! - `orphans`: what killed processes left, and the ways to end one.
 //! - `foreign_text`: names a terminal would obey, paths that are no text.
@@ -27,6 +28,7 @@
 //! - `limits`: fewer threads, rings and less memory than asked for.
 //! - `texts`: help, lists and every error message, as snapshots.
 
+mod audit;
 mod backup;
 mod bounds;
 mod bundles;
