@@ -4,6 +4,7 @@
 //! folder for each kind. Derived figures (rates, shares, averages, unaccounted time) are computed
 //! here. Statistical tests are not: verdicts and intervals are part of the data.
 
+pub mod audit;
 pub mod calibration;
 pub mod compare;
 pub mod info;

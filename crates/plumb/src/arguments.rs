@@ -70,6 +70,13 @@ figures and holds if both intervals meet. What no device, link or processor can 
 
 A bundle is that of a run: `plumb report`, `plumb compare` and `plumb info` take it.";
 
+const CLAIMS: &str = "\
+IMPOSSIBLE: figures of the claim contradict each other or physics, in every reading.
+PROVED: a bundle of plumb stands behind the claim, verifies, and proves it.
+REFUTED: a bundle proves the contrary.
+NOT PROVED: all else. What a claim does not state is a reason for that, and never a contradiction.
+The exit code is that of the claim that stands worst. docs/audit.md has the form of a claim file.";
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
@@ -82,6 +89,9 @@ pub enum Command {
     CompareCommands(CompareCommands),
     /// Recompute every number and verdict of a study's bundle from its raw records
     Verify(Verify),
+    /// Hold published claims against their own figures, and say what they leave open
+    #[command(after_help = CLAIMS)]
+    Audit(AuditOf),
     /// Measure what the storage under a path can do, with a file of its own
     Calibrate(Calibrate),
     /// Sort a file of lines or of records into another file, check it, and show where the time went
@@ -115,7 +125,7 @@ pub enum Command {
     Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
     Compare(Compare),
-    /// List workloads, studies, settings, wait events, statistics, tables or bundles
+    /// List workloads, studies, claims, settings, wait events, statistics, tables or bundles
     List(List),
     /// Print the requests that `plumb run --trace` kept, one a line as iosnoop
     /// does, with histograms and averages
@@ -523,6 +533,24 @@ pub struct Verify {
     pub expect: Option<String>,
 }
 
+/// The arguments of `plumb audit`: claims, and how to print them
+#[derive(Debug, Args)]
+pub struct AuditOf {
+    /// Claims that come with the program (`plumb list claims`), claim files, or directories of them
+    /// [default: all that come with the program]
+    #[arg(value_name = "CLAIM")]
+    pub claims: Vec<PathBuf>,
+    /// A bundle of the study that the claim names, in place of the one in its file
+    #[arg(long, value_name = "BUNDLE")]
+    pub bundle: Option<PathBuf>,
+    /// Write the page as one HTML file, too, which must be new
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the audits as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct Calibrate {
     /// A directory on the storage to measure; the file made there is removed again, and the result
@@ -774,6 +802,8 @@ pub enum Listing {
     Workloads,
     /// Studies that `plumb study` runs
     Studies,
+    /// Published claims that `plumb audit` takes
+    Claims,
     /// Settings for --set, with ranges and defaults
     Settings,
     /// Wait events with their classes

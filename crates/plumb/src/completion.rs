@@ -132,9 +132,13 @@ fn values(command: &Command, argument: &Arg, partial: &str) -> Vec<String> {
             all.dedup();
             all
         }
+        ("audit", "claims") => {
+            let files = plumb_audit::catalog::FILES.iter();
+            files.map(|(file, _)| plumb_audit::catalog::name_of(file).to_string()).collect()
+        }
         (_, "set") => assignments(partial, false),
         (_, "factor") => assignments(partial, true),
-        ("verify" | "report" | "trace", "bundle")
+        ("verify" | "report" | "trace" | "audit", "bundle")
         | ("info", "bundles")
         | ("compare", "first" | "second")
         | ("study", "resume") => {
@@ -209,6 +213,7 @@ mod tests {
                 &["--think-min", "--think-max"],
             ),
             (&["list", "b"], &["bundles"]),
+            (&["audit", "log-"], &["log-direct-io", "log-rates"]),
             (&["calibrate", "--run=o"], &["--run=oltp"]),
             (&["help", "cal"], &["calibrate"]),
             (&["load", "f"], &[]),

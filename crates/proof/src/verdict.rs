@@ -332,6 +332,17 @@ impl Verdict {
         self.standing().exit_code()
     }
 
+    /// Returns the ends of a proved gain, per cent, below 0 if it is a loss; `None` if no difference
+    /// is proved.
+    #[must_use]
+    pub fn gain(&self) -> Option<[f64; 2]> {
+        match self {
+            Self::Faster(change) => Some([change.low, change.high]),
+            Self::Slower(change) => Some([-change.high, -change.low]),
+            _ => None,
+        }
+    }
+
     /// Returns the words before the first figure.
     pub fn label(&self) -> &'static str {
         match self {

@@ -214,6 +214,7 @@ mod tests {
             &["commands", "path", "blocks", "find", "budget", "seed", "bundle", "json", "measure", "same"],
         ),
         ("verify", &["bundle", "expect"]),
+        ("audit", &["claims", "bundle", "html", "json"]),
         ("calibrate", &["path", "run", "max_latency", "seed", "file_size", "duration", "bundle", "json"]),
         (
             "sort",

@@ -67,6 +67,7 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
     let (head, mut rows) = match arguments.what {
         Listing::Workloads => workloads(),
         Listing::Studies => studies()?,
+        Listing::Claims => claims()?,
         Listing::Settings => of_texts(document::settings_list()),
         Listing::Events => of_texts(document::events_list()),
         Listing::Statistics => of_texts(document::statistics_list()),
@@ -160,6 +161,16 @@ fn studies() -> Result<Rows, Failure> {
         rows.push(vec![suite.name.into(), arms, blocks, size, asks.into()]);
     }
     Ok((named(&["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"]), rows))
+}
+
+fn claims() -> Result<Rows, Failure> {
+    let claims = plumb_audit::catalog::all().map_err(|error| Failure::run(error.to_string()))?;
+    let row = |claim: plumb_audit::PublishedClaim| {
+        let source = claim.source;
+        let columns = [claim.name, source.date, source.author, claim.statement];
+        columns.map(Field::from).into_iter().collect()
+    };
+    Ok((named(&["CLAIM", "DATE", "AUTHOR", "SAYS"]), claims.into_iter().map(row).collect()))
 }
 
 fn tables(catalog: &Catalog) -> Rows {

@@ -1,6 +1,7 @@
 //! The commands, one a file, but for runs and calibrations.
 
 pub mod ad_hoc;
+pub mod audit;
 pub mod backup;
 pub mod bundles;
 pub mod check;

@@ -25,6 +25,7 @@ fn help_is_plain_and_complete() {
     printed!("help_study", "study", "--help");
     printed!("help_compare_commands", "compare-commands", "--help");
     printed!("help_verify", "verify", "--help");
+    printed!("help_audit", "audit", "--help");
     printed!("help_calibrate", "calibrate", "--help");
     printed!("help_load", "load", "--help");
     printed!("help_index", "index", "--help");
@@ -52,6 +53,7 @@ fn columns_make_pages_as_narrow_as_they_say_and_a_pipe_has_no_colour() {
 fn lists_come_from_the_tables() {
     printed!("list_workloads", "list", "workloads");
     printed!("list_studies", "list", "studies");
+    printed!("list_claims", "list", "claims");
     printed!("list_settings", "list", "settings");
     printed!("list_events", "list", "events");
     printed!("list_statistics", "list", "statistics");
@@ -118,6 +120,14 @@ fn errors_are_one_line_and_name_the_cure() {
         &["report", "missing"],
         &["head", "t", "--limit", "3"],
         &["report", "bundle"],
+        &["audit", "block-sice"],
+        &["audit", "missing.toml"],
+        &["audit", "file"],
+        &["audit", "bundle"],
+        &["audit", "bundle/record.json"],
+        &["audit", "block-size", "--bundle", "missing"],
+        &["audit", "slow-reads", "--bundle", "bundle"],
+        &["audit", "block-size", "ext4-xfs", "--bundle", "bundle"],
     ];
     let mut said = String::new();
     for case in cases {

@@ -1,0 +1,215 @@
+//! The verdict on a claim, with all its reasons.
+//!
+//! | verdict | when |
+//! |---|---|
+//! | INVALID | a bundle is named, and does not verify |
+//! | IMPOSSIBLE | figures of the author contradict each other or physics, in every reading |
+//! | REFUTED | a sound bundle proves the contrary, or an effect without the claim's figure |
+//! | PROVED | a sound bundle stands behind it, and proves it |
+//! | NOT PROVED | all else: each flaw and each question that the claim leaves open is a reason |
+//!
+//! The caller verifies the bundle and says what came of it: here nothing is read.
+
+use crate::arithmetic;
+use crate::checklist::{Answer, ITEMS};
+use crate::claim::{By, Publication, PublishedClaim, Relation};
+use crate::rule::Consequence;
+use plumb_proof::verdict::Standing;
+use serde::Serialize;
+
+/// The bundle behind a claim, as its caller found it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Backing {
+    /// The claim names no bundle.
+    None,
+    /// The bundle does not verify, or has no such claim.
+    Broken {
+        /// The reason, as `plumb verify` gives it.
+        why: String,
+    },
+    /// The bundle verifies to the byte.
+    Sound {
+        /// The directory of the bundle.
+        bundle: String,
+        /// The hash of all that its verdicts rest on.
+        hash: String,
+        /// The standing of the study's claim.
+        standing: Standing,
+        /// The verdict on that claim in words.
+        verdict: String,
+        /// The ends of the effect's interval, per cent, where one is proved.
+        change: Option<[f64; 2]>,
+    },
+}
+
+/// The side that a reason speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonKind {
+    /// The claim contradicts itself, or physics.
+    Contradiction,
+    /// A bundle of this program says so.
+    Evidence,
+    /// The figures or the design prove less than is claimed.
+    Flaw,
+    /// The claim does not state what the checklist asks.
+    NotStated,
+    /// A critic's figures contradict each other: nothing follows for the claim.
+    Slip,
+    /// The figures of a relation add up.
+    Holds,
+}
+
+impl ReasonKind {
+    /// Returns the word that a report has for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            ReasonKind::Contradiction => "contradiction",
+            ReasonKind::Evidence => "evidence",
+            ReasonKind::Flaw => "flaw",
+            ReasonKind::NotStated => "not stated",
+            ReasonKind::Slip => "critic's slip",
+            ReasonKind::Holds => "adds up",
+        }
+    }
+}
+
+/// A reason of a verdict, tied to its figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// The side that it speaks for.
+    pub kind: ReasonKind,
+    /// The rule, or the item of the checklist.
+    pub rule: String,
+    /// The author of the rule, or its ground.
+    pub origin: String,
+    /// The reason in one sentence.
+    pub text: String,
+    /// The figures that it rests on.
+    pub figures: Vec<String>,
+}
+
+/// The verdict on a claim with its reasons.
+#[derive(Debug, Clone, Serialize)]
+pub struct Audit {
+    /// The name of the claim's file.
+    pub name: String,
+    /// The claim in a sentence.
+    pub statement: String,
+    /// The place where it was published.
+    pub source: Publication,
+    /// The verdict in a word or two.
+    pub verdict: String,
+    /// The standing, which decides the exit code.
+    #[serde(skip)]
+    pub standing: Standing,
+    /// All reasons, the worst first.
+    pub reasons: Vec<Reason>,
+    /// The study of plumb's that asks the same, as a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<String>,
+}
+
+impl Audit {
+    /// Returns the reasons of one kind.
+    pub fn of(&self, kind: ReasonKind) -> impl Iterator<Item = &Reason> {
+        self.reasons.iter().filter(move |reason| reason.kind == kind)
+    }
+}
+
+/// Judges a claim by its rules, its checklist and the bundle behind it.
+#[must_use]
+pub fn audit(claim: &PublishedClaim, backing: &Backing) -> Audit {
+    let mut reasons: Vec<Reason> =
+        claim.relations.iter().map(|relation| of_relation(claim, relation)).collect();
+    let (standing, said) = of_evidence(claim, backing);
+    reasons.extend(said);
+    // A sound bundle has answers of its own to all of these.
+    if !matches!(backing, Backing::Sound { .. }) {
+        reasons.extend(of_checklist(claim));
+    }
+    reasons.sort_by_key(|reason| reason.kind);
+    let contradicted = reasons.iter().any(|reason| reason.kind == ReasonKind::Contradiction);
+    let standing = match standing {
+        Standing::Invalid => Standing::Invalid,
+        _ if contradicted => Standing::Impossible,
+        standing => standing,
+    };
+    Audit {
+        name: claim.name.clone(),
+        statement: claim.statement.clone(),
+        source: claim.source.clone(),
+        verdict: standing.word().to_string(),
+        standing,
+        reasons,
+        experiment: claim.experiment.as_ref().map(|of| format!("plumb study {}", of.study)),
+    }
+}
+
+fn of_relation(claim: &PublishedClaim, relation: &Relation) -> Reason {
+    let rule = relation.rule;
+    let reason = |kind, text, figures| Reason {
+        kind,
+        rule: rule.name.to_string(),
+        origin: rule.origin.to_string(),
+        text,
+        figures,
+    };
+    let Some(found) = arithmetic::judge(claim, relation) else {
+        let text = "a figure that is open at one end cannot be computed with".to_string();
+        return reason(ReasonKind::NotStated, text, Vec::new());
+    };
+    let kind = match (found.holds, relation.by, rule.consequence) {
+        (true, ..) => ReasonKind::Holds,
+        (false, By::Critic, _) => ReasonKind::Slip,
+        (false, By::Author, Consequence::Contradiction) => ReasonKind::Contradiction,
+        (false, By::Author, Consequence::Flaw) => ReasonKind::Flaw,
+    };
+    reason(kind, found.text, found.figures)
+}
+
+fn of_checklist(claim: &PublishedClaim) -> impl Iterator<Item = Reason> {
+    ITEMS.iter().filter_map(|item| {
+        let (kind, text) = match claim.stated.get(item.name) {
+            Some(Answer::Good) => return None,
+            Some(Answer::Flaw(text)) => (ReasonKind::Flaw, text.clone()),
+            None => (ReasonKind::NotStated, item.asks.to_string()),
+        };
+        let (rule, origin) = (item.name.to_string(), item.origin.to_string());
+        Some(Reason { kind, rule, origin, text, figures: Vec::new() })
+    })
+}
+
+fn of_evidence(claim: &PublishedClaim, backing: &Backing) -> (Standing, Option<Reason>) {
+    let reason = |text: String| {
+        let (rule, origin) = ("bundle".to_string(), "plumb verify".to_string());
+        Some(Reason { kind: ReasonKind::Evidence, rule, origin, text, figures: Vec::new() })
+    };
+    match backing {
+        Backing::None => (Standing::NotProved, None),
+        Backing::Broken { why } => (Standing::Invalid, reason(why.clone())),
+        Backing::Sound { bundle, hash, standing, verdict, change } => {
+            let shown = format!("{bundle} verifies (hash {hash}) and says {verdict}");
+            let says_contrary = claim.experiment.as_ref().is_some_and(|of| of.contrary.is_some());
+            if *standing == Standing::Proved && says_contrary {
+                return (Standing::Refuted, reason(format!("{shown}, which is the contrary")));
+            }
+            if *standing == Standing::Proved
+                && let (Some([low, high]), Some(figure)) = (change, stated_change(claim))
+                && (figure.1 < *low || figure.0 > *high)
+            {
+                let stated = format!("{shown}; the claim's figure is not in this interval");
+                return (Standing::Refuted, reason(stated));
+            }
+            (*standing, reason(shown))
+        }
+    }
+}
+
+/// Both ends, per cent, of the figure that the bundle's effect must hold.
+fn stated_change(claim: &PublishedClaim) -> Option<(f64, f64)> {
+    let name = claim.experiment.as_ref()?.figure.as_ref()?;
+    let reading = claim.figures.iter().find(|figure| figure.name == *name)?.readings.first()?;
+    Some((100.0 * reading.low, 100.0 * reading.high))
+}

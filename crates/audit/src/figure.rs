@@ -1,0 +1,363 @@
+//! A figure as it is printed, with every quantity that its text may stand for.
+//!
+//! The interval follows from the text alone:
+//!
+//! | text | interval |
+//! |---|---|
+//! | `4.33` | half of the last digit either way |
+//! | `16,800` | two zeros or more behind two digits are taken for rounding: 16,750 to 16,850 |
+//! | `4,962` blocks | a whole number of counted things is exact |
+//! | `4:51`, `9 min 0.7 sec` | minutes and seconds, half of the last digit either way |
+//! | `17,01` | a comma that is before no group of three digits is a decimal one |
+//! | `8k`, `89 Mio` | half of the last digit before the multiple |
+//! | `~30`, `about 30` | half of the last digit that is not 0: 25 to 35 |
+//! | `almost 18` | 17.5 to 18 |
+//! | `more than`, `at least`, `less than`, `up to` | open at one end |
+//! | `one third` | what is nearer to it than to the next fraction that people say |
+//! | `2-3` | between the two |
+//!
+//! A text with a unit of several meanings (`MB`) has a [`Reading`] for each.
+
+use crate::unit::{Dimension, Scale, Unit, power_of};
+use std::ops::RangeInclusive;
+
+/// One quantity that a text may stand for, in base units.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reading {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// Base units in the printed unit.
+    pub(crate) scale: f64,
+    /// The choices behind it: a text that is ambiguous, and its meaning.
+    pub(crate) choices: Vec<(String, String)>,
+}
+
+/// The words before a number, with what they say of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hedge {
+    None,
+    About,
+    Almost,
+    AtLeast,
+    AtMost,
+}
+
+const HEDGES: [(&str, Hedge); 14] = [
+    ("~", Hedge::About),
+    ("about ", Hedge::About),
+    ("around ", Hedge::About),
+    ("approx. ", Hedge::About),
+    ("almost ", Hedge::Almost),
+    ("nearly ", Hedge::Almost),
+    ("more than ", Hedge::AtLeast),
+    ("over ", Hedge::AtLeast),
+    ("at least ", Hedge::AtLeast),
+    ("less than ", Hedge::AtMost),
+    ("under ", Hedge::AtMost),
+    ("up to ", Hedge::AtMost),
+    ("as much as ", Hedge::AtMost),
+    ("at most ", Hedge::AtMost),
+];
+/// Fractions that people say, in order: a text means what is nearest to it.
+const FRACTIONS: [(&str, f64); 7] = [
+    ("one tenth", 0.1),
+    ("one fifth", 0.2),
+    ("one quarter", 0.25),
+    ("one third", 1.0 / 3.0),
+    ("half", 0.5),
+    ("two thirds", 2.0 / 3.0),
+    ("three quarters", 0.75),
+];
+const WORDS: [(&str, f64); 10] = [
+    ("one", 1.0),
+    ("twice", 2.0),
+    ("two", 2.0),
+    ("three", 3.0),
+    ("four", 4.0),
+    ("five", 5.0),
+    ("six", 6.0),
+    ("seven", 7.0),
+    ("eight", 8.0),
+    ("ten", 10.0),
+];
+
+/// A number in its printed unit: what it is and how far rounding reaches.
+struct Number<'t> {
+    value: f64,
+    /// Half of the last digit, and half of the last one that is not 0.
+    half: f64,
+    half_of_digits: f64,
+    /// An interval that is no rounding.
+    said: Option<RangeInclusive<f64>>,
+    /// True if it is a whole number without a multiple.
+    is_whole: bool,
+    form: Form,
+    rest: &'t str,
+}
+
+/// The writing of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Digits,
+    Clock,
+    Fraction,
+}
+
+/// The rounding of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    ByText,
+    /// Not rounded: a setting, a size that was asked for.
+    Exact,
+}
+
+/// A text that has been read.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    pub(crate) dimension: Dimension,
+    /// The unit in which results are to be shown beside it.
+    pub(crate) unit: String,
+    pub(crate) readings: Vec<Reading>,
+}
+
+/// Reads a text with the unit that the file gives for it; none where the text has its own.
+pub(crate) fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<Printed, String> {
+    let lower = text.trim();
+    let hedged =
+        HEDGES.iter().find(|(words, _)| lower.len() > words.len() && lower.to_lowercase().starts_with(words));
+    let (hedge, bare) =
+        hedged.map_or((Hedge::None, lower), |(words, hedge)| (*hedge, lower[words.len()..].trim()));
+    let number = number(bare).ok_or_else(|| {
+        format!("text {text:?} is no figure; expected a number as printed, such as \"4.33\", \"8k\", \"4:51\" or \"~30%\"")
+    })?;
+    let (multiple, unit) = of_rest(&number, given)?;
+    let interval = interval(&number, hedge, rounding, unit.is_counted && multiple.is_none());
+    let multiple = multiple.and_then(power_of).map_or(1.0, |power| 1000f64.powi(power));
+    let read = |scale: &Scale| {
+        let scale_by = scale.factor * multiple;
+        let choices = scale.choice.clone().into_iter().collect();
+        // A fraction in words is compared as a share.
+        let scale = if number.form == Form::Fraction { 0.01 } else { scale.factor };
+        Reading { low: interval.start() * scale_by, high: interval.end() * scale_by, scale, choices }
+    };
+    let shown = match number.form {
+        Form::Fraction => "%",
+        Form::Clock => "s",
+        Form::Digits => given.unwrap_or(number.rest.trim()),
+    };
+    let shown = if shown == "percent" { "%" } else { shown };
+    let readings = unit.scales.iter().map(read).collect();
+    Ok(Printed { dimension: unit.dimension, unit: shown.to_string(), readings })
+}
+
+/// The multiple and the unit of what is behind a number.
+fn of_rest(number: &Number, unit: Option<&str>) -> Result<(Option<char>, Unit), String> {
+    let rest = number.rest.trim();
+    let Some(given) = unit else { return Ok((None, Unit::parse(rest)?)) };
+    let unit = Unit::parse(given)?;
+    if rest.is_empty() || rest == given {
+        return Ok((None, unit));
+    }
+    let letter = match rest {
+        "million" | "Mio" | "mio" => Some('M'),
+        "billion" => Some('G'),
+        "trillion" => Some('T'),
+        _ if rest.len() == 1 => rest.chars().next().filter(|letter| power_of(*letter).is_some()),
+        _ => None,
+    };
+    let letter = letter.ok_or_else(|| {
+        format!("{rest:?} stands behind the number and unit = {given:?} beside it; give one")
+    })?;
+    // A letter before bytes is a unit of its own, with two meanings.
+    match given {
+        "bytes" | "B" => Ok((None, Unit::parse(&letter.to_ascii_uppercase().to_string())?)),
+        _ => Ok((Some(letter), unit)),
+    }
+}
+
+fn interval(number: &Number, hedge: Hedge, rounding: Rounding, is_counted: bool) -> RangeInclusive<f64> {
+    let value = number.value;
+    let exact = rounding == Rounding::Exact || (is_counted && number.is_whole);
+    let half = if exact { 0.0 } else { number.half };
+    match hedge {
+        Hedge::AtLeast => value..=f64::INFINITY,
+        Hedge::AtMost => f64::NEG_INFINITY..=value,
+        Hedge::Almost => {
+            number.said.as_ref().map_or(value - number.half_of_digits, |said| *said.start())..=value
+        }
+        Hedge::About if number.said.is_none() => {
+            value - number.half_of_digits..=value + number.half_of_digits
+        }
+        Hedge::None | Hedge::About => number.said.clone().unwrap_or(value - half..=value + half),
+    }
+}
+
+fn number(text: &str) -> Option<Number<'_>> {
+    of_words(text).or_else(|| clock(text)).or_else(|| range(text)).or_else(|| decimal(text))
+}
+
+fn of_words(text: &str) -> Option<Number<'_>> {
+    let whole = |value: f64, said: Option<RangeInclusive<f64>>, rest| {
+        let form = if said.is_some() { Form::Fraction } else { Form::Digits };
+        Number { value, half: 0.5, half_of_digits: 0.5, said, is_whole: true, form, rest }
+    };
+    if let Some(place) = FRACTIONS.iter().position(|(words, _)| text.starts_with(words)) {
+        let (words, value) = FRACTIONS[place];
+        let below = place.checked_sub(1).map_or(0.0, |below| FRACTIONS[below].1);
+        let above = FRACTIONS.get(place + 1).map_or(1.0, |above| above.1);
+        let said = f64::midpoint(below, value)..=f64::midpoint(value, above);
+        return Some(whole(value, Some(said), &text[words.len()..]));
+    }
+    let found = WORDS.iter().find(|(word, _)| {
+        text.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    });
+    found.map(|(word, value)| whole(*value, None, &text[word.len()..]))
+}
+
+/// `m:ss`, `h:mm:ss`, `9 min 0.7 sec`, with decimals of the second.
+fn clock(text: &str) -> Option<Number<'_>> {
+    if let Some((minutes, seconds)) = text.split_once(" min ") {
+        let seconds = decimal(seconds)?;
+        let value = 60.0 * f64::from(minutes.parse::<u32>().ok()?) + seconds.value;
+        return Some(Number { value, is_whole: false, form: Form::Clock, ..seconds });
+    }
+    let parts: Vec<&str> = text.split(':').collect();
+    let (last, before) = parts.split_last().filter(|(_, before)| (1..=2).contains(&before.len()))?;
+    let seconds = decimal(last).filter(|seconds| seconds.value < 60.0 && last.len() >= 2)?;
+    let whole =
+        before.iter().try_fold(0.0, |sum, part| Some(sum * 60.0 + f64::from(part.parse::<u32>().ok()?)))?;
+    Some(Number {
+        value: whole * 60.0 + seconds.value,
+        said: None,
+        is_whole: false,
+        form: Form::Clock,
+        ..seconds
+    })
+}
+
+/// `2-3`: between the two, whatever their rounding.
+fn range(text: &str) -> Option<Number<'_>> {
+    let (low, high) = text.split_once('-').or_else(|| text.split_once(" to "))?;
+    let (low, high) = (decimal(low.trim())?, decimal(high.trim())?);
+    let ordered = low.rest.is_empty() && low.value < high.value;
+    ordered.then(|| Number {
+        value: f64::midpoint(low.value, high.value),
+        said: Some(low.value..=high.value),
+        is_whole: false,
+        ..high
+    })
+}
+
+fn decimal(text: &str) -> Option<Number<'_>> {
+    let end = text
+        .find(|letter: char| !(letter.is_ascii_digit() || matches!(letter, '.' | ',')))
+        .unwrap_or(text.len());
+    let digits = text[..end].trim_end_matches(['.', ',']);
+    let plain = without_groups(digits)?;
+    let value: f64 = plain.parse().ok().filter(|value: &f64| value.is_finite())?;
+    let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let zeros = plain.bytes().rev().take_while(|digit| *digit == b'0').count();
+    let zeros = if decimals > 0 { 0 } else { zeros.min(plain.len().saturating_sub(1)) };
+    let half_at = |place: i32| 0.5 * 10f64.powi(place);
+    let last = i32::try_from(zeros).ok()? - i32::try_from(decimals).ok()?;
+    // One digit with zeros behind it would be rounded to nothing.
+    let is_round = zeros >= 2 && plain.len() - zeros >= 2;
+    let half = if is_round { half_at(last) } else { half_at(-i32::try_from(decimals).ok()?) };
+    let rest = &text[digits.len()..];
+    let form = Form::Digits;
+    Some(Number {
+        value,
+        half,
+        half_of_digits: half_at(last),
+        said: None,
+        is_whole: decimals == 0,
+        form,
+        rest,
+    })
+}
+
+/// The digits with a point alone. Commas are between groups of three digits, or one is a decimal
+/// comma.
+fn without_groups(digits: &str) -> Option<String> {
+    if !digits.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+        return None;
+    }
+    let whole = digits.split('.').next().unwrap_or_default();
+    let groups: Vec<&str> = whole.split(',').collect();
+    if groups.len() == 1 || groups[1..].iter().all(|group| group.len() == 3) {
+        return Some(digits.replace(',', ""));
+    }
+    let is_decimal = groups.len() == 2 && !digits.contains('.');
+    is_decimal.then(|| digits.replace(',', "."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, unit: Option<&str>) -> Vec<(f64, f64)> {
+        let printed = printed(text, unit, Rounding::ByText).expect("a figure");
+        printed.readings.iter().map(|reading| (reading.low, reading.high)).collect()
+    }
+
+    #[test]
+    fn the_interval_follows_from_the_text() {
+        for (text, unit, low, high) in [
+            ("4.33", Some("s"), 4.325, 4.335),
+            ("4:51", Some("m:ss"), 290.5, 291.5),
+            ("2:24.41", Some("m:ss"), 144.405, 144.415),
+            ("1:00:00.5", Some("m:ss"), 3600.45, 3600.55),
+            ("8k", Some("rows"), 7500.0, 8500.0),
+            ("4,962", Some("blocks"), 4962.0, 4962.0),
+            ("16,800", Some("commits/s"), 16750.0, 16850.0),
+            ("500,000", Some("rows/s"), 499_999.5, 500_000.5),
+            ("17,01", Some("s"), 17.005, 17.015),
+            ("9 min 0.7 sec", None, 540.65, 540.75),
+            ("~30%", None, 0.25, 0.35),
+            ("almost one third", None, 7.0 / 24.0, 1.0 / 3.0),
+            ("almost 18", Some("s"), 17.5, 18.0),
+            ("more than two thirds", None, 2.0 / 3.0, f64::INFINITY),
+            ("as much as one third", None, f64::NEG_INFINITY, 1.0 / 3.0),
+            ("one third", None, 7.0 / 24.0, 5.0 / 12.0),
+            ("ten times", None, 9.5, 10.5),
+            ("2-3x", None, 2.0, 3.0),
+            ("1,440 million", Some("rows"), 1439.5e6, 1440.5e6),
+            ("0.04 seconds", None, 0.035, 0.045),
+        ] {
+            let found = read(text, unit);
+            let [(from, to)] = found[..] else { panic!("{text}: {found:?}") };
+            let near =
+                |one: f64, other: f64| one == other || (one - other).abs() <= 1e-9 * other.abs().max(1e-3);
+            assert!(near(from, low) && near(to, high), "{text}: {from} to {to}");
+        }
+    }
+
+    #[test]
+    fn an_ambiguous_unit_is_read_each_way() {
+        assert_eq!(read("8K", None), [(7500.0, 8500.0), (7680.0, 8704.0)]);
+        assert_eq!(read("8k", Some("bytes")), read("8K", None));
+        assert_eq!(read("8", Some("KiB")), [(7680.0, 8704.0)]);
+        assert_eq!(read("5", Some("s or min")), [(4.5, 5.5), (270.0, 330.0)]);
+        assert_eq!(read("96.0 MB/s", None).len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_figure_is_refused() {
+        for (text, unit) in [
+            ("", None),
+            ("fast", None),
+            ("4..3", Some("s")),
+            ("1,23,456", Some("rows")),
+            ("1:2:3:4", Some("s")),
+            ("1:75", Some("m:ss")),
+            ("5 MB", Some("s")),
+            ("5 parsecs", None),
+            ("5", Some("rwos")),
+            ("5", Some("s or MB")),
+            ("inf", Some("s")),
+            ("nan", None),
+        ] {
+            assert!(printed(text, unit, Rounding::ByText).is_err(), "{text:?} {unit:?}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Bounds that no figure passes: what links carry, and the requests that a spindle answers.
+
+use crate::unit::Dimension;
+
+/// A bound by its name.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub(crate) name: &'static str,
+    /// Bytes a second of a link in one direction, or requests a second of a device.
+    pub(crate) value: f64,
+    pub(crate) dimension: Dimension,
+    pub(crate) because: &'static str,
+}
+
+const LINK: Dimension = Dimension { bytes: 1, seconds: -1 };
+const REQUESTS: Dimension = Dimension { bytes: 0, seconds: -1 };
+const CODED: &str = "its line rate less 8b/10b coding";
+const LANES: &str = "its lanes less 128b/130b coding";
+
+const fn link(name: &'static str, megabytes: f64, because: &'static str) -> Bound {
+    Bound { name, value: megabytes * 1e6, dimension: LINK, because }
+}
+
+/// Links carry payload, which coding takes a fifth of up to 8GFC, SATA and SAS.
+pub(crate) const BOUNDS: [Bound; 18] = [
+    link("1GFC", 100.0, CODED),
+    link("2GFC", 200.0, CODED),
+    link("4GFC", 400.0, CODED),
+    link("8GFC", 800.0, CODED),
+    link("16GFC", 1600.0, "its line rate less 64b/66b coding"),
+    link("32GFC", 3200.0, "its line rate less 64b/66b coding"),
+    link("1GbE", 125.0, "its line rate"),
+    link("10GbE", 1250.0, "its line rate"),
+    link("25GbE", 3125.0, "its line rate"),
+    link("100GbE", 12500.0, "its line rate"),
+    link("SATA-2", 300.0, CODED),
+    link("SATA-3", 600.0, CODED),
+    link("SAS-2", 600.0, CODED),
+    link("SAS-3", 1200.0, CODED),
+    link("PCIe3 x4", 3938.0, LANES),
+    link("PCIe4 x4", 7877.0, LANES),
+    link("PCIe5 x4", 15754.0, LANES),
+    // Half a turn takes 2 ms at 15,000 a minute. A queue reorders, so 2 ms with the seek is much.
+    Bound {
+        name: "spindle",
+        value: 500.0,
+        dimension: REQUESTS,
+        because: "2 ms a random request, the seek included",
+    },
+];
+
+/// The bound of that name.
+pub(crate) fn bound(name: &str) -> Option<&'static Bound> {
+    BOUNDS.iter().find(|bound| bound.name == name)
+}
