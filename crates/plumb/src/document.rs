@@ -101,7 +101,7 @@ fn settings_page() -> String {
          For users of a setting: `--set name=value`, or a factor of a study.\n\n\
          Sizes take K, M, G, T and P (powers of 1024), counts K, M and G (powers of 1000). A value out of\n\
          range is refused with the range. The receipts of a run say what each setting did. This page is\n\
-         generated from `crates/engine/src/settings.rs`.\n",
+         generated from `crates/engine/src/settings/table.rs`.\n",
     );
     let mut group = None;
     for setting in shown_settings() {
