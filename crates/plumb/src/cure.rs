@@ -55,3 +55,25 @@ fn around(path: &Path) -> std::path::Display<'_> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).display()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_named_only_for_what_it_cures() {
+        let exists = |kind: &'static str| EngineError::Exists { kind, name: "T".to_string() };
+        assert_eq!(of_engine(&exists("table")), " with `plumb drop T`");
+        // `plumb drop` removes no database.
+        assert_eq!(of_engine(&exists("database")), "");
+        let home = Path::new("/u01/plumb.db").to_path_buf();
+        let missing = EngineError::NoDatabase { home: home.clone() };
+        let text = format!("{missing}{}", of_engine(&missing));
+        assert!(text.ends_with("check the spelling, or make one with `plumb load`"), "{text}");
+        let half = EngineError::HalfRestored { home };
+        let text = format!("{half}{}", of_engine(&half));
+        assert!(text.ends_with("restore again, or remove it by `plumb clean --path /u01`"), "{text}");
+        let left = EngineError::Unfinished { path: "out.unfinished".into() };
+        assert_eq!(of_engine(&left), "; `plumb clean --path .` removes what a killed one left");
+    }
+}

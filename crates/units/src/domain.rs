@@ -88,3 +88,31 @@ impl Domain {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_domain_admits_its_range_both_ends_included() {
+        let admitted = |domain: Domain, texts: &[&'static str]| -> Vec<&'static str> {
+            texts.iter().copied().filter(|text| domain.admits(text)).collect()
+        };
+        let sizes = ["1K", "2K", "3000", "4K", "4097", "x"];
+        assert_eq!(admitted(Domain::Size(2048, 4096), &sizes), ["2K", "3000", "4K"]);
+        assert_eq!(admitted(Domain::PowerOfTwo(2048, 4096), &sizes), ["2K", "4K"]);
+        assert_eq!(admitted(Domain::Count(2, 4000), &["1", "2", "4K", "5K"]), ["2", "4K"]);
+        assert_eq!(admitted(Domain::AutoOrCount(1, 2), &["auto", "2", "3"]), ["auto", "2"]);
+        assert_eq!(admitted(Domain::Word(&["on", "off"]), &["on", "On", "of"]), ["on"]);
+        assert_eq!(admitted(Domain::BlockSize, &["2K", "8192", "3K", "64K"]), ["2K", "8192"]);
+        assert_eq!(admitted(Domain::Path, &["", "/u 01", "a\nb"]), ["", "/u 01"]);
+    }
+
+    #[test]
+    fn sizes_and_counts_have_their_own_multiples() {
+        assert_eq!(Domain::Size(0, 1 << 20).number("4K"), Some(4096));
+        assert_eq!(Domain::Count(0, 1 << 20).number("4K"), Some(4000));
+        assert_eq!(Domain::AutoOrCount(0, 9).number("auto"), None);
+        assert_eq!(Domain::Size(2048, 4 << 20).describe(), "a size from 2K to 4M");
+    }
+}

@@ -97,7 +97,11 @@ impl LogHome<'_> {
         };
         if let Some((setting, (_, made))) = fixed.into_iter().find(is_other) {
             return Err(EngineError::Contradiction {
-                first: self.settings.assigned(setting),
+                first: match setting {
+                    // The text is in lower case, and the size rounded to whole pages.
+                    Setting::LogFileSize => format!("log_file_size={}", Bytes(asked).as_setting()),
+                    _ => self.settings.assigned(setting),
+                },
                 second: format!("a log that was made {made}"),
                 why: "that is fixed then; leave it out, or make another database".to_string(),
             });
