@@ -471,18 +471,16 @@ fn means(sheet: &Sheet, row: &SheetRow) -> Option<ValueRange> {
 fn captured(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     for sheet in report.sheets_of("foreground_classes") {
-        let of = |name: &str, unit: &'static str| {
+        let of = |name: &str| {
             let mut found = sheet.notes.iter().filter(|note| note.text.contains(name));
-            let figure = found.next().and_then(|note| behind(note, name).into_iter().next())?;
-            Some(Figure { unit, ..figure })
+            found.next().and_then(|note| behind(note, name).into_iter().next())
         };
-        let figures = (of("Total FG Wait Time:", "s"), of("DB CPU time:", "s"), of("Total DB time", "s"));
+        let figures = (of("Total FG Wait Time:"), of("DB CPU time:"), of("Total DB time"));
         let (Some(waits), Some(cpu), Some(db_time)) = figures else { continue };
         let sum = waits.range.plus(cpu.range);
         let sides = Sides { expected: db_time.range, found: sum, unit: "s" };
         checks.push(CAPTURED_MOST.at_most("DB time", sides, &[&waits, &cpu, &db_time]));
-        if let (Some(printed), Some(share)) = (of("Captured Time accounts for", "%"), sum.over(db_time.range))
-        {
+        if let (Some(printed), Some(share)) = (of("Captured Time accounts for"), sum.over(db_time.range)) {
             let expected = share.times(ValueRange::exactly(100.0));
             let sides = Sides { expected, found: printed.range, unit: "%" };
             checks.push(CAPTURED.meets("DB time", sides, &[&waits, &cpu, &db_time, &printed]));

@@ -4,7 +4,7 @@
 //! the same: a total over its rate a second. DB time is a time over its share. All rows that say it
 //! must agree, so that the values that all of them allow are few.
 
-use crate::figure::{Reading, ValueRange};
+use crate::figure::{FigureUnit, Reading, ValueRange};
 use crate::report::{Report, value};
 use crate::sheet::{Cell, Figure, Sheet, SheetRow, is_named};
 use plumb_record::ImportedFigure;
@@ -238,14 +238,14 @@ fn compared(report: &Report) -> Vec<ImportedFigure> {
     found
 }
 
-/// The seconds behind each mention of a name in a remark.
+/// The figures behind each mention of a name in a remark: shares if they end with `%`, otherwise
+/// seconds.
 pub fn behind(note: &crate::sheet::Remark, name: &str) -> Vec<Figure> {
     let figure = |rest: &str| {
         let raw = rest.split_whitespace().next()?.to_string();
-        let Reading::Value { value, range } = crate::figure::read(&raw, crate::figure::FigureUnit::S) else {
-            return None;
-        };
-        Some(Figure { name: name.to_string(), raw, line: note.line, unit: "s", value, range })
+        let unit = if raw.ends_with('%') { FigureUnit::PERCENT } else { FigureUnit::S };
+        let Reading::Value { value, range } = crate::figure::read(&raw, unit) else { return None };
+        Some(Figure { name: name.to_string(), raw, line: note.line, unit: unit.base(), value, range })
     };
     note.text.split(name).skip(1).filter_map(figure).collect()
 }

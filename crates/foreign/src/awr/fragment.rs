@@ -3,8 +3,8 @@
 //!
 //! - Tabs: the first lines of a block of tabs, without figures, are headings. Of two such lines the
 //!   upper one has spanners and the lower one names.
-//! - Single blanks: a line, or its start, is one of [`HEADINGS`]. A row is a name, a figure for each
-//!   column, and what follows.
+//! - Single blanks: a line, or its start, is one of [`HEADINGS`]. A row is a name, a figure for
+//!   each column, and what follows.
 //! - Paragraphs: `Statistic value` begins pairs of a name and a figure in lines of their own.
 //!
 //! A table begins another report where its section is there already, or where the last known table
