@@ -1,9 +1,9 @@
 //! Student's distribution: the distance of a mean of few values from 0, in its own standard errors.
 //!
-//! The tail is a regularised incomplete beta function, P(|T| > t) = I(x; f/2, 1/2) with x = f /
-//! (f + t^2). It is computed by its continued fraction (Abramowitz, Stegun 1964, 26.5.8) by
-//! Lentz's method (1976). The logarithm of the gamma function is that of Lanczos (1964) with
-//! six terms, to ten digits.
+//! The tail is a regularised incomplete beta function, P(|T| > t) = I(x; f/2, 1/2) with
+//! x = f / (f + t^2), computed by its continued fraction (Abramowitz, Stegun 1964, 26.5.8) in the
+//! manner of Lentz (1976). The logarithm of the gamma function is that of Lanczos (1964) with six
+//! terms, to ten digits.
 
 use crate::interval::Interval;
 use crate::summary::{mean, variance};
