@@ -40,6 +40,7 @@ pub mod rows;
 pub mod sampler;
 pub mod settings;
 mod settle;
+pub mod share;
 pub mod stored;
 pub mod study;
 pub mod target;

@@ -18,6 +18,7 @@ pub mod load;
 mod of_workload;
 mod places;
 pub mod report;
+pub mod share;
 pub mod sort;
 pub mod study;
 pub mod study_run;

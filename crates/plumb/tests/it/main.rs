@@ -17,6 +17,7 @@
 //! - `commands`: commands as targets: figures, receipts, files put back, nothing left running.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
 //! - `audit`: published claims, and bundles behind them.
+//! - `share`: copies of bundles without the names in them.
 //! - `bundles`: nothing is written over, and what came to nothing goes again.
 //! - `orphans`: what killed processes left, and the ways to end one.
 //! - `foreign_text`: names a terminal would obey, paths that are no text.
@@ -52,6 +53,7 @@ mod places;
 mod program;
 mod record_sort;
 mod redo;
+mod share;
 mod slob;
 mod sort;
 mod study;
