@@ -17,11 +17,13 @@ pub fn describe() -> Host {
     let word = |path: &str| text(path).unwrap_or_else(|| "unknown".to_string());
     Host {
         name: word("/proc/sys/kernel/hostname"),
-        cpus: std::thread::available_parallelism()
-            .map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX)),
+        cpus: Some(
+            std::thread::available_parallelism()
+                .map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX)),
+        ),
         cpu_quota: limits::cpu_quotas().iter().map(|quota| quota.cpus).reduce(f64::min),
         cpu_model: cpu_model().unwrap_or_else(|| "unknown".to_string()),
-        memory_bytes: limits::memory().map_or(0, |memory| memory.total.0),
+        memory_bytes: limits::memory().map(|memory| memory.total.0),
         kernel: format!("Linux {} {}", word("/proc/sys/kernel/osrelease"), std::env::consts::ARCH),
     }
 }

@@ -59,7 +59,7 @@ pub fn events(period: &Period, kind: SessionKind) -> Vec<WaitEvent> {
             wait_class: event.class().name().to_string(),
             waits: total.count,
             time_ns: total.time.0,
-            max_ns: total.max.0,
+            max_ns: Some(total.max.0),
             histogram: total.histogram.0.to_vec(),
             latency: total.latency.clone(),
         })
@@ -101,7 +101,7 @@ fn short_name(session: &SessionTotals) -> String {
 pub fn functions(period: &Period) -> Vec<IoFunction> {
     let row = |stream: &IoStream| {
         let total = period.stream(*stream);
-        let tally = IoTally { requests: total.count, bytes: total.bytes, time_ns: total.time.0 };
+        let tally = IoTally { requests: total.count, bytes: total.bytes, time_ns: Some(total.time.0) };
         let (reads, writes) = match stream.direction() {
             Direction::Read => (tally, IoTally::default()),
             Direction::Write => (IoTally::default(), tally),

@@ -205,8 +205,8 @@ fn sets(comparison: &Comparison) -> Section {
     let mut table = Table::new(columns);
     for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(comparison.sides()) {
         let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
-        let db_time = period.median(|run| run.header.db_time_ns as f64 / 1e9);
-        let active = period.median(|run| run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64);
+        let db_time = period.median(|run| run.header.db_time() as f64 / 1e9);
+        let active = period.median(|run| run.header.db_time() as f64 / run.header.elapsed_ns.max(1) as f64);
         let mut cells = cells![
             name,
             &period.source,
@@ -403,9 +403,9 @@ fn hosts(comparison: &Comparison) -> Section {
         let mut facts = Facts::default();
         facts.add("Host Name", &host.name);
         facts.add("Platform", &host.kernel);
-        facts.add("CPUs", host.cpus.to_string());
+        facts.add("CPUs", Cell::of(host.cpus.map(|cpus| Count(u64::from(cpus)))));
         facts.add("CPU Model", &host.cpu_model);
-        facts.add("Memory", Cell::of(Size(host.memory_bytes)));
+        facts.add("Memory", Cell::of(host.memory_bytes.map(Size)));
         facts.add("Release", &run.header.plumb_version);
         facts.add("Revision", run.header.git_revision.as_deref().unwrap_or(""));
         for device in &run.devices {

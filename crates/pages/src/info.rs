@@ -29,8 +29,8 @@ pub fn line(name: &str, run: &Record) -> String {
         name.to_string(),
         sessions(run).to_string(),
         short(seconds),
-        rate(run.header.db_cpu_ns as f64 / 1e9),
-        rate(run.header.db_time_ns as f64 / 1e9),
+        rate(run.header.db_cpu() as f64 / 1e9),
+        rate(run.header.db_time() as f64 / 1e9),
         count("execute count"),
         count("session logical reads"),
         count("physical reads"),
@@ -85,10 +85,10 @@ fn top_wait(run: &Record) -> String {
     let busy = run.foreground_events.iter().filter(|event| !event.is_idle());
     let longest: Option<&WaitEvent> = busy.max_by_key(|event| event.time_ns);
     let (name, time_ns) = match longest {
-        Some(event) if event.time_ns > run.header.db_cpu_ns => (event.event.as_str(), event.time_ns),
-        _ => ("DB CPU", run.header.db_cpu_ns),
+        Some(event) if event.time_ns > run.header.db_cpu() => (event.event.as_str(), event.time_ns),
+        _ => ("DB CPU", run.header.db_cpu()),
     };
-    format!("{name} {}", Percent::of(time_ns, run.header.db_time_ns).figure()).trim_end().to_string()
+    format!("{name} {}", Percent::of(time_ns, run.header.db_time()).figure()).trim_end().to_string()
 }
 
 /// What an operation is, and its CPU in microseconds, context switches, kilobytes read and written.

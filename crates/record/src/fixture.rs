@@ -27,7 +27,7 @@ pub fn record(elapsed_ns: u64, servers: u64) -> Record {
         wait_class: class.to_string(),
         waits: 10,
         time_ns,
-        max_ns: time_ns / 5,
+        max_ns: Some(time_ns / 5),
         histogram: Vec::new(),
         latency: None,
     };
@@ -66,8 +66,8 @@ fn header(elapsed_ns: u64, db_cpu_ns: u64, waited: u64) -> Header {
         begin_time: "2026-01-01T00:00:00Z".to_string(),
         end_time: "2026-01-01T00:00:01Z".to_string(),
         elapsed_ns,
-        db_time_ns: db_cpu_ns + waited,
-        db_cpu_ns,
+        db_time_ns: Some(db_cpu_ns + waited),
+        db_cpu_ns: Some(db_cpu_ns),
         command_line: "plumb run large-sort".to_string(),
         seed: 1996,
         settings_hash: String::new(),
@@ -81,9 +81,9 @@ pub fn host() -> Host {
     Host {
         cpu_quota: None,
         name: "vm".to_string(),
-        cpus: 8,
+        cpus: Some(8),
         cpu_model: "model".to_string(),
-        memory_bytes: 1 << 33,
+        memory_bytes: Some(1 << 33),
         kernel: "Linux".to_string(),
     }
 }

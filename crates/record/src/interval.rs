@@ -146,7 +146,7 @@ fn merge<T: Clone, K: PartialEq>(rows: &mut Vec<T>, more: &[T], key: fn(&T) -> K
 fn add_waits(event: &mut WaitEvent, next: &WaitEvent) {
     event.waits += next.waits;
     event.time_ns += next.time_ns;
-    event.max_ns = event.max_ns.max(next.max_ns);
+    event.max_ns = event.max_ns.zip(next.max_ns).map(|(one, two)| one.max(two));
     for (waits, more) in event.histogram.iter_mut().zip(&next.histogram) {
         *waits += more;
     }
@@ -212,7 +212,7 @@ impl Record {
             (header.begin_time, header.end_time) = (at(sum.begin_ns), at(sum.end_ns));
         }
         header.elapsed_ns = sum.end_ns - sum.begin_ns;
-        (header.db_time_ns, header.db_cpu_ns) = (sum.db_time_ns, sum.db_cpu_ns);
+        (header.db_time_ns, header.db_cpu_ns) = (Some(sum.db_time_ns), Some(sum.db_cpu_ns));
         // Every field is named: a new one has to say whether it is the run's, the period's, or left out.
         Some(Record {
             stopped_ns: self.stopped_ns,
@@ -255,6 +255,7 @@ impl Record {
             settings: self.settings.clone(),
             measures: Vec::new(),
             command: None,
+            imported: None,
         })
     }
 
@@ -320,7 +321,7 @@ mod tests {
             wait_class: "User I/O".to_string(),
             waits,
             time_ns: 10 * waits,
-            max_ns: waits,
+            max_ns: Some(waits),
             histogram: vec![waits, 1],
             latency: None,
         };
@@ -343,17 +344,17 @@ mod tests {
         record.intervals = (0..4).map(interval).collect();
         assert_eq!(record.last_snapshot(), Some(5));
         let period = record.period(2, 4).expect("there are five snapshots");
-        assert_eq!((period.header.elapsed_ns, period.header.db_time_ns), (100, 41 + 42));
+        assert_eq!((period.header.elapsed_ns, period.header.db_time_ns), (100, Some(41 + 42)));
         let reads = &period.foreground_events[0];
-        assert_eq!((reads.waits, reads.time_ns, reads.max_ns), (5, 50, 3));
+        assert_eq!((reads.waits, reads.time_ns, reads.max_ns), (5, 50, Some(3)));
         assert_eq!(reads.histogram, [5, 2]);
         assert_eq!(period.foreground_events[1].waits, 7, "an event of one interval");
         assert_eq!(period.process.expect("known").voluntary_switches, 3);
         let whole = record.period(1, 5).expect("all of it");
         assert_eq!(whole.header.elapsed_ns, 200);
         let halves = [record.period(1, 3), record.period(3, 5)].map(|half| half.expect("it is there"));
-        let sum: u64 = halves.iter().map(|half| half.header.db_time_ns).sum();
-        assert_eq!(sum, whole.header.db_time_ns);
+        let sum: u64 = halves.iter().map(|half| half.header.db_time()).sum();
+        assert_eq!(sum, whole.header.db_time());
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod calendar;
 mod circumstance;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
+mod imported;
 mod interval;
 mod json;
 mod log_io;
@@ -27,6 +28,9 @@ mod validity;
 
 pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
 pub use circumstance::{Circumstance, Fact, capital, headline};
+pub use imported::{
+    Consistency, ConsistencyTally, Consistent, Imported, ImportedFact, ImportedFigure, ImportedSection,
+};
 pub use interval::{Interval, Period, ProcessUse};
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
@@ -149,6 +153,9 @@ pub struct Record {
     /// The command, when the run was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandRun>,
+    /// The report of another program that the record was read from; none for a run of this program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 impl Record {
@@ -284,6 +291,7 @@ impl Record {
             settings: Vec::new(),
             measures: Vec::new(),
             command: None,
+            imported: None,
         }
     }
 }
@@ -307,10 +315,11 @@ pub struct Header {
     pub end_time: String,
     /// Wall-clock time of the run, nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU outside waits and non-idle waits summed over foreground sessions, nanoseconds.
-    pub db_time_ns: u64,
-    /// The CPU part of the DB time, nanoseconds: that outside waits.
-    pub db_cpu_ns: u64,
+    /// CPU outside waits and non-idle waits summed over foreground sessions, nanoseconds; none
+    /// where an imported report does not say it.
+    pub db_time_ns: Option<u64>,
+    /// The CPU part of the DB time, nanoseconds: that outside waits; none as above.
+    pub db_cpu_ns: Option<u64>,
     /// The command as it was typed.
     pub command_line: String,
     /// The seed of the workload's data and order.
@@ -328,17 +337,31 @@ pub struct Header {
 pub struct Host {
     /// Host name.
     pub name: String,
-    /// CPUs that the process may run on, a count.
-    pub cpus: u32,
+    /// CPUs that the process may run on, a count; none where an imported report does not say it.
+    pub cpus: Option<u32>,
     /// CPUs that a control group's quota of CPU time amounts to, such as 0.5; none without a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<f64>,
     /// The processor's model.
     pub cpu_model: String,
-    /// Memory that the process may use, bytes.
-    pub memory_bytes: u64,
+    /// Memory that the process may use, bytes; none where an imported report does not say it.
+    pub memory_bytes: Option<u64>,
     /// Kernel name and release.
     pub kernel: String,
+}
+
+impl Header {
+    /// Returns the DB time, nanoseconds; 0 where it is not known, which rows and shares print as blank.
+    #[must_use]
+    pub fn db_time(&self) -> u64 {
+        self.db_time_ns.unwrap_or(0)
+    }
+
+    /// Returns the CPU part of the DB time, nanoseconds; 0 where it is not known.
+    #[must_use]
+    pub fn db_cpu(&self) -> u64 {
+        self.db_cpu_ns.unwrap_or(0)
+    }
 }
 
 impl Host {
@@ -346,7 +369,10 @@ impl Host {
     #[must_use]
     pub fn processors(&self) -> String {
         let quota = self.cpu_quota.map_or(String::new(), |quota| format!(", quota {quota}"));
-        format!("{} CPU{}{quota}", self.cpus, if self.cpus == 1 { "" } else { "s" })
+        match self.cpus {
+            Some(cpus) => format!("{cpus} CPU{}{quota}", if cpus == 1 { "" } else { "s" }),
+            None => "an unknown number of CPUs".to_string(),
+        }
     }
 }
 
@@ -753,8 +779,8 @@ pub struct WaitEvent {
     pub waits: u64,
     /// Time waited, nanoseconds.
     pub time_ns: u64,
-    /// The longest wait, nanoseconds.
-    pub max_ns: u64,
+    /// The longest wait, nanoseconds; none where an imported report does not say it.
+    pub max_ns: Option<u64>,
     /// Waits by length: entry 0 counts those below 1 us, entry i those in [2^(i-1), 2^i) us; the last holds all above.
     pub histogram: Vec<u64>,
     /// The same within 3.2%, which quantiles are taken from; missing in records from before this was kept.
@@ -817,23 +843,33 @@ pub struct StatisticRow {
 }
 
 /// Requests in one direction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoTally {
     /// Requests, a count.
     pub requests: u64,
     /// Bytes moved.
     pub bytes: u64,
     /// Service time summed over requests, nanoseconds: from the hand-over to the kernel to the [`Completion`].
-    pub time_ns: u64,
+    /// None where an imported report does not say it.
+    pub time_ns: Option<u64>,
+}
+
+impl Default for IoTally {
+    fn default() -> IoTally {
+        IoTally { requests: 0, bytes: 0, time_ns: Some(0) }
+    }
 }
 
 impl IoTally {
-    /// Adds requests of the same kind.
-    /// Adds another tally of the same kind.
+    /// Adds another tally of the same kind. The time of both is known if that of each is that moved anything.
     pub fn add(&mut self, next: &IoTally) {
+        self.time_ns = match (self.requests, next.requests) {
+            (_, 0) => self.time_ns,
+            (0, _) => next.time_ns,
+            _ => self.time_ns.zip(next.time_ns).map(|(one, two)| one + two),
+        };
         self.requests += next.requests;
         self.bytes += next.bytes;
-        self.time_ns += next.time_ns;
     }
 }
 

@@ -179,7 +179,7 @@ fn stated(seen: &Seen<'_>, record: &Record) -> Vec<String> {
 
 /// More processor time than there are processors.
 fn processors(record: &Record) -> Option<String> {
-    let (cpu, cpus) = (record.header.db_cpu_ns as f64 / 1e9, record.header.host.cpus);
+    let (cpu, cpus) = (record.header.db_cpu() as f64 / 1e9, record.header.host.cpus?);
     let most = seconds(record) * f64::from(cpus) * CPU_SLACK + 0.01;
     (cpu > most).then(|| format!("{cpu:.2} s of CPU in {:.2} s on {cpus} processors", seconds(record)))
 }
@@ -188,7 +188,8 @@ fn processors(record: &Record) -> Option<String> {
 fn in_flight(record: &Record) -> Option<String> {
     let depth = record.settings.iter().find(|setting| setting.name == "io_queue_depth")?;
     let most = depth.value.parse::<f64>().ok()? * record.sessions.len().max(1) as f64;
-    let time: u64 = record.io_functions.iter().map(|row| row.reads.time_ns + row.writes.time_ns).sum();
+    let tallies = record.io_functions.iter().flat_map(|row| [row.reads, row.writes]);
+    let time: u64 = tallies.filter_map(|tally| tally.time_ns).sum();
     let on_their_way = time as f64 / 1e9 / seconds(record);
     (on_their_way > most).then(|| {
         format!(

@@ -205,7 +205,7 @@ fn unaccounted(_: &Evidence, record: &Record) -> Option<Finding> {
 fn first_touch(seen: &Evidence, record: &Record) -> Option<Finding> {
     let servers = seen.measured.outcome.servers();
     let time = Nanos(servers.iter().map(|server| server.area_mapping.0).sum());
-    let share = percent(time.0, record.header.db_cpu_ns);
+    let share = percent(time.0, record.header.db_cpu());
     if share < 5.0 {
         return None;
     }
@@ -220,7 +220,7 @@ fn first_touch(seen: &Evidence, record: &Record) -> Option<Finding> {
 
 fn free_buffers(seen: &Evidence, record: &Record) -> Option<Finding> {
     let waited = seen.measured.period.event(Event::FreeBufferWaits, SessionKind::Foreground);
-    let share = percent(waited.time.0, record.header.db_time_ns);
+    let share = percent(waited.time.0, record.header.db_time());
     if share < 10.0 {
         return None;
     }
@@ -282,7 +282,7 @@ fn bound(seen: &Evidence, record: &Record) -> Option<Finding> {
     // What waits use is the processors' time too: a buffered read is a copy.
     let foreground = record.sessions.iter().filter(|session| session.kind == SessionKind::Foreground);
     let used = foreground.map(|session| session.cpu_ns + session.wait_cpu_ns).sum();
-    let cpu = percent(used, record.header.db_time_ns);
+    let cpu = percent(used, record.header.db_time());
     let shares = record.calibration.iter().flat_map(|found| &found.shares);
     let reached = shares
         .filter(|share| share.limit_bytes_per_s > 0.0)

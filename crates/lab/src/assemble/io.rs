@@ -42,5 +42,5 @@ pub(super) fn completion(seen: &Evidence) -> Completion {
 }
 
 pub(super) fn tally((requests, bytes, time_ns): Transfers) -> IoTally {
-    IoTally { requests, bytes, time_ns }
+    IoTally { requests, bytes, time_ns: Some(time_ns) }
 }

@@ -85,6 +85,7 @@ pub fn record(seen: &Evidence) -> Record {
         settings: settings::settings(seen),
         measures: Vec::new(),
         command: None,
+        imported: None,
     };
     record.load_profile.extend(load_profile::behind(seen));
     record.circumstances = Some(circumstances::circumstances(seen, &record));

@@ -170,7 +170,7 @@ impl Environment {
             ("revision", revision(self), revision(now)),
             ("target", self.target.clone(), now.target.clone()),
             ("host", self.host.name.clone(), now.host.name.clone()),
-            ("CPUs", self.host.cpus.to_string(), now.host.cpus.to_string()),
+            ("CPUs", self.host.processors(), now.host.processors()),
             ("CPU model", self.host.cpu_model.clone(), now.host.cpu_model.clone()),
             ("kernel", self.host.kernel.clone(), now.host.kernel.clone()),
             ("device", device(self), device(now)),

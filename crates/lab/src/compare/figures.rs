@@ -105,7 +105,7 @@ pub fn figures(group: Group, run: &Record) -> Vec<(String, f64)> {
         Group::Io | Group::FileType | Group::File => tallies(group, run)
             .into_iter()
             .filter(|(_, tally)| tally.requests > 0)
-            .map(|(name, tally)| (name, tally.time_ns as f64 / tally.requests as f64))
+            .filter_map(|(name, tally)| Some((name, tally.time_ns? as f64 / tally.requests as f64)))
             .collect(),
         Group::Device => devices(run),
         Group::Statistic => {
@@ -124,9 +124,15 @@ fn times(run: &Record) -> Vec<(String, f64)> {
     let mut times = vec![(ELAPSED, header.elapsed_ns)];
     // Of a command no more is known than its own figures.
     if run.command.is_none() {
-        times.extend([("DB Time", header.db_time_ns), (DB_CPU, header.db_cpu_ns)]);
-        let background = run.sessions.iter().filter(|session| session.kind == SessionKind::Background);
-        times.push(("Background CPU", background.map(|session| session.cpu_ns + session.wait_cpu_ns).sum()));
+        let known = [("DB Time", header.db_time_ns), (DB_CPU, header.db_cpu_ns)];
+        times.extend(known.into_iter().filter_map(|(name, ns)| Some((name, ns?))));
+        // An imported report has no sessions.
+        if run.imported.is_none() {
+            let background =
+                run.sessions.iter().filter(|session| session.kind == SessionKind::Background);
+            let used = background.map(|session| session.cpu_ns + session.wait_cpu_ns);
+            times.push(("Background CPU", used.sum()));
+        }
     }
     times.into_iter().map(|(name, ns)| (name.to_string(), seconds(ns))).collect()
 }
@@ -184,8 +190,9 @@ fn ratios(run: &Record) -> Vec<(String, f64)> {
     }
     let sum = |names: &[&str]| names.iter().map(|name| statistic(run, name)).sum::<f64>();
     let known = |names: &[&str]| names.iter().all(|name| run.statistics.iter().any(|row| row.name == *name));
-    let active = run.header.db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64;
-    let mut ratios = vec![("Average Active Sessions".to_string(), active)];
+    let active = |db_time_ns: u64| db_time_ns as f64 / run.header.elapsed_ns.max(1) as f64;
+    let active = run.header.db_time_ns.map(|ns| ("Average Active Sessions".to_string(), active(ns)));
+    let mut ratios = Vec::from_iter(active);
     for (name, factor, of, by) in RATIOS.iter().filter(|(_, _, of, by)| known(of) && sum(by) > 0.0) {
         ratios.push(((*name).to_string(), factor * sum(of) / sum(by)));
     }
@@ -232,9 +239,9 @@ fn classes(run: &Record) -> Vec<(String, f64)> {
     for event in run.foreground_events.iter().filter(|event| !event.is_idle()) {
         *classes.entry(event.wait_class.as_str()).or_default() += event.time_ns;
     }
-    let cpu = (DB_CPU.to_string(), seconds(run.header.db_cpu_ns));
+    let cpu = run.header.db_cpu_ns.map(|ns| (DB_CPU.to_string(), seconds(ns)));
     let waits = classes.into_iter().map(|(class, ns)| (class.to_string(), seconds(ns)));
-    std::iter::once(cpu).chain(waits).collect()
+    cpu.into_iter().chain(waits).collect()
 }
 
 fn waited(events: &[WaitEvent]) -> Vec<(String, f64)> {
@@ -295,8 +302,9 @@ fn devices(run: &Record) -> Vec<(String, f64)> {
                 (format!("device {rank} {direction}/s"), requests / elapsed),
                 (format!("device {rank} {direction} MB/s"), tally.bytes as f64 / 1_048_576.0 / elapsed),
                 (format!("device {rank} {direction} KB{EACH}"), tally.bytes as f64 / 1024.0 / requests),
-                (format!("device {rank} {direction} ms{EACH}"), tally.time_ns as f64 / 1e6 / requests),
             ]);
+            let each_ms = tally.time_ns.map(|time_ns| time_ns as f64 / 1e6 / requests);
+            figures.extend(each_ms.map(|ms| (format!("device {rank} {direction} ms{EACH}"), ms)));
         }
         if let Some(weighted_ns) = device.weighted_ns {
             figures.push((format!("device {rank} queue"), seconds(weighted_ns) / elapsed));

@@ -80,7 +80,8 @@ const MEGABYTE: f64 = 1024.0 * 1024.0;
 fn stream(record: &Record, name: &str) -> (u64, u64, u64) {
     let own = record.io_functions.iter().filter(|row| row.function == name);
     own.flat_map(|row| [row.reads, row.writes]).fold((0, 0, 0), |(bytes, requests, time), tally| {
-        (bytes + tally.bytes, requests + tally.requests, time + tally.time_ns)
+        // A run of a study knows all of its times: only an imported record may lack one.
+        (bytes + tally.bytes, requests + tally.requests, time + tally.time_ns.unwrap_or(0))
     })
 }
 
@@ -182,8 +183,8 @@ impl Measure {
         };
         match &self.figure {
             Figure::Elapsed => seconds(record.header.elapsed_ns),
-            Figure::DbTime => seconds(record.header.db_time_ns),
-            Figure::DbCpu => seconds(record.header.db_cpu_ns),
+            Figure::DbTime => seconds(record.header.db_time()),
+            Figure::DbCpu => seconds(record.header.db_cpu()),
             Figure::ProcessCpu => record.process.as_ref().map_or(f64::NAN, |used| seconds(used.cpu_ns)),
             Figure::Event(name) => {
                 let waited = record.foreground_events.iter().find(|event| event.event == *name);
@@ -193,7 +194,7 @@ impl Measure {
             Figure::EventShare(name) => {
                 let waited = record.foreground_events.iter().find(|event| event.event == *name);
                 let share = waited.map_or(0, |event| event.time_ns) as f64;
-                100.0 * share / record.header.db_time_ns.max(1) as f64
+                100.0 * share / record.header.db_time().max(1) as f64
             }
             Figure::StreamRate(name) => {
                 let (bytes, ..) = stream(record, name);

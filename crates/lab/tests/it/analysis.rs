@@ -291,8 +291,8 @@ fn more_requests_on_their_way_than_were_let_out_are_impossible() {
         let tally = |time_ns| IoTally { requests: 10, bytes: 10, time_ns };
         record.io_functions.push(IoFunction {
             function: "temp reads".to_string(),
-            reads: tally(97_000_000_000),
-            writes: tally(0),
+            reads: tally(Some(97_000_000_000)),
+            writes: tally(Some(0)),
         });
         record.settings.push(SettingRow {
             taken: None,

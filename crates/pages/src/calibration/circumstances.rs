@@ -38,9 +38,9 @@ pub(super) fn environment(calibration: &Calibration, provenance: &Provenance) ->
     let machine = format!(
         "{}: {} x {}, {} of memory, {}",
         host.name,
-        host.cpus,
+        host.cpus.map_or("?".to_string(), |cpus| cpus.to_string()),
         host.cpu_model,
-        Size(host.memory_bytes).figure(),
+        host.memory_bytes.map(Size).figure(),
         host.kernel
     );
     facts.add("Machine", machine);

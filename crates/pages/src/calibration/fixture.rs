@@ -32,9 +32,9 @@ pub(super) fn provenance() -> Provenance {
         host: Host {
             cpu_quota: None,
             name: "db7".to_string(),
-            cpus: 2,
+            cpus: Some(2),
             cpu_model: "AMD EPYC".to_string(),
-            memory_bytes: 24 << 30,
+            memory_bytes: Some(24 << 30),
             kernel: "Linux 6.18.0".to_string(),
         },
         device: run::fixture::device(),

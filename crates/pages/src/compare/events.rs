@@ -33,7 +33,7 @@ pub(super) fn top(comparison: &Comparison) -> Section {
         for side in 0..2 {
             let event = tops[side].get(index);
             let mark = event.map_or("", |event| if named(1 - side, event) { "" } else { "-" });
-            let db_time = runs[side].map_or(0, |run| run.header.db_time_ns);
+            let db_time = runs[side].map_or(0, |run| run.header.db_time());
             cells.extend(
                 event.map_or_else(|| vec![Cell::default(); 5], |event| top_cells(mark, event, db_time)),
             );
@@ -218,7 +218,7 @@ pub(super) fn classes(comparison: &Comparison) -> Section {
     columns.extend(["Time (s)\n1st", "Time (s)\n2nd", "%DB time\n1st", "%DB time\n2nd"].map(Column::number));
     columns.extend(test_columns());
     let mut table = Table::new(columns);
-    let db_time = comparison.sides().map(|period| period.median(|run| run.header.db_time_ns as f64 / 1e9));
+    let db_time = comparison.sides().map(|period| period.median(|run| run.header.db_time() as f64 / 1e9));
     let mut rows: Vec<(String, [f64; 2])> =
         names(Group::Class, &comparison.first.runs, &comparison.second.runs)
             .into_iter()

@@ -29,17 +29,18 @@ fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
     let elapsed_ns =
         comparison.sides().map(|period| period.median(|run| run.header.elapsed_ns as f64) as u64);
     for name in names(group, &comparison.first.runs, &comparison.second.runs) {
-        let side = |of: fn(IoTally) -> u64| {
+        let side = |of: fn(IoTally) -> Option<u64>| {
             comparison.sides().map(|period| {
                 let own = |run: &plumb_record::Record| {
                     let all = tallies(group, run);
-                    all.into_iter().find(|(known, _)| *known == name).map_or(0, |(_, tally)| of(tally)) as f64
+                    let tally = all.into_iter().find(|(known, _)| *known == name);
+                    tally.and_then(|(_, tally)| of(tally)).unwrap_or(0) as f64
                 };
                 period.median(own).round() as u64
             })
         };
         let (requests, bytes, times) =
-            (side(|tally| tally.requests), side(|tally| tally.bytes), side(|tally| tally.time_ns));
+            (side(|tally| Some(tally.requests)), side(|tally| Some(tally.bytes)), side(|tally| tally.time_ns));
         let rate = |side: usize| {
             let rate = PerSecond { total: requests[side] as f64, elapsed_ns: elapsed_ns[side] };
             (requests[side] > 0).then_some(rate)
@@ -49,11 +50,14 @@ fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
                 PerSecond { total: bytes[side] as f64 / 1_048_576.0, elapsed_ns: elapsed_ns[side] }.rate();
             (requests[side] > 0).then_some(Decimal(rate))
         };
+        let timed = comparison.sides().map(|period| period.has(group, &name));
+        let average =
+            |side: usize| timed[side].then_some(Average { total_ns: times[side], count: requests[side] });
         let mut cells = cells![&name];
         cells.extend([0, 1].map(|side| Cell::of(rate(side))));
         cells.extend([0, 1].map(|side| Cell::of(megabytes(side))));
         cells.extend([0, 1].map(|side| Cell::of(bytes[side].checked_div(requests[side]).map(Size))));
-        cells.extend([0, 1].map(|side| Cell::of(Average { total_ns: times[side], count: requests[side] })));
+        cells.extend([0, 1].map(|side| Cell::of(average(side))));
         cells.extend(test_cells(comparison.difference(group, &name)));
         table.row(cells);
     }

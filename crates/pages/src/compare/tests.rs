@@ -16,14 +16,14 @@ use plumb_report::{html, text};
 fn changed() -> Record {
     let mut run = large_sort();
     run.header.elapsed_ns = 18_400_000_000;
-    run.header.db_time_ns = 41_700_000_000;
+    run.header.db_time_ns = Some(41_700_000_000);
     run.header.host.name = "dblab04".to_string();
     run.devices[0].filesystem = "ext4".to_string();
     run.memory.areas[1].bytes *= 2;
     run.settings[5].value = "128M".to_string();
     run.foreground_events.retain(|event| event.event != "free buffer waits");
     run.foreground_events[1].time_ns /= 2;
-    run.io_functions[2].reads.time_ns /= 2;
+    run.io_functions[2].reads.time_ns = run.io_functions[2].reads.time_ns.map(|time_ns| time_ns / 2);
     run
 }
 

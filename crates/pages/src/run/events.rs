@@ -28,7 +28,7 @@ pub(crate) struct TopEvent<'a> {
 
 /// CPU and the foreground events that are not idle, by time.
 pub(crate) fn top_events(record: &Record) -> Vec<TopEvent<'_>> {
-    let cpu = TopEvent { event: DB_CPU, wait_class: "", waits: None, time_ns: record.header.db_cpu_ns };
+    let cpu = TopEvent { event: DB_CPU, wait_class: "", waits: None, time_ns: record.header.db_cpu() };
     let busy = record.foreground_events.iter().filter(|event| !event.is_idle());
     let waits = busy.map(|event| TopEvent {
         event: &event.event,
@@ -50,7 +50,7 @@ pub(super) fn top(record: &Record) -> Section {
         .numbers(["Waits", "Total Wait\nTime (s)", "Avg\nwait", "% DB\ntime"])
         .text(["Wait Class"]);
     for event in top_events(record) {
-        let share = Percent::of(event.time_ns, record.header.db_time_ns);
+        let share = Percent::of(event.time_ns, record.header.db_time());
         let average = event.waits.map(|count| Average { total_ns: event.time_ns, count });
         table.row(cells![
             event.event,
@@ -69,8 +69,8 @@ pub(super) fn top(record: &Record) -> Section {
 pub(super) fn wait_classes(record: &Record) -> Section {
     let header = &record.header;
     let busy = record.foreground_events.iter().filter(|event| !event.is_idle());
-    let captured = header.db_cpu_ns.saturating_add(total_of(busy.map(|event| event.time_ns)));
-    let captured_share = Percent::of(captured, header.db_time_ns);
+    let captured = header.db_cpu().saturating_add(total_of(busy.map(|event| event.time_ns)));
+    let captured_share = Percent::of(captured, header.db_time());
     let mut table = Table::default().text(["Wait Class"]).numbers([
         "Waits",
         "Total Wait\nTime (s)",
@@ -83,12 +83,12 @@ pub(super) fn wait_classes(record: &Record) -> Section {
         .note(format!(
             "Captured Time accounts for {}% of Total DB time {} (s)",
             captured_share.figure(),
-            Seconds(header.db_time_ns).figure()
+            Seconds(header.db_time()).figure()
         ))
         .note(format!(
             "Total FG Wait Time: {} (s)  DB CPU time: {} (s)",
-            Seconds(captured - header.db_cpu_ns).figure(),
-            Seconds(header.db_cpu_ns).figure()
+            Seconds(captured - header.db_cpu()).figure(),
+            Seconds(header.db_cpu()).figure()
         ))
         .table(table)
 }
@@ -103,7 +103,7 @@ struct ClassTotal {
 /// CPU and the wait classes of the foreground, the longest first.
 fn classes(record: &Record) -> Vec<(&str, ClassTotal)> {
     let mut classes = BTreeMap::<&str, ClassTotal>::new();
-    classes.entry(DB_CPU).or_default().time_ns = record.header.db_cpu_ns;
+    classes.entry(DB_CPU).or_default().time_ns = record.header.db_cpu();
     for event in record.foreground_events.iter().filter(|event| !event.is_idle()) {
         let class = classes.entry(event.wait_class.as_str()).or_default();
         *class.waits.get_or_insert(0) += event.waits;
@@ -121,7 +121,7 @@ pub(super) fn class_times(record: &Record) -> Vec<(&str, u64)> {
 
 fn class_rows(record: &Record) -> Vec<Row> {
     let row = |(class, total): (&str, ClassTotal)| {
-        let share = Percent::of(total.time_ns, record.header.db_time_ns);
+        let share = Percent::of(total.time_ns, record.header.db_time());
         let count = |waits| Average { total_ns: total.time_ns, count: waits };
         Row {
             kind: RowKind::Plain,
@@ -139,7 +139,7 @@ fn class_rows(record: &Record) -> Vec<Row> {
 
 /// Every event of the foreground sessions.
 pub(super) fn foreground(record: &Record) -> Section {
-    let base = ("% DB\ntime", record.header.db_time_ns);
+    let base = ("% DB\ntime", record.header.db_time());
     Section::detail("foreground-events", "Foreground Wait Events")
         .note("ordered by wait time desc, waits desc (idle events last)")
         .table(event_table(&record.foreground_events, base))
@@ -169,7 +169,7 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
             Count(event.waits),
             Seconds(event.time_ns),
             Average { total_ns: event.time_ns, count: event.waits },
-            (event.max_ns > 0).then_some(Average { total_ns: event.max_ns, count: 1 }),
+            event.max_ns.filter(|max_ns| *max_ns > 0).map(|total_ns| Average { total_ns, count: 1 }),
             Cell::of(share).with_share(share.and_then(Percent::share)),
             &event.wait_class
         ];

@@ -22,6 +22,7 @@ pub(crate) fn large_sort() -> Record {
         circumstances: None,
         measures: Vec::new(),
         command: None,
+        imported: None,
         schema_version: SCHEMA_VERSION,
         header: header(db_time_ns, db_cpu_ns),
         period: None,
@@ -90,17 +91,17 @@ fn header(db_time_ns: u64, db_cpu_ns: u64) -> Header {
         git_revision: Some("4f2a91c07d3e".to_string()),
         host: Host {
             name: "dblab03".to_string(),
-            cpus: 4,
+            cpus: Some(4),
             cpu_quota: None,
             cpu_model: "AMD EPYC 7R13 Processor".to_string(),
-            memory_bytes: 16_384 * MB,
+            memory_bytes: Some(16_384 * MB),
             kernel: "Linux 6.12.41-amd64 x86_64".to_string(),
         },
         begin_time: "2025-11-20T21:04:05+00:00".to_string(),
         end_time: "2025-11-20T21:04:35+00:00".to_string(),
         elapsed_ns: 30_000 * MS,
-        db_time_ns,
-        db_cpu_ns,
+        db_time_ns: Some(db_time_ns),
+        db_cpu_ns: Some(db_cpu_ns),
         command_line: "plumb run large-sort --path /u02/oradata --set sort_area_size=64M \
                        --set filesystemio_options=setall"
             .to_string(),
@@ -316,7 +317,7 @@ fn event(event: &str, wait_class: &str, waits: u64, ms: u64, centre: usize) -> W
         wait_class: wait_class.to_string(),
         waits,
         time_ns: ms * MS,
-        max_ns: (1_000 << (centre + 2)) * 9 / 10,
+        max_ns: Some((1_000 << (centre + 2)) * 9 / 10),
         histogram: bell(waits, centre),
         latency: None,
     }
@@ -395,7 +396,7 @@ fn statistics() -> Vec<StatisticRow> {
 }
 
 fn tally(requests: u64, megabytes: u64, ms: u64) -> IoTally {
-    IoTally { requests, bytes: megabytes * MB, time_ns: ms * MS }
+    IoTally { requests, bytes: megabytes * MB, time_ns: Some(ms * MS) }
 }
 
 fn io_functions() -> Vec<IoFunction> {

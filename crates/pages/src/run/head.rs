@@ -8,7 +8,7 @@ use plumb_report::{Headline, Section, cells};
 /// The figures to read first: elapsed against DB time, then what bounds them.
 pub(crate) fn headline(record: &Record) -> Vec<Headline> {
     let header = &record.header;
-    let sessions = Percent::of(header.db_time_ns, header.elapsed_ns);
+    let sessions = Percent::of(header.db_time(), header.elapsed_ns);
     let mut figures = vec![
         Headline {
             name: "Elapsed".to_string(),
@@ -17,15 +17,15 @@ pub(crate) fn headline(record: &Record) -> Vec<Headline> {
         },
         Headline {
             name: "DB Time".to_string(),
-            value: format!("{} s", Seconds(header.db_time_ns).figure()),
+            value: format!("{} s", Seconds(header.db_time()).figure()),
             aside: sessions.share().map_or_else(String::new, |share| {
                 format!("{} average active sessions", Decimal(share).figure())
             }),
         },
         Headline {
             name: "DB CPU".to_string(),
-            value: format!("{} s", Seconds(header.db_cpu_ns).figure()),
-            aside: match Percent::of(header.db_cpu_ns, header.db_time_ns).figure() {
+            value: format!("{} s", Seconds(header.db_cpu()).figure()),
+            aside: match Percent::of(header.db_cpu(), header.db_time()).figure() {
                 share if share.is_empty() => share,
                 share => format!("{share}% of DB time"),
             },
@@ -68,12 +68,12 @@ fn host(record: &Record) -> Table {
     table.row(cells![
         &host.name,
         &host.kernel,
-        host.cpu_quota.map_or_else(
-            || Count(u64::from(host.cpus)).figure(),
-            |quota| format!("{}, quota {quota}", host.cpus)
-        ),
+        match (host.cpus, host.cpu_quota) {
+            (Some(cpus), Some(quota)) => format!("{cpus}, quota {quota}"),
+            (cpus, _) => cpus.map(|cpus| Count(u64::from(cpus))).figure(),
+        },
         &host.cpu_model,
-        Size(host.memory_bytes)
+        host.memory_bytes.map(Size)
     ]);
     table
 }
@@ -84,8 +84,8 @@ fn period(record: &Record) -> Facts {
     facts.add("Begin", &header.begin_time);
     facts.add("End", &header.end_time);
     facts.add("Elapsed", in_seconds_and_minutes(header.elapsed_ns));
-    facts.add("DB Time", in_seconds_and_minutes(header.db_time_ns));
-    let sessions = Percent::of(header.db_time_ns, header.elapsed_ns).share();
+    facts.add("DB Time", in_seconds_and_minutes(header.db_time()));
+    let sessions = Percent::of(header.db_time(), header.elapsed_ns).share();
     facts.add("Average Active Sessions", Cell::of(sessions.map(Decimal)));
     facts.add("Command", &header.command_line);
     if let Some(of) = &record.period {

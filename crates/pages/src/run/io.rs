@@ -228,6 +228,7 @@ pub(super) fn functions(record: &Record) -> Section {
 fn function_cells(row: &IoFunction, elapsed_ns: u64) -> Vec<Cell> {
     let mut cells = cells![&row.function];
     for tally in [row.reads, row.writes] {
+        let average = tally.time_ns.map(|total_ns| Average { total_ns, count: tally.requests });
         // A direction without a request is left blank, so that the others stand out.
         let moved = (tally.requests > 0).then_some(tally);
         cells.extend([
@@ -235,17 +236,16 @@ fn function_cells(row: &IoFunction, elapsed_ns: u64) -> Vec<Cell> {
             Cell::of(moved.map(|tally| Size(tally.bytes))),
             Cell::of(moved.map(|tally| Throughput { bytes: tally.bytes, elapsed_ns })),
             Cell::of(average_size(tally)),
-            Cell::of(Average { total_ns: tally.time_ns, count: tally.requests }),
+            Cell::of(average),
         ]);
     }
     cells
 }
 
 fn sum(tallies: impl Iterator<Item = IoTally>) -> IoTally {
-    tallies.fold(IoTally::default(), |sum, tally| IoTally {
-        requests: sum.requests + tally.requests,
-        bytes: sum.bytes + tally.bytes,
-        time_ns: sum.time_ns + tally.time_ns,
+    tallies.fold(IoTally::default(), |mut sum, tally| {
+        sum.add(&tally);
+        sum
     })
 }
 
@@ -279,7 +279,7 @@ pub(super) fn files(record: &Record) -> Section {
             cells.extend([
                 Cell::of(Count(tally.requests)),
                 Cell::from(per_second.figure()),
-                Cell::of(Average { total_ns: tally.time_ns, count: tally.requests }),
+                Cell::of(tally.time_ns.map(|total_ns| Average { total_ns, count: tally.requests })),
                 Cell::of(average_size(tally)),
             ]);
         }

@@ -70,7 +70,7 @@ pub(super) fn host_cpu(record: &Record) -> Option<Section> {
     }
     let load = |load: Option<f64>| load.map_or("unknown".to_string(), |load| grouped(load, 2));
     Some(
-        Section::front("host-cpu", format!("Host CPU (CPUs: {})", record.header.host.cpus))
+        Section::front("host-cpu", format!("Host CPU ({})", record.header.host.processors()))
             .note(format!(
                 "load average at the start {}, at the end {}",
                 load(cpu.load_begin),

@@ -109,7 +109,7 @@ fn progress(record: &Record, phase: &Phase) -> String {
 fn top_events(record: &Record) -> String {
     let top = events::top_events(record);
     let shown = top.iter().take(EVENTS_MAX).map(|event| {
-        let share = Percent::of(event.time_ns, record.header.db_time_ns).figure();
+        let share = Percent::of(event.time_ns, record.header.db_time()).figure();
         let average = event.waits.map(|count| Average { total_ns: event.time_ns, count }.figure());
         let average = average.map(|average| format!(" (avg {average})")).unwrap_or_default();
         format!("{} {share}%{average}", event.event)

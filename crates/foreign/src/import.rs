@@ -1,0 +1,142 @@
+//! A report as the record of a run, with the imported figures kept next to it.
+
+use crate::figure::Range;
+use crate::reader::{self, Reader};
+use crate::report::{Report, Run, value};
+use crate::sheet::{Cell, Sheet};
+use crate::source::{ForeignError, Source};
+use plumb_record::{
+    ConsistencyTally, Consistent, Header, Host, Imported, ImportedFigure, ImportedSection, Record,
+    SCHEMA_VERSION,
+};
+use plumb_units::path_text;
+use serde::Serialize;
+
+/// Checks that did not hold and are kept in a record at most; their tallies count all.
+const CHECKS_MOST: usize = 500;
+
+/// A report with its record.
+#[derive(Debug, Serialize)]
+pub struct Import {
+    /// What was read.
+    pub report: Report,
+    /// The origin, and what its own arithmetic says.
+    pub imported: Imported,
+    /// The record; none of a report that does not say how long its interval was, because a
+    /// run without an interval has no rates.
+    pub record: Option<Record>,
+}
+
+/// Imports all reports of a file.
+///
+/// # Errors
+/// When the file has none, or more than is kept.
+pub fn import(source: &Source, readers: &[Reader], plumb_version: &str) -> Result<Vec<Import>, ForeignError> {
+    let reports = reader::reports(source, readers)?;
+    Ok(reports.into_iter().map(|(reader, report)| of(source, reader, report, plumb_version)).collect())
+}
+
+fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> Import {
+    let failed = report
+        .checks
+        .iter()
+        .filter(|check| !matches!(check.outcome, Consistent::Holds | Consistent::NotAsked));
+    let imported = Imported {
+        file: path_text(&source.path).to_string(),
+        sha256: source.sha256.clone(),
+        line: report.line,
+        kind: report.kind.clone(),
+        facts: report.facts.clone(),
+        figures: figures(&report),
+        tallies: ConsistencyTally::of(&report.checks),
+        checks: failed.take(CHECKS_MOST).cloned().collect(),
+        sections: report.sheets.iter().map(section).collect(),
+        unread: report.unread.len() as u64,
+    };
+    let record = header(&report.run, plumb_version, &imported).map(|header| {
+        let mut record = Record::of(header);
+        (reader.fill)(&report, &mut record);
+        record.imported = Some(imported.clone());
+        record
+    });
+    Import { report, imported, record }
+}
+
+fn section(sheet: &Sheet) -> ImportedSection {
+    ImportedSection {
+        heading: sheet.heading.clone(),
+        line: sheet.line,
+        rows: sheet.rows.len() as u64,
+        known: !sheet.section.is_empty(),
+    }
+}
+
+/// The figures under keys: those that records and checks use.
+fn figures(report: &Report) -> Vec<ImportedFigure> {
+    let mut figures = Vec::new();
+    for sheet in report.sheets.iter().filter(|sheet| !sheet.section.is_empty()) {
+        for row in &sheet.rows {
+            let keyed = sheet.columns.iter().filter(|column| !column.key.is_empty());
+            let figure = |column: &crate::sheet::Column| sheet.figure(row, column.key);
+            figures.extend(keyed.filter_map(figure).map(|figure| ImportedFigure::from(&figure)));
+        }
+    }
+    figures
+}
+
+/// The head of a record; none without an interval.
+fn header(run: &Run, plumb_version: &str, imported: &Imported) -> Option<Header> {
+    let ns = |cell: &Option<Cell>| value(cell.as_ref()).map(nanoseconds);
+    Some(Header {
+        title: run.title.clone(),
+        workload: run.workload.clone(),
+        plumb_version: plumb_version.to_string(),
+        git_revision: None,
+        host: Host {
+            name: run.host.clone(),
+            cpus: run.cpus,
+            cpu_quota: None,
+            cpu_model: String::new(),
+            memory_bytes: run.memory_bytes,
+            kernel: run.platform.clone(),
+        },
+        begin_time: run.begin.clone(),
+        end_time: run.end.clone(),
+        elapsed_ns: ns(&run.elapsed).filter(|elapsed_ns| *elapsed_ns > 0)?,
+        db_time_ns: ns(&run.db_time),
+        db_cpu_ns: ns(&run.db_cpu),
+        command_line: format!("plumb import {}", imported.file),
+        seed: 0,
+        settings_hash: imported.sha256.chars().take(8).collect(),
+        clock_source: None,
+        clock_precision_ns: None,
+    })
+}
+
+/// Seconds as whole nanoseconds; a negative time is none.
+#[must_use]
+pub fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).round().clamp(0.0, u64::MAX as f64) as u64
+}
+
+/// A count or a number of bytes as a record has it.
+#[must_use]
+pub fn whole(value: f64) -> u64 {
+    value.round().clamp(0.0, u64::MAX as f64) as u64
+}
+
+/// The best estimate of a figure that is known in two ways: the middle of the values that both
+/// allow, otherwise that of the narrower interval.
+#[must_use]
+pub fn best(one: Option<Range>, two: Option<Range>) -> Option<f64> {
+    let width = |range: &Range| range.high - range.low;
+    match (one, two) {
+        (Some(one), Some(two)) => {
+            let narrower = if width(&one) <= width(&two) { one } else { two };
+            Some(one.and(two).unwrap_or(narrower).middle())
+        }
+        (one, two) => one.or(two).map(Range::middle),
+    }
+}
+
+const _: () = assert!(SCHEMA_VERSION == 2, "an imported record is of the version that this crate fills");

@@ -1,0 +1,88 @@
+//! An imported report: facts of its head, tables, and what was not understood.
+
+use crate::figure::Reading;
+use crate::sheet::{Cell, Remark, Sheet};
+use plumb_record::{Consistency, ImportedFact};
+use serde::Serialize;
+
+/// A report as it was read.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    /// The kind of report, such as `AWR report`.
+    pub kind: String,
+    /// The line of the file in which it begins.
+    pub line: u32,
+    /// The facts of its head in the order of the report.
+    pub facts: Vec<ImportedFact>,
+    /// The run that it is of.
+    #[serde(skip)]
+    pub run: Run,
+    /// The tables that were read.
+    pub sheets: Vec<Sheet>,
+    /// Lines that no reader understands.
+    pub unread: Vec<Remark>,
+    /// Sections that the report says are empty, with their lines.
+    pub empty: Vec<Remark>,
+    /// The report's own arithmetic.
+    pub checks: Vec<Consistency>,
+}
+
+/// The run that a report is of, as far as its head says. Nothing is made up.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// The first line of a report, such as `AWR REPORT  Database: ORCL`.
+    pub title: String,
+    /// The workload, database or job.
+    pub workload: String,
+    /// The begin as printed.
+    pub begin: String,
+    /// The end as printed.
+    pub end: String,
+    /// The interval, seconds.
+    pub elapsed: Option<Cell>,
+    /// DB time, seconds.
+    pub db_time: Option<Cell>,
+    /// The CPU time within it, seconds.
+    pub db_cpu: Option<Cell>,
+    /// The host's name as printed, which may be cut off.
+    pub host: String,
+    /// The platform or kernel.
+    pub platform: String,
+    /// CPUs of the host, a count.
+    pub cpus: Option<u32>,
+    /// Memory of the host, bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Report {
+    /// Returns the tables of a section in the order of the report.
+    pub fn sheets_of(&self, section: &'static str) -> impl Iterator<Item = &Sheet> {
+        self.sheets.iter().filter(move |sheet| sheet.section == section)
+    }
+
+    /// Returns the first table of a section.
+    #[must_use]
+    pub fn sheet(&self, section: &'static str) -> Option<&Sheet> {
+        self.sheets_of(section).next()
+    }
+
+    /// Adds a fact of the head, unless it is empty.
+    pub fn fact(&mut self, name: &str, cell: &Cell) {
+        if !cell.raw.is_empty() {
+            let (name, text) = (name.to_string(), cell.raw.clone());
+            self.facts.push(ImportedFact { name, text, line: cell.line });
+        }
+    }
+
+    /// Returns the number of cells in its tables.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        self.sheets.iter().map(|sheet| sheet.rows.len() * sheet.columns.len()).sum()
+    }
+}
+
+/// The value of a cell in the base unit of its column.
+#[must_use]
+pub fn value(cell: Option<&Cell>) -> Option<f64> {
+    cell.and_then(|cell| Reading::value(cell.reading))
+}

@@ -1,0 +1,283 @@
+//! A table of an imported report: columns with names and units, rows of cells with their lines.
+//!
+//! A reader gives headings and texts as they are printed. [`Sheet::new`] looks the section and its
+//! columns up in a [`Section`], a row of a reader's table of data, so that the same figure has the same
+//! key in every version and form of a report. A section that no row describes is read all the same:
+//! its columns have the unit that their headings say, and no key.
+
+use crate::figure::{Quantity, Range, Reading, Unit, read};
+use serde::Serialize;
+
+/// A section of a kind of report, as data.
+#[derive(Debug)]
+pub struct Section {
+    /// The key, unique in the table of its reader.
+    pub key: &'static str,
+    /// Its headings in all versions, each as the start of the printed one.
+    pub headings: &'static [&'static str],
+    /// Its columns in their order. A heading that occurs twice takes the next row that has it.
+    pub columns: &'static [Known],
+}
+
+/// A column of a section, as data.
+#[derive(Debug)]
+pub struct Known {
+    /// The key, unique in its section.
+    pub key: &'static str,
+    /// The unit, unless the heading names another one in brackets.
+    pub unit: Unit,
+    /// Its headings in all versions; blanks, colons and case do not count.
+    pub headings: &'static [&'static str],
+}
+
+/// A table as it was read.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Sheet {
+    /// The key of its section; empty for one that no table describes.
+    pub section: &'static str,
+    /// The heading as printed.
+    pub heading: String,
+    /// The line of the heading.
+    pub line: u32,
+    /// Remarks above the table with their lines.
+    pub notes: Vec<Remark>,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// A line of text that belongs to a table.
+#[derive(Debug, Clone, Serialize)]
+pub struct Remark {
+    /// The line.
+    pub line: u32,
+    /// The text.
+    pub text: String,
+}
+
+/// A column as it was read.
+#[derive(Debug, Clone, Serialize)]
+pub struct Column {
+    /// The heading as printed, its lines joined by blanks.
+    pub name: String,
+    /// The key; empty for a column that no table describes.
+    pub key: &'static str,
+    /// The unit of its figures.
+    pub unit: Unit,
+}
+
+/// A row: one cell a column.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// The cells in the order of the columns.
+    pub cells: Vec<Cell>,
+}
+
+/// A printed text with its line and what it says.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cell {
+    /// The text as printed, without blanks around it.
+    pub raw: String,
+    /// The line.
+    pub line: u32,
+    /// The figure that it is.
+    pub reading: Reading,
+}
+
+/// A printed text with its line, before its column is known.
+#[derive(Debug, Clone, Default)]
+pub struct Printed {
+    /// The text, without blanks around it.
+    pub raw: String,
+    /// The line.
+    pub line: u32,
+}
+
+/// The text that headings are compared by: lower case, without blanks, colons and line ends.
+#[must_use]
+pub fn plain(heading: &str) -> String {
+    let kept = heading.chars().filter(|letter| !letter.is_whitespace() && !matches!(letter, ':' | '\u{a0}'));
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+impl Section {
+    /// True if a printed heading is one of this section's. A longer heading of another section that
+    /// begins the same must stand before it in its table.
+    #[must_use]
+    pub fn is_headed(&self, heading: &str) -> bool {
+        let heading = plain(heading);
+        self.headings.iter().any(|own| heading.starts_with(&plain(own)))
+    }
+}
+
+impl Sheet {
+    /// Returns an empty table whose columns have keys and units, as far as a section describes them.
+    #[must_use]
+    pub fn new(section: Option<&'static Section>, heading: Printed, names: Vec<String>) -> Sheet {
+        let mut known: Vec<&Known> = section.iter().flat_map(|section| section.columns).collect();
+        let mut columns = Vec::with_capacity(names.len());
+        for name in names {
+            let sought = plain(&name);
+            let is_own = |known: &&Known| known.headings.iter().any(|own| plain(own) == sought);
+            let found = known.iter().position(is_own).map(|at| known.remove(at));
+            let unit = match found {
+                Some(known) if known.unit.quantity == Quantity::Text => Unit::TEXT,
+                Some(known) => said_unit(&sought)
+                    .filter(|unit| unit.quantity == known.unit.quantity)
+                    .unwrap_or(known.unit),
+                None => said_unit(&sought).unwrap_or(Unit::NUMBER),
+            };
+            columns.push(Column { name, key: found.map_or("", |known| known.key), unit });
+        }
+        let section = section.map_or("", |section| section.key);
+        Sheet { section, heading: heading.raw, line: heading.line, columns, ..Sheet::default() }
+    }
+
+    /// Adds a row. Cells beyond the columns are left out, missing ones are blank at `line`.
+    pub fn push(&mut self, line: u32, printed: Vec<Printed>) {
+        let mut printed = printed.into_iter();
+        let mut cell = |column: &Column| {
+            let Printed { raw, line } = printed.next().unwrap_or(Printed { raw: String::new(), line });
+            let reading = match read(&raw, column.unit) {
+                // A column that nothing describes may hold words.
+                Reading::Absent(crate::figure::Absence::Unreadable) if column.key.is_empty() => {
+                    Reading::Words
+                }
+                reading => reading,
+            };
+            Cell { raw, line, reading }
+        };
+        self.rows.push(Row { cells: self.columns.iter().map(&mut cell).collect() });
+    }
+
+    /// Returns the cell of a row under a key.
+    #[must_use]
+    pub fn cell<'a>(&self, row: &'a Row, key: &str) -> Option<&'a Cell> {
+        row.cells.get(self.columns.iter().position(|column| column.key == key)?)
+    }
+
+    /// Returns the text of a row under a key; empty where there is none.
+    #[must_use]
+    pub fn text<'a>(&self, row: &'a Row, key: &str) -> &'a str {
+        self.cell(row, key).map_or("", |cell| cell.raw.as_str())
+    }
+
+    /// Returns the figure of a row under a key; none where it has no value.
+    #[must_use]
+    pub fn figure(&self, row: &Row, key: &str) -> Option<Figure> {
+        let at = self.columns.iter().position(|column| column.key == key)?;
+        let (cell, column) = (row.cells.get(at)?, &self.columns[at]);
+        let Reading::Value { value, range } = cell.reading else { return None };
+        let name = format!("{}: {}", row.cells.first().map_or("", |cell| cell.raw.as_str()), column.name);
+        Some(Figure { name, raw: cell.raw.clone(), line: cell.line, unit: column.unit.base(), value, range })
+    }
+
+    /// Returns the first row whose text under a key is this one. Text is cut off in narrow columns:
+    /// a printed text of 12 letters and more may be the start of `name`.
+    #[must_use]
+    pub fn row(&self, key: &str, name: &str) -> Option<&Row> {
+        let at = self.columns.iter().position(|column| column.key == key)?;
+        self.rows.iter().find(|row| row.cells.get(at).is_some_and(|cell| is_named(&cell.raw, name)))
+    }
+}
+
+/// True if a printed name is this one, or the start of it that a column had room for.
+#[must_use]
+pub fn is_named(printed: &str, name: &str) -> bool {
+    const CUT_LEAST: usize = 12;
+    let printed = printed.trim_end_matches(':');
+    printed.eq_ignore_ascii_case(name)
+        || printed.len() >= CUT_LEAST
+            && name.get(..printed.len()).is_some_and(|start| start.eq_ignore_ascii_case(printed))
+}
+
+/// A figure with its name, its line, and the values that print so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Its row and its column.
+    pub name: String,
+    /// The text as printed.
+    pub raw: String,
+    /// The line.
+    pub line: u32,
+    /// The base unit.
+    pub unit: &'static str,
+    /// The value as printed, in the base unit.
+    pub value: f64,
+    /// The values that print so.
+    pub range: Range,
+}
+
+/// The unit that a heading names; none where it names none.
+fn said_unit(heading: &str) -> Option<Unit> {
+    const SAID: [(&str, Unit); 17] = [
+        ("(ms)", Unit::MS),
+        ("(us)", Unit::US),
+        ("time(s)", Unit::S),
+        ("(s)", Unit::S),
+        ("(sec)", Unit::S),
+        ("(mins)", Unit::MINUTES),
+        ("(min)", Unit::MINUTES),
+        ("mb/s", Unit::MB_PER_S),
+        ("(mb)", Unit::MB),
+        ("(m)", Unit::MB),
+        ("(gb)", Unit::GB),
+        ("megabytes", Unit::MB),
+        ("%", Unit::PERCENT),
+        ("pct", Unit::PERCENT),
+        ("persecond", Unit::PER_S),
+        ("persec", Unit::PER_S),
+        ("/s", Unit::PER_S),
+    ];
+    let ends = |mark: &str| mark.starts_with('/') && heading.ends_with(mark);
+    SAID.iter()
+        .find(|(mark, _)| ends(mark) || !mark.starts_with('/') && heading.contains(mark))
+        .map(|(_, unit)| *unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static SECTION: Section = Section {
+        key: "functions",
+        headings: &["IOStat by Function summary"],
+        columns: &[
+            Known { key: "function", unit: Unit::TEXT, headings: &["Function Name"] },
+            Known { key: "reads", unit: Unit::PER_S, headings: &["Reqs per sec"] },
+            Known { key: "writes", unit: Unit::PER_S, headings: &["Reqs per sec"] },
+            Known { key: "time", unit: Unit::S, headings: &["Avg Tm(ms)", "Avg Time"] },
+        ],
+    };
+
+    fn sheet(names: &[&str]) -> Sheet {
+        let names = names.iter().map(ToString::to_string).collect();
+        Sheet::new(Some(&SECTION), Printed::default(), names)
+    }
+
+    #[test]
+    fn a_heading_that_occurs_twice_has_a_key_each_and_says_its_unit() {
+        let mut sheet = sheet(&["Function  Name", "Reqs per sec", "New (ms)", "Reqs per sec", "Avg Tm(ms)"]);
+        assert_eq!(
+            sheet.columns.iter().map(|column| column.key).collect::<Vec<_>>(),
+            ["function", "reads", "", "writes", "time"]
+        );
+        let printed = ["LGWR", "1.5", "x", "", "2.6"].map(|raw| Printed { raw: raw.to_string(), line: 7 });
+        sheet.push(7, printed.to_vec());
+        let row = &sheet.rows[0];
+        assert_eq!(sheet.figure(row, "writes"), None);
+        let time = sheet.figure(row, "time").expect("a value");
+        assert!((time.value - 0.0026).abs() < 1e-15);
+        assert_eq!((time.line, time.unit, time.name.as_str()), (7, "s", "LGWR: Avg Tm(ms)"));
+        assert_eq!(sheet.cell(row, "reads").map(|cell| cell.raw.as_str()), Some("1.5"));
+        assert_eq!(row.cells[2].reading, Reading::Words);
+    }
+
+    #[test]
+    fn a_long_name_may_be_cut_and_a_short_one_may_not() {
+        assert!(is_named("Buffer Cache Re", "Buffer Cache Reads"));
+        assert!(is_named("TOTAL:", "TOTAL"));
+        assert!(!is_named("Direct", "Direct Reads"));
+    }
+}

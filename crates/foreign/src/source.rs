@@ -1,0 +1,226 @@
+//! A file from outside as text with numbered lines.
+//!
+//! ```text
+//! bytes ──[bound]──> bytes ──[encoding]──> text ──[line ends]──> lines, numbered from 1
+//! ```
+//!
+//! The file is hostile until proved otherwise: only a regular file is read, and at most
+//! [`BYTES_MOST`] of it. Text that is no UTF-8 is taken for Latin-1, which has a letter for every
+//! byte, so that no file is refused for its encoding. UTF-16 is recognised by its mark.
+//!
+//! Line ends are LF, CR LF or CR alone. A form feed ends a page and stands before a heading; it
+//! becomes a blank. A NUL becomes a blank too, because tools pad their files with it.
+
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file at most. The largest report seen has 40 MB.
+pub const BYTES_MOST: u64 = 64 << 20;
+
+/// A file that cannot be imported, in one line.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    /// It is missing, is no regular file, is too long, or may not be read.
+    #[error("{} cannot be read: {why}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// No part of it is a report that a reader knows.
+    #[error(
+        "{} has no report that is known: no line of {lines} begins one and no table has known columns; \
+         `plumb help import` names the kinds",
+        path.display()
+    )]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// The number of its lines.
+        lines: usize,
+    },
+    /// A report of it has more cells than are kept.
+    #[error("{} has more than {most} cells in its tables; cut the file into single reports", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that are kept.
+        most: usize,
+    },
+}
+
+/// A file as text with numbered lines.
+#[derive(Debug)]
+pub struct Source {
+    /// The path as it was named.
+    pub path: PathBuf,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+    text: String,
+    /// Where each line begins in `text`.
+    starts: Vec<usize>,
+}
+
+impl Source {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it is no regular file, is longer than [`BYTES_MOST`], or cannot be read.
+    pub fn read(path: &Path) -> Result<Source, ForeignError> {
+        match plumb_host::regular::read_regular(path, BYTES_MOST) {
+            Ok(bytes) => Ok(Source::of(path, &bytes)),
+            Err(error) => Err(ForeignError::Read { path: path.to_path_buf(), why: error.to_string() }),
+        }
+    }
+
+    /// Returns the source that these bytes of a file are.
+    #[must_use]
+    pub fn of(path: &Path, bytes: &[u8]) -> Source {
+        let text = line_ends(&decoded(bytes));
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let starts: Vec<usize> = std::iter::once(0).chain(ends).filter(|at| *at < text.len()).collect();
+        let sha256 = plumb_units::hex(Sha256::digest(bytes).as_slice());
+        Source { path: path.to_path_buf(), sha256, text, starts }
+    }
+
+    /// Returns the number of lines.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// True if it has no line.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Returns the lines from `first` to before `end`, both counted from 0.
+    #[must_use]
+    pub fn part(&self, first: usize, end: usize) -> Part<'_> {
+        let at = |line: usize| self.starts.get(line).copied().unwrap_or(self.text.len());
+        let (first, end) = (first.min(self.len()), end.clamp(first.min(self.len()), self.len()));
+        Part { text: &self.text[at(first)..at(end)], starts: &self.starts[first..end], first }
+    }
+}
+
+/// Consecutive lines of a source.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// Their text, line ends included.
+    pub text: &'a str,
+    starts: &'a [usize],
+    first: usize,
+}
+
+impl<'a> Part<'a> {
+    /// Returns the number of its first line in the file, from 1.
+    #[must_use]
+    pub fn first_line(&self) -> u32 {
+        number(self.first)
+    }
+
+    /// Returns the lines without their ends and without blanks behind, each with its number in the file.
+    pub fn lines(&self) -> impl Iterator<Item = (u32, &'a str)> + use<'a> {
+        let first = self.first;
+        self.text.lines().enumerate().map(move |(at, line)| (number(first + at), line.trim_end()))
+    }
+
+    /// Returns the number in the file of the line that has this byte of `text`.
+    #[must_use]
+    pub fn line_of(&self, byte: usize) -> u32 {
+        let Some(begin) = self.starts.first() else { return number(self.first) };
+        let before = self.starts.partition_point(|start| start - begin <= byte);
+        number(self.first + before.saturating_sub(1))
+    }
+}
+
+/// A line's number in the file, from 1.
+fn number(line: usize) -> u32 {
+    u32::try_from(line + 1).unwrap_or(u32::MAX)
+}
+
+fn decoded(bytes: &[u8]) -> String {
+    let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units = bytes.as_chunks::<2>().0.iter().map(|pair| unit(*pair));
+        char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    match bytes {
+        [0xEF, 0xBB, 0xBF, rest @ ..] => utf8_or_latin1(rest),
+        [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        bytes => utf8_or_latin1(bytes),
+    }
+}
+
+fn utf8_or_latin1(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_string(),
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+    }
+}
+
+/// The text with LF alone as the end of a line, and with blanks for form feeds and NULs.
+fn line_ends(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\r' if letters.peek() == Some(&'\n') => {}
+            '\r' => plain.push('\n'),
+            '\u{c}' | '\0' => plain.push(' '),
+            letter => plain.push(letter),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &[u8]) -> Vec<(u32, String)> {
+        let source = Source::of(Path::new("x"), bytes);
+        source.part(0, source.len()).lines().map(|(number, line)| (number, line.to_string())).collect()
+    }
+
+    #[test]
+    fn every_encoding_and_line_end_gives_the_same_lines() {
+        let expected = vec![(1, "Größe".to_string()), (2, String::new()), (3, " 1".to_string())];
+        let text = "Größe\r\n\r\x0c1  ";
+        let utf16 = |unit: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
+        let latin1: Vec<u8> = text.chars().map(|letter| u8::try_from(letter).expect("Latin-1")).collect();
+        let marked = |mark: &[u8], rest: &[u8]| [mark, rest].concat();
+        for bytes in [
+            text.as_bytes().to_vec(),
+            marked(&[0xEF, 0xBB, 0xBF], text.as_bytes()),
+            marked(&[0xFF, 0xFE], &utf16(u16::to_le_bytes)),
+            marked(&[0xFE, 0xFF], &utf16(u16::to_be_bytes)),
+            latin1,
+        ] {
+            assert_eq!(lines(&bytes), expected);
+        }
+        assert!(lines(b"").is_empty());
+    }
+
+    #[test]
+    fn a_byte_of_a_part_leads_to_its_line_in_the_file() {
+        let source = Source::of(Path::new("x"), b"a\nbb\n\nccc");
+        let part = source.part(1, 4);
+        let found: Vec<u32> = (0..part.text.len()).map(|byte| part.line_of(byte)).collect();
+        assert_eq!(found, [2, 2, 2, 3, 4, 4, 4]);
+        assert_eq!(part.first_line(), 2);
+        assert_eq!(source.part(9, 12).text, "");
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_one_line_of_error() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("long.html");
+        std::fs::File::create(&path).and_then(|file| file.set_len(BYTES_MOST + 1)).expect("a long file");
+        let refused = Source::read(&path).expect_err("refused").to_string();
+        assert!(refused.contains("longer than 67108864 bytes"), "{refused}");
+        assert!(!refused.contains('\n'));
+    }
+}
