@@ -20,6 +20,7 @@
 
 pub mod check;
 pub mod figure;
+pub mod fio;
 pub mod import;
 pub mod reader;
 pub mod report;
@@ -32,4 +33,4 @@ pub use report::Report;
 pub use source::{ForeignError, Source};
 
 /// The readers in the order in which they are asked.
-pub const READERS: &[Reader] = &[];
+pub const READERS: &[Reader] = &fio::READERS;
