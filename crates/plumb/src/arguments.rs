@@ -77,6 +77,13 @@ REFUTED: a bundle proves the contrary.
 NOT PROVED: all else. What a claim does not state is a reason for that, and never a contradiction.
 The exit code is that of the claim that stands worst. docs/audit.md has the form of a claim file.";
 
+const SHARED: &str = "\
+A name has the same replacement everywhere in the copy. Names are found by their form and by their
+place in records. Give one that has neither, such as a customer in a sentence, with --name.
+Words of plumb and of every Unix system are kept.
+The list of what was replaced is printed for you: it is not in the copy.
+`plumb verify` verifies the copy of a study.";
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a workload in a temporary database, verify its result, and report where the time went
@@ -92,6 +99,9 @@ pub enum Command {
     /// Hold published claims against their own figures, and say what they leave open
     #[command(after_help = CLAIMS)]
     Audit(AuditOf),
+    /// Copy a bundle or a file without the hosts, paths, users, addresses and SQL in it
+    #[command(after_help = SHARED)]
+    Share(ShareOf),
     /// Measure what the storage under a path can do, with a file of its own
     Calibrate(Calibrate),
     /// Sort a file of lines or of records into another file, check it, and show where the time went
@@ -549,6 +559,19 @@ pub struct AuditOf {
     /// Print the audits as JSON and nothing else
     #[arg(long)]
     pub json: bool,
+}
+
+/// The arguments of `plumb share`: a bundle or a file, and where its copy goes
+#[derive(Debug, Args)]
+pub struct ShareOf {
+    /// The bundle of a run, a study or a calibration, or a file of text or JSON
+    pub bundle: PathBuf,
+    /// A new directory for the copy
+    #[arg(long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Replace this word, too (repeat for several)
+    #[arg(long, value_name = "WORD")]
+    pub name: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -1111,13 +1134,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 23, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 24, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("twenty-three commands"));
+            assert!(page.contains("twenty-four commands"));
         }
     }
 

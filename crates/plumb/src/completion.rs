@@ -138,7 +138,7 @@ fn values(command: &Command, argument: &Arg, partial: &str) -> Vec<String> {
         }
         (_, "set") => assignments(partial, false),
         (_, "factor") => assignments(partial, true),
-        ("verify" | "report" | "trace" | "audit", "bundle")
+        ("verify" | "report" | "trace" | "audit" | "share", "bundle")
         | ("info", "bundles")
         | ("compare", "first" | "second")
         | ("study", "resume") => {

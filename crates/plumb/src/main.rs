@@ -93,6 +93,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::StudyRun) => command::study_run::run(),
         Some(Command::Verify(verify)) => command::verify::run(&verify),
         Some(Command::Audit(audit)) => command::audit::run(&audit),
+        Some(Command::Share(share)) => command::share::run(&share),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Load(load)) => command::load::run(&load),
         Some(Command::Index(index)) => command::index::run(&index),

@@ -33,6 +33,7 @@ pub mod provenance;
 pub mod report;
 pub mod sampler;
 pub mod settle;
+pub mod share;
 pub mod targets;
 pub mod verify;
 pub mod vocabulary;

@@ -215,6 +215,7 @@ mod tests {
         ),
         ("verify", &["bundle", "expect"]),
         ("audit", &["claims", "bundle", "html", "json"]),
+        ("share", &["bundle", "output", "name"]),
         ("calibrate", &["path", "run", "max_latency", "seed", "file_size", "duration", "bundle", "json"]),
         (
             "sort",

@@ -19,6 +19,7 @@ pub mod load;
 mod of_workload;
 mod places;
 pub mod report;
+pub mod share;
 pub mod sort;
 pub mod study;
 pub mod study_run;

@@ -19,6 +19,7 @@
 //! - `compare`: two runs, two arms of a study, and what does not compare.
 //! - `audit`: published claims, and bundles that prove them.
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
+//! - `share`: copies without names.
 //! - `orphans`: what killed processes left, and the ways to end one.
 //! - `foreign_text`: names a terminal would obey, paths that are no text.
 //! - `trace`: every request of a run, printed from its bundle.
@@ -53,6 +54,7 @@ mod places;
 mod program;
 mod record_sort;
 mod redo;
+mod share;
 mod slob;
 mod sort;
 mod study;

@@ -122,6 +122,7 @@ impl Place {
         fs::write(here.join("records"), [b'r'; 300]).expect("a file");
         fs::write(here.join("big.txt"), "foo\n").expect("a file");
         fs::write(here.join("claim.toml"), CLAIM).expect("a file");
+        fs::write(here.join("report.txt"), "host db1.example.com\n").expect("a file");
         fs::write(here.join("slob.conf"), "UPDATE_PCT=25\nRUN_TIME=1\n").expect("a file");
         ["archive", "second", "elsewhere"]
             .iter()

@@ -26,6 +26,7 @@ fn help_is_plain_and_complete() {
     printed!("help_compare_commands", "compare-commands", "--help");
     printed!("help_verify", "verify", "--help");
     printed!("help_audit", "audit", "--help");
+    printed!("help_share", "share", "--help");
     printed!("help_calibrate", "calibrate", "--help");
     printed!("help_load", "load", "--help");
     printed!("help_index", "index", "--help");
@@ -128,6 +129,9 @@ fn errors_are_one_line_and_name_the_cure() {
         &["audit", "block-size", "--bundle", "missing"],
         &["audit", "slow-reads", "--bundle", "bundle"],
         &["audit", "block-size", "ext4-xfs", "--bundle", "bundle"],
+        &["share", "missing", "--output", "copy"],
+        &["share", "bundle", "--output", "copy"],
+        &["share", "fields.csv", "--output", "bundle"],
     ];
     let mut said = String::new();
     for case in cases {

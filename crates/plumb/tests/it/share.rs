@@ -1,0 +1,108 @@
+//! Copies of bundles and files without the names in them.
+
+use crate::program::{fine, names, plumb};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// All bytes of a directory's files, with their names.
+fn bytes_below(directory: &Path) -> Vec<u8> {
+    let mut all = Vec::new();
+    for name in names(directory) {
+        let path = directory.join(&name);
+        all.extend_from_slice(name.as_bytes());
+        match path.is_dir() {
+            true => all.extend(bytes_below(&path)),
+            false => all.extend(fs::read(&path).expect("a file")),
+        }
+    }
+    all
+}
+
+fn require_none(copy: &Path, originals: &[&str]) {
+    let bytes = bytes_below(copy);
+    for original in originals {
+        let found = bytes.windows(original.len()).position(|window| window == original.as_bytes());
+        let shown =
+            found.map(|at| String::from_utf8_lossy(&bytes[at.saturating_sub(60)..at + 60]).into_owned());
+        assert_eq!(shown, None, "{original} is left");
+    }
+}
+
+/// A directory whose name is a customer's.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path().join("zyxcorp-billing");
+    fs::create_dir(&here).expect("a directory");
+    (directory, here)
+}
+
+fn host() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").expect("a name").trim().to_string()
+}
+
+#[test]
+fn the_copy_of_a_study_has_no_name_and_verifies() {
+    let (directory, here) = place();
+    let secret = "select salary from zyxpeople where id = 1";
+    let commands = [
+        format!("sh -c 'echo \"{secret}\" >&2'"),
+        format!("sh -c 'cat {}/zyxinput >&2; exit 1'", here.display()),
+    ];
+    fs::write(here.join("zyxinput"), "alice@zyxhost.example.com 10.11.12.13\n").expect("a file");
+    let study = ["compare-commands", &commands[0], &commands[1], "--blocks", "2", "--bundle", "zyxbundle"];
+    drop(plumb(&here, study));
+    let said = fine(&here, ["share", "zyxbundle", "--output", "copy"]);
+    let hash = fine(&here, ["verify", "copy"]);
+    assert!(said.contains(hash.trim().rsplit(' ').next().expect("a hash")), "{said}\n{hash}");
+    assert!(said.contains("zyxcorp-billing") && said.contains("sql-1"), "the list is for the user: {said}");
+    let temporary = directory.path().file_name().expect("a name").to_string_lossy().into_owned();
+    let copy = here.join("copy");
+    require_none(&copy, &["zyx", "salary", "alice", "10.11.12.13", &temporary]);
+    let kept = fs::read_to_string(copy.join("runs/0001.json")).expect("a record");
+    assert!(!kept.contains(&format!("\"name\": \"{}\"", host())), "{kept}");
+    assert!(kept.contains("\"name\": \"host-"), "{kept}");
+    // The same names have the same replacements, and nothing is written over.
+    assert_eq!(plumb(&here, ["share", "zyxbundle", "--output", "copy"]).code, Some(1));
+}
+
+#[test]
+fn the_copy_of_a_run_has_its_reports_and_its_trace() {
+    let (_directory, here) = place();
+    fs::create_dir(here.join("zyxdata")).expect("a directory");
+    let run = ["run", "redo", "--rows", "2K", "--trace", "--path", "zyxdata", "--bundle", "kept"];
+    fine(&here, run);
+    let given = here.join("kept");
+    let said = fine(&here, ["share", "kept", "--output", "copy"]);
+    assert!(said.contains("zyxdata"), "{said}");
+    let copy = here.join("copy");
+    require_none(&copy, &["zyx"]);
+    assert_eq!(names(&copy), names(&given));
+    // It is a bundle as any other.
+    let [trace, of_copy] = ["kept", "copy"].map(|bundle| fine(&here, ["trace", bundle, "--summary"]));
+    assert_eq!(trace.lines().count(), of_copy.lines().count());
+    fine(&here, ["report", "copy"]);
+    fine(&here, ["info", "copy"]);
+}
+
+#[test]
+fn files_of_text_and_of_json_are_shared_alike() {
+    let (_directory, here) = place();
+    let text = "WORKLOAD REPOSITORY report for\n\n\
+                DB Name         DB Id    Instance     Inst Num Startup Time    Release     RAC\n\
+                ------------ ----------- ------------ -------- --------------- ----------- ---\n\
+                ZYXPROD       1269760792 ZYXPROD1            1 31-Oct-14 11:00 11.2.0.4.0  NO\n\n\
+                Host Name        Platform                         CPUs\n\
+                ---------------- -------------------------------- ----\n\
+                zyxhost01        Linux x86 64-bit                   24\n\n\
+                select zyxname\n  from zyxtable;\n\nacme says so, and zyxhost01 too.\n";
+    fs::write(here.join("awr_zyxhost01.txt"), text).expect("a file");
+    fs::write(here.join("fio.json"), "{\"hostname\": \"zyxhost01\", \"filename\": \"zyxfile/zyxdev\"}")
+        .expect("a file");
+    fine(&here, ["share", "awr_zyxhost01.txt", "--output", "text", "--name", "acme"]);
+    fine(&here, ["share", "fio.json", "--output", "json"]);
+    require_none(&here.join("text"), &["zyx", "ZYX", "acme"]);
+    require_none(&here.join("json"), &["zyx"]);
+    let shared = fs::read_to_string(here.join("text/awr_host-1.txt")).expect("a file");
+    assert!(shared.contains("11.2.0.4.0") && shared.contains("Linux x86 64-bit"), "{shared}");
+    assert!(shared.contains("word-1 says so, and host-1 too."), "{shared}");
+}
