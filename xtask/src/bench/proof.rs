@@ -33,6 +33,10 @@ pub struct Options {
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+    // Made first: a directory that cannot be made must not cost the hour of the simulations.
+    if let Some(directory) = &options.plots {
+        std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
     if options.whole > 0 {
         println!("{}", whole::run(options.whole, options.seed)?);
     }

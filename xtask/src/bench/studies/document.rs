@@ -1,4 +1,4 @@
-//! The part of docs/proof.md that this bench writes: what it printed, where and how.
+//! The part of docs/measured/proof.md that this bench writes: what it printed, where and how.
 
 use super::Options;
 use super::delayed::Delayed;
