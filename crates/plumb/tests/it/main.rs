@@ -17,6 +17,7 @@
 //! - `tour`: docs/tour.md from its first command to its last.
 //! - `commands`: commands as targets: figures, receipts, files put back, nothing left running.
 //! - `compare`: two runs, two arms of a study, and what does not compare.
+//! - `import`: reports of other programs, kept as bundles.
 //! - `audit`: published claims, and bundles that prove them.
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `share`: copies without names.
@@ -43,6 +44,7 @@ mod factors;
 mod faults;
 mod foreign_text;
 mod full_disk;
+mod import;
 mod large_sort;
 mod limits;
 mod memory_files;
