@@ -63,7 +63,7 @@ pub fn faulty(base: &Base, seed: u64, fault: Fault, tally: &mut FaultTally) {
     let said = || format!("seed {seed} {fault:?}");
     let mut random = SplitMix(seed);
     let disk = base.copy();
-    let history = RefCell::new(vec![World::new()]);
+    let history = RefCell::new(vec![World::default()]);
     let note = |world: &World| {
         if history.borrow().last() != Some(world) {
             history.borrow_mut().push(world.clone());
@@ -133,7 +133,7 @@ fn undisturbed(
 ) -> Result<Run, EngineError> {
     let instance = base.open(disk)?;
     let course = Course { sessions: 2, after_error: AfterError::End };
-    let run = run_noting(&instance, random, World::new(), steps(30), course, note);
+    let run = run_noting(&instance, random, World::default(), steps(30), course, note);
     match run.error {
         Some(error) => Err(error),
         None => Ok(run),

@@ -94,7 +94,7 @@ pub struct Base {
 
 impl Base {
     pub fn new(log: LogKind) -> Base {
-        let base = Base { disk: MemoryDisk::with_power(1), log, world: World::new() };
+        let base = Base { disk: MemoryDisk::with_power(1), log, world: World::default() };
         let sizes = InitialSizes { users: Bytes(32 << 10), temp: Bytes(16 << 10), indx: Bytes(64 << 10) };
         let created = Instance::create_on(&base.disk, Path::new(HOME), log.settings(), sizes);
         let instance = created.expect("a database");
@@ -123,7 +123,7 @@ impl Base {
         let others = [Operation::CreateTable, Operation::Load, Operation::FillTable];
         let operations = rows.into_iter().chain(others.repeat(12)).chain([Operation::CreateIndex]).collect();
         let filled =
-            run(&base.open(&base.disk).expect("open"), &mut SplitMix(3), World::new(), operations, 1);
+            run(&base.open(&base.disk).expect("open"), &mut SplitMix(3), World::default(), operations, 1);
         assert!(filled.error.is_none(), "{:?}", filled.error);
         let World { rows, others, loaded, indexes } = &filled.acknowledged;
         let sizes = [rows.len(), others.len(), loaded.len(), indexes.len()];

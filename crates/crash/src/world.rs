@@ -39,9 +39,9 @@ pub enum Change {
     NotLoaded(String),
 }
 
-impl World {
-    /// Returns the world of an empty table with its two indexes.
-    pub fn new() -> World {
+impl Default for World {
+    /// An empty table with its two indexes.
+    fn default() -> World {
         World {
             rows: BTreeMap::new(),
             indexes: ["T_K", "T_V"].map(String::from).into(),
@@ -49,7 +49,9 @@ impl World {
             loaded: BTreeMap::new(),
         }
     }
+}
 
+impl World {
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::Rows(rows) => {
@@ -102,7 +104,7 @@ pub fn number(value: i64) -> Value {
 pub fn read(instance: &Instance) -> Result<World, EngineError> {
     let session = instance.recorder.session(Role::User);
     let transactions = Transactions::open(instance, &session)?;
-    let mut world = World { indexes: BTreeSet::new(), ..World::new() };
+    let mut world = World { indexes: BTreeSet::new(), ..World::default() };
     let (names, indexes, loaded) = {
         let catalog = instance.catalog();
         let names: Vec<String> = catalog.live_tables.iter().map(|table| table.name.clone()).collect();

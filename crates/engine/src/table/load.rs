@@ -300,7 +300,7 @@ impl<'a> Loader<'a> {
             session,
             tablespace,
             types: load.schema.columns.iter().map(|column| column.column_type).collect(),
-            spare: tablespace.block_size.bytes() * percent as usize / 100,
+            spare: tablespace.block_size.bytes() * percent / 100,
             log: load.log.map(|log| log.server(session)).transpose()?,
             writer: SegmentWriter::new(session, &load.instance.access, tablespace, options)?,
             fill: BlockFill::default(),
