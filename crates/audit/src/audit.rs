@@ -8,7 +8,7 @@
 //! | PROVED | a sound bundle stands behind it, and proves it |
 //! | NOT PROVED | all else: each flaw and each question that the claim leaves open is a reason |
 //!
-//! The caller verifies the bundle and says what came of it: here nothing is read.
+//! The caller verifies the bundle and passes the result: here nothing is read.
 
 use crate::arithmetic;
 use crate::checklist::{Answer, ITEMS};

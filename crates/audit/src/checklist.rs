@@ -1,4 +1,4 @@
-//! The rules by checklist: what a benchmark must state before anybody can believe it.
+//! The rules by checklist: what a benchmark must state before it can be believed.
 //!
 //! Origins: the eleven flaws that Jonathan Lewis found in a benchmark of block sizes (2005), and
 //! the pitfalls of Raasveldt, Holanda, Gubner and Mühleisen, *Fair Benchmarking Considered
@@ -228,7 +228,7 @@ impl Item {
     }
 }
 
-/// The best p that a test of signs may have after so many pairs is 2 / 2^n.
+/// The best p that a test of signs may have after n pairs is 2 / 2^n.
 fn of_runs(runs: u32) -> Answer {
     if runs >= RUNS_LEAST {
         return Answer::Good;

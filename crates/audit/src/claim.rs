@@ -84,7 +84,7 @@ pub enum By {
     /// The author of the claim.
     #[default]
     Author,
-    /// A reader who holds figures against it.
+    /// A reader of the claim, with figures against it.
     Critic,
 }
 

@@ -115,7 +115,7 @@ pub(crate) enum Rounding {
 #[derive(Debug)]
 pub(crate) struct Printed {
     pub(crate) dimension: Dimension,
-    /// The unit in which results are to be shown beside it.
+    /// The unit in which results are shown next to it.
     pub(crate) unit: String,
     pub(crate) readings: Vec<Reading>,
 }

@@ -12,7 +12,7 @@
 //! every reading of their units; the checklist asks what must be stated. Nothing is compared with a
 //! tolerance.
 //!
-//! What it is not: it reads no file, knows no study and no engine, and has no clock.
+//! This crate reads no file, knows no study and no engine, and has no clock.
 
 mod arithmetic;
 mod audit;

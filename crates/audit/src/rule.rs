@@ -28,7 +28,7 @@ pub(crate) enum Takes {
     Threshold(f64),
 }
 
-/// The place of the computed interval beside the stated one.
+/// The relation of the computed interval to the stated one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Test {
     Equal,
@@ -60,7 +60,7 @@ pub(crate) struct Way {
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
-    /// The author who asks this of benchmarks, or the fact of arithmetic.
+    /// The author of the question, or the fact of arithmetic.
     pub(crate) origin: &'static str,
     pub(crate) roles: &'static [Role],
     /// The computed side, with role names in braces.

@@ -117,7 +117,7 @@ fn changed(name: &str, figure: &str, text: &str) -> Audit {
     let end = begin + source[begin..].find('"').expect("a text ends");
     let old = &source[begin..end];
     let rest = source[end..].to_string();
-    // What is said of a page goes with the figure.
+    // The words of a page change with the figure.
     let line = rest.find('\n').unwrap_or(rest.len());
     let rest = rest[..line].replace(old, text) + &rest[line..];
     let claim = parse(file, name, &format!("{}{text}{rest}", &source[..begin]));
@@ -279,7 +279,7 @@ fn a_file_that_is_no_claim_is_refused_in_one_line() {
     insta::assert_snapshot!(said);
 }
 
-/// A number with so many decimals, and commas or none.
+/// A number with this number of decimals.
 fn printed(value: f64, decimals: usize) -> String {
     format!("{value:.decimals$}")
 }

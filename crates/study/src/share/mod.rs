@@ -65,6 +65,10 @@ const PATHS: [&str; 5] = ["path", "paths", "directory", "filename", "bundle"];
 /// Keys of records whose texts are commands.
 const COMMANDS: [&str; 2] = ["command_line", "arguments"];
 
+/// Options of plumb whose values are paths, also relative ones.
+const PLACES: [&str; 8] =
+    ["--path", "--bundle", "--temp-path", "--data-path", "--index-path", "--log-path", "--conf", "--resume"];
+
 impl Shared {
     /// The names that were replaced, by their replacement.
     #[must_use]
@@ -178,7 +182,10 @@ fn find_of_key(names: &mut Names, key: &str, value: &Value) {
         } else if PATHS.contains(&key) {
             names.add_path(text);
         } else if COMMANDS.contains(&key) {
-            text.split_whitespace().for_each(|word| find_word(names, word));
+            let words: Vec<&str> = text.split_whitespace().collect();
+            words.iter().for_each(|word| find_word(names, word));
+            let named = words.windows(2).filter(|pair| PLACES.contains(&pair[0]));
+            named.for_each(|pair| names.add_path(pair[1].trim_matches(['\'', '"'])));
         }
     }
 }
