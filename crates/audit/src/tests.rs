@@ -206,7 +206,7 @@ fn the_figures_of_our_own_claims_are_those_of_the_pages() {
             count += 1;
         }
     }
-    assert!(count >= 15, "{count} figures of pages");
+    assert!(count >= 10, "{count} figures of pages");
 }
 
 fn sound(standing: Standing, change: Option<[f64; 2]>) -> Backing {

@@ -109,11 +109,7 @@ fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> 
     for (at, (_, line)) in whole.lines().enumerate() {
         match begun(line) {
             // All fragments of a file are one report.
-            Some(reader) if fragments => {
-                if found.iter().all(|(_, known)| !std::ptr::eq(*known, reader)) {
-                    found.push((at, reader));
-                }
-            }
+            Some(reader) if fragments && found.iter().any(|(_, known)| std::ptr::eq(*known, reader)) => {}
             Some(reader) => found.push((at, reader)),
             None => {}
         }

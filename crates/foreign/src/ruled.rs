@@ -83,15 +83,13 @@ fn cut<'a>(line: &'a str, columns: &Range<usize>) -> &'a str {
 fn words(line: &str) -> Vec<(Range<usize>, &str)> {
     let mut words = Vec::new();
     let (mut begin, mut begin_at) = (0, 0);
-    let mut column = 0;
-    for (at, letter) in line.char_indices().chain([(line.len(), ' ')]) {
+    for (column, (at, letter)) in line.char_indices().chain([(line.len(), ' ')]).enumerate() {
         if letter.is_whitespace() {
             if begin < column {
                 words.push((begin..column, &line[begin_at..at]));
             }
             (begin, begin_at) = (column + 1, at + letter.len_utf8());
         }
-        column += 1;
     }
     words
 }

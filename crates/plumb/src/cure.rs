@@ -18,6 +18,9 @@ pub fn of_engine(error: &EngineError) -> String {
         EngineError::Unfinished { path } => {
             format!("; `plumb clean --path {}` removes what a killed one left", around(path))
         }
+        EngineError::LineTooLong { cure, .. } if cure.ends_with("state it") => {
+            " with --record BYTES".to_string()
+        }
         EngineError::Unusable(error) => of_engine(error),
         _ => String::new(),
     }

@@ -223,5 +223,5 @@ fn a_file_beyond_the_disk_is_refused_beforehand() {
     assert!(found == temp, "it was changed, and has {} bytes now", found.len());
     fs::remove_file(home.join("temp01.dbf")).expect("removed");
     let error = open_in(home).map(drop).expect_err("no disk is so large").to_string();
-    assert!(error.contains("by control file ") && !home.join("temp01.dbf").exists(), "{error}");
+    assert!(error.contains("according to control file ") && !home.join("temp01.dbf").exists(), "{error}");
 }

@@ -455,7 +455,7 @@ fn an_array_of_rows_is_inserted_whole_or_not() {
         let again = image_of(&rows[0]);
         twice.push_row(&again);
         let refused = transaction.insert_rows("T", &twice).expect_err("an ID twice").to_string();
-        assert!(refused.starts_with("unique index T_ID: the key (0) is there already"), "{refused}");
+        assert!(refused.starts_with("unique index T_ID: the key (0) exists already"), "{refused}");
         assert!(all(&mut transaction).is_empty());
         let mut images = RowBatch::new();
         twice.iter().take(50).for_each(|image| images.push_row(image));
@@ -477,10 +477,7 @@ fn an_index_on_rows_in_pieces_finds_duplicate_keys() {
         }
         transaction.commit_and_chain().expect("committed");
         let refused = transactions.create_index(session, "T", &index("T_U", "K", true)).expect_err("0 twice");
-        assert!(
-            refused.to_string().starts_with("unique index T_U: the key (0) is there already"),
-            "{refused}"
-        );
+        assert!(refused.to_string().starts_with("unique index T_U: the key (0) exists already"), "{refused}");
         let twice = all(&mut transaction)[&19].0;
         transaction.delete("T", twice).expect("deleted");
         transaction.commit_and_chain().expect("committed");

@@ -601,8 +601,8 @@ fn what_cannot_be_done_with_such_a_table_says_so() {
         );
         check(
             transaction.delete("T", RowId(7)).expect_err("no such row"),
-            "there is no row at file 0 block 0 slot 7 in table T: it was deleted, or moved by an update to a place of its \
-             own; look it up again",
+            "there is no row at file 0 block 0 slot 7 in table T: it was deleted, or an update has moved it; look it \
+             up again",
         );
         let long = transaction
             .insert("T", &[number(1), number(1), text(&"x".repeat(50_000))])

@@ -41,7 +41,7 @@ type Line = (u32, Vec<Printed>);
 /// such a pair behind their columns: each pair becomes a row.
 fn paired(names: Vec<String>, rows: Vec<Line>) -> (Vec<String>, Vec<Line>) {
     let headed = names.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
-    if headed == 0 && names.len() % 2 == 0 {
+    if headed == 0 && names.len().is_multiple_of(2) {
         let pairs = rows.into_iter().flat_map(|(line, cells)| pairs_of(line, cells)).collect();
         return (vec!["Name".to_string(), "Value".to_string()], pairs);
     }

@@ -1,8 +1,7 @@
 //! Imports of whole files: fixtures written by hand in the shape of each kind of report.
 //!
 //! - `reports`: AWR as text and as HTML, Statspack, global, two periods; their checks and records.
-//! - `pasted`: tables without a head: tabs, one line, paragraphs; the figures that follow from
-//! them.
+//! - `pasted`: tables without a head: tabs, one line, paragraphs; figures that follow from them.
 //! - `hostile`: cut files, random changes, long files.
 
 mod hostile;

@@ -130,7 +130,7 @@ mod tests {
         };
         let plain = of("").without_resume(spent()).to_string();
         assert!(plain.contains("go on with --resume and a --budget of 306 s"), "{plain}");
-        let own = of("\"@xfs\"").without_resume(spent()).to_string();
+        let own = of("kind = \"@xfs\"").without_resume(spent()).to_string();
         assert!(!own.contains("--resume") && own.contains("study again with a --budget of 306 s"), "{own}");
     }
 }

@@ -24,6 +24,8 @@ const AMOUNTS: [(&str, &str, &[&str]); 6] = [
     ("--sessions", "4", &["slob"]),
 ];
 
+/// A made-up report in the shape of AWR.
+const AWR: &str = include_str!("../../../foreign/tests/it/fixtures/awr_11204.txt");
 const CLAIM: &str =
     "statement = \"x\"\n[source]\ntitle = \"t\"\nauthor = \"a\"\ndate = \"2026\"\nplace = \"p\"\n";
 
@@ -122,6 +124,7 @@ impl Place {
         fs::write(here.join("records"), [b'r'; 300]).expect("a file");
         fs::write(here.join("big.txt"), "foo\n").expect("a file");
         fs::write(here.join("claim.toml"), CLAIM).expect("a file");
+        fs::write(here.join("awr.txt"), AWR).expect("a file");
         fs::write(here.join("report.txt"), "host db1.example.com\n").expect("a file");
         fs::write(here.join("slob.conf"), "UPDATE_PCT=25\nRUN_TIME=1\n").expect("a file");
         ["archive", "second", "elsewhere"]
@@ -159,6 +162,7 @@ impl Place {
             ("backup", "DIR") => fresh("backup"),
             ("index", "DIR") => fresh("bundle"),
             ("calibrate" | "clean", "DIR") => ".".to_string(),
+            ("import", "FILE...") => "awr.txt".to_string(),
             (_, "CLAIM.toml") => "claim.toml".to_string(),
             (_, "INDEX") => "T_CITY_AMOUNT_DESC_IX".to_string(),
             (_, "A,B") => "day,city".to_string(),

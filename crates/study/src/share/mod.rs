@@ -78,7 +78,7 @@ impl Shared {
             Some(Replaced { original: original.to_string(), replacement: replacement.to_string(), places })
         });
         let mut found: Vec<Replaced> = found.collect();
-        found.sort_by(|one, other| natural(&one.replacement).cmp(&natural(&other.replacement)));
+        found.sort_by_cached_key(|one| natural(&one.replacement));
         found
     }
 

@@ -52,7 +52,7 @@ fn stalls(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let scale = Scale { studies: scale.studies / 10, ..scale };
     let mut rows = Vec::new();
     for (row, blocks) in [9, 20, 30].into_iter().enumerate() {
-        let (plan, former) = (Plan::single(blocks), Plan::single(blocks).as_before());
+        let (plan, former) = (Plan::single(blocks), Plan::single(blocks).judged_as_before());
         let figures = |generator: &mut Generator| {
             let (seen, orders) = plan.figures(Noise::Lognormal, generator)?;
             let slow = |generator: &mut Generator| if generator.unit() < 0.1 { 3.0 } else { 0.95 };
@@ -163,7 +163,7 @@ fn dirty(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     for (row, (blocks, sigmas)) in
         [(9, 1.0), (9, 2.0), (9, 4.0), (20, 1.0), (20, 2.0), (20, 4.0)].into_iter().enumerate()
     {
-        let (plan, former) = (Plan::single(blocks), Plan::single(blocks).as_before());
+        let (plan, former) = (Plan::single(blocks), Plan::single(blocks).judged_as_before());
         let counted = |plan: &Plan| {
             count(scale, 640 + row, |generator| {
                 let (seen, orders) = plan.figures(Noise::Lognormal, generator)?;
@@ -314,7 +314,7 @@ fn looks(scale: Scale) -> Result<Vec<Situation>, ProofError> {
 /// Two differences that are none and two effects at their margin: each kind had a family of its
 /// own.
 fn equalities(scale: Scale) -> Result<Situation, ProofError> {
-    let (plan, former) = (Plan::factorial(30), Plan::factorial(30).as_before());
+    let (plan, former) = (Plan::factorial(30), Plan::factorial(30).judged_as_before());
     let counted = |plan: &Plan| {
         count(scale, 690, |generator| Ok(plan.run(Noise::Lognormal, generator)?.says_falsely()))
     };

@@ -127,7 +127,7 @@ impl Plan {
     }
 
     /// Judged by the former rules.
-    pub fn as_before(self) -> Self {
+    pub fn judged_as_before(self) -> Self {
         Self { rules: Rules::Former, ..self }
     }
 
