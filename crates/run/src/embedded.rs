@@ -135,7 +135,10 @@ impl Words for Engine {
             ));
         }
         let mut set = Settings::default();
-        set.set(name, value, origin).map_err(|error| error.to_string())?;
+        set.set(name, value, origin).map_err(|error| match &error {
+            EngineError::NoSuchSetting { .. } => format!("{error}; {} all", self.settings()),
+            _ => error.to_string(),
+        })?;
         let known = Setting::ALL.iter().find(|setting| setting.row().name.eq_ignore_ascii_case(name));
         let setting = *known.ok_or_else(|| format!("{origin}: there is no setting {name}"))?;
         let value = settings::shown(&set, setting);

@@ -48,8 +48,7 @@ fn a_claim_with_a_sound_bundle_passes_and_one_changed_byte_makes_it_invalid() {
     fine(here, study);
     let study = fs::read_to_string(here.join("b/study.toml")).expect("a study");
     let word = |key: &str| {
-        let line =
-            study.lines().filter(|line| line.starts_with(&format!("{key} = "))).last().expect("a line");
+        let line = study.lines().rfind(|line| line.starts_with(&format!("{key} = "))).expect("a line");
         line.split('"').nth(1).expect("a text").to_string()
     };
     let name = study.lines().find(|line| line.starts_with("name = ")).expect("a name");

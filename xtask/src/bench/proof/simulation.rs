@@ -173,9 +173,9 @@ fn false_statements(scale: Scale) -> Result<Vec<Row>, ProofError> {
         Plan::factorial(20),
         Plan::single(24).until_decided(),
         Plan::factorial(20).until_decided(),
-        Plan::single(9).as_before(),
-        Plan::factorial(9).as_before(),
-        Plan::factorial(20).as_before(),
+        Plan::single(9).judged_as_before(),
+        Plan::factorial(9).judged_as_before(),
+        Plan::factorial(20).judged_as_before(),
     ];
     let mut rows = Vec::new();
     for (row, plan) in plans.iter().enumerate() {
