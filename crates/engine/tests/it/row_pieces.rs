@@ -483,7 +483,7 @@ fn an_index_on_rows_in_pieces_finds_duplicate_keys() {
         transaction.commit_and_chain().expect("committed");
         transactions.create_index(session, "T", &index("T_U", "K", true)).expect("made");
         let refused = transaction.insert("T", &row(30, 7, (7000, 1))).expect_err("7 is there").to_string();
-        assert!(refused.starts_with("unique index T_U: the key (7) is there already"), "{refused}");
+        assert!(refused.starts_with("unique index T_U: the key (7) exists already"), "{refused}");
         drop(transaction);
         let found = transactions.check(session, "T").expect("sound");
         assert_eq!((found.row_count, found.chained_row_count, found.entry_count), (19, 19, 57));
