@@ -4,6 +4,7 @@ use crate::database_id::DatabaseId;
 use plumb_io::IoError;
 use plumb_types::SourceError;
 use plumb_units::{BlockAddress, BlockSize, Bytes, Lsn, RowId};
+use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -326,7 +327,7 @@ pub enum EngineError {
         /// First letters of the line.
         start: String,
         /// Advice for the user, as half a sentence.
-        cure: &'static str,
+        cure: LineCure,
     },
     /// No thing of that name exists.
     #[error("there is no {kind} {name} in this database; it has {known}")]
@@ -513,6 +514,27 @@ pub enum EngineError {
     /// The user asked to stop.
     #[error("{}", plumb_events::Interrupted)]
     Interrupted,
+}
+
+/// Ways out for a line that is too long to be sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineCure {
+    /// Blocks of the temporary tablespace can be larger.
+    LargerBlocks,
+    /// The blocks are the largest, so only the line can change.
+    ShorterLine,
+    /// The file may have no lines: records of one length are sorted without a limit of a block.
+    RecordLength,
+}
+
+impl fmt::Display for LineCure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            LineCure::LargerBlocks => "set db_block_size=32K",
+            LineCure::ShorterLine => "longer ones cannot be sorted: shorten or remove it",
+            LineCure::RecordLength => "is it a file of lines? if its records have one length, state it",
+        })
+    }
 }
 
 impl From<plumb_events::Interrupted> for EngineError {

@@ -86,6 +86,6 @@ pub mod transaction;
 
 pub mod backup;
 
-pub use error::EngineError;
+pub use error::{EngineError, LineCure};
 pub use instance::{Instance, Layout};
 pub use settings::{Setting, Settings};

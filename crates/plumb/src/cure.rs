@@ -2,7 +2,7 @@
 //! cures it, and know no command line.
 
 use plumb_calibrate::CalibrateError;
-use plumb_engine::EngineError;
+use plumb_engine::{EngineError, LineCure};
 use plumb_record::trace::TraceError;
 use plumb_workload::CsvError;
 use std::path::Path;
@@ -18,9 +18,7 @@ pub fn of_engine(error: &EngineError) -> String {
         EngineError::Unfinished { path } => {
             format!("; `plumb clean --path {}` removes what a killed one left", around(path))
         }
-        EngineError::LineTooLong { cure, .. } if cure.ends_with("state it") => {
-            " with --record BYTES".to_string()
-        }
+        EngineError::LineTooLong { cure: LineCure::RecordLength, .. } => " with --record BYTES".to_string(),
         EngineError::Unusable(error) => of_engine(error),
         _ => String::new(),
     }

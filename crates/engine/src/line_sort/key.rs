@@ -27,9 +27,9 @@
 //! a delimiter a field begins with the blanks before it.
 
 use super::Shape;
-use crate::EngineError;
 use crate::sort::format::{BYTES_HEADER, key_of, row_of};
 use crate::storage::block::HEADER_BYTES;
+use crate::{EngineError, LineCure};
 use plumb_units::BlockSize;
 use std::ops::Range;
 use std::path::Path;
@@ -39,8 +39,6 @@ const PREFIX_BITS: u32 = 16;
 /// Most bytes of a packed record before its key: two lengths and the row id.
 const PACKED_HEAD_MAX: usize = 14;
 /// Hint for a line that is too long.
-const LARGER_BLOCKS: &str = "set db_block_size=32K";
-const NO_CURE: &str = "longer ones cannot be sorted: shorten or remove it";
 /// Bytes of a line that a message shows.
 const SHOWN_BYTES: usize = 40;
 
@@ -273,7 +271,11 @@ impl<'a> Keyed<'a> {
             found: length,
             limit: self.line_bytes_max(),
             start: String::from_utf8_lossy(shown).into_owned(),
-            cure: if self.block_size.bytes() < 32 * 1024 { LARGER_BLOCKS } else { NO_CURE },
+            cure: if self.block_size.bytes() < 32 * 1024 {
+                LineCure::LargerBlocks
+            } else {
+                LineCure::ShorterLine
+            },
         }
     }
 }

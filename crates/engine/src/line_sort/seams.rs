@@ -18,7 +18,7 @@
 //! shorter than the longest line.
 
 use super::Shape;
-use crate::EngineError;
+use crate::{EngineError, LineCure};
 use plumb_events::locked;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
@@ -188,7 +188,7 @@ impl<'a> Seams<'a> {
             found: fragment.bytes.len(),
             limit: self.line_bytes_max,
             start: String::from_utf8_lossy(&fragment.bytes[..fragment.bytes.len().min(40)]).into_owned(),
-            cure: "is it a file of lines? if its records have one length, state it",
+            cure: LineCure::RecordLength,
         }
     }
 

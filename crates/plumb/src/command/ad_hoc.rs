@@ -6,7 +6,7 @@ use crate::arguments::AroundCommand;
 use crate::failure::Failure;
 use crate::targets::KINDS;
 use plumb_study::StudyError;
-use plumb_study::definition::{Draft, DraftValue, Study};
+use plumb_study::definition::{Draft, DraftClaim, DraftValue, Study};
 use plumb_units::cut;
 
 /// Every arm once a block, unless `--blocks` says otherwise.
@@ -224,15 +224,15 @@ impl Factor {
             let expect = if same { "equal within 5%" } else { "differs" };
             let (name, text) =
                 (self.claim(number, label), format!("{} {label} against {reference}.", self.name));
-            let row = [
-                ("name", name.as_str()),
-                ("text", &text),
-                ("factor", &self.name),
-                ("from", reference),
-                ("to", label),
-                ("expect", expect),
-            ];
-            draft.push(&self.origin, "claim", row.map(|(key, value)| (key, DraftValue::from(value))));
+            let claim = DraftClaim {
+                name: &name,
+                text: &text,
+                factor: &self.name,
+                from: reference,
+                to: label,
+                expect,
+            };
+            draft.push_claim(&self.origin, &claim);
         }
     }
 }

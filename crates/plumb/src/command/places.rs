@@ -8,7 +8,7 @@ use super::file_systems;
 use crate::failure::Failure;
 use plumb_io::named_directory;
 use plumb_run::loops;
-use plumb_study::definition::{Draft, DraftValue};
+use plumb_study::definition::{Draft, DraftClaim, DraftValue};
 use plumb_units::path_text;
 use std::path::{Path, PathBuf};
 
@@ -97,16 +97,15 @@ fn add_factor(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
     );
     for (number, (path, place)) in (1..).zip(paths.iter().zip(&places)).skip(1) {
         let text = format!("{} is as good as {}, within 10%.", path_text(path), path_text(&paths[0]));
-        let row = [
-            ("name", format!("path-{number}").as_str()),
-            ("text", &text),
-            ("factor", "place"),
-            ("from", &places[0]),
-            ("to", place),
-            ("expect", AS_GOOD),
-        ]
-        .map(|(key, value)| (key, DraftValue::from(value)));
-        draft.push(OPTION, "claim", row);
+        let claim = DraftClaim {
+            name: &format!("path-{number}"),
+            text: &text,
+            factor: "place",
+            from: &places[0],
+            to: place,
+            expect: AS_GOOD,
+        };
+        draft.push_claim(OPTION, &claim);
     }
     Ok(())
 }

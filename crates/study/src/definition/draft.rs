@@ -30,18 +30,28 @@ pub struct Draft<'t> {
     pub(super) places: Places<'t>,
 }
 
+/// A claim that an option states, in the words of a study file.
+#[derive(Debug, Clone, Copy)]
+pub struct DraftClaim<'a> {
+    pub name: &'a str,
+    pub text: &'a str,
+    pub factor: &'a str,
+    /// Label of the reference's level.
+    pub from: &'a str,
+    /// Label of the level to compare with it.
+    pub to: &'a str,
+    pub expect: &'a str,
+}
+
 /// A value that an option states.
 #[derive(Debug, Clone)]
 pub enum DraftValue<'t> {
     /// A text, or a number that may be written as one.
     Text(String),
-    /// A truth value.
     Flag(bool),
     /// The text of a number.
     Number(&'t str),
-    /// A list of values.
     List(Vec<DraftValue<'t>>),
-    /// A table of values.
     Table(Vec<(String, DraftValue<'t>)>),
 }
 
@@ -154,6 +164,19 @@ impl<'t> Draft<'t> {
         let made: DeArray<'t> = [row].into_iter().collect();
         let name = Spanned::new(span.clone(), Cow::Owned(list.to_string()));
         self.whole.insert(name, Spanned::new(span, DeValue::Array(made)));
+    }
+
+    pub fn push_claim(&mut self, origin: &str, claim: &DraftClaim<'_>) {
+        let DraftClaim { name, text, factor, from, to, expect } = *claim;
+        let row = [
+            ("name", name),
+            ("text", text),
+            ("factor", factor),
+            ("from", from),
+            ("to", to),
+            ("expect", expect),
+        ];
+        self.push(origin, "claim", row.map(|(key, value)| (key, DraftValue::from(value))));
     }
 
     /// Returns true if a value anywhere is this text.

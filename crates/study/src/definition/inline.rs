@@ -4,7 +4,7 @@
 //! option that a value comes from in place of a line.
 
 use super::Study;
-use super::draft::{Draft, DraftValue, StudyFileError};
+use super::draft::{Draft, DraftClaim, DraftValue, StudyFileError};
 use super::file::{ALPHA, BLOCKS_MAX};
 use crate::vocabulary::{TargetKind, Vocabulary};
 use plumb_proof::randomisation::blocks_needed;
@@ -136,15 +136,15 @@ fn claims(draft: &mut Draft<'_>, factors: &[Varied]) {
                 name = short(&format!("{}-{}-{value}", names.len() + 1, factor.setting));
             }
             let text = format!("{0}={value} against {0}={reference}.", factor.setting);
-            let rows = [
-                ("name", name.as_str()),
-                ("text", &text),
-                ("factor", &factor.setting),
-                ("from", reference),
-                ("to", value),
-                ("expect", &factor.expect),
-            ];
-            draft.push(&factor.origin, "claim", rows.map(|(key, value)| (key, DraftValue::from(value))));
+            let claim = DraftClaim {
+                name: &name,
+                text: &text,
+                factor: &factor.setting,
+                from: reference,
+                to: value,
+                expect: &factor.expect,
+            };
+            draft.push_claim(&factor.origin, &claim);
             names.push(name);
         }
     }

@@ -19,7 +19,7 @@ mod published;
 mod text;
 
 pub use claim::{Claim, Expectation, Sides};
-pub use draft::{Draft, DraftValue, StudyFileError};
+pub use draft::{Draft, DraftClaim, DraftValue, StudyFileError};
 pub use factor::{Factor, Level};
 pub use file::{parse, parse_kept};
 pub use inline::{Given, Inline, Varied, inline};
