@@ -30,7 +30,7 @@ use plumb_units::{Bytes, Nanos};
 /// a request fails, or `observer` cancels.
 ///
 /// # Panics
-/// If `devices` is empty.
+/// If `devices` is empty, because there is then nothing to describe.
 pub fn calibrate(
     devices: &[DeviceDescription],
     options: &Options,
@@ -154,7 +154,7 @@ fn with_rings_that_can_be_had(device: &DeviceDescription, options: &Options) -> 
     device
 }
 
-/// What the files of a volume are made of and with.
+/// Paths and options of a volume whose files are to be made.
 struct VolumeFilling<'a> {
     devices: &'a [DeviceDescription],
     scratches: &'a [ScratchDirectory],
@@ -179,7 +179,7 @@ impl VolumeFilling<'_> {
         };
         let mut files = Vec::new();
         for (index, (device, scratch)) in self.devices.iter().zip(self.scratches).enumerate() {
-            // Only the first path has logs beside its file.
+            // Only the first path has logs, too.
             let beside = if index == 0 { self.size.beside } else { Bytes(0) };
             let size = Size { beside, ..self.size };
             let length = fitting_length(&device.path, device.space.free, size)?;

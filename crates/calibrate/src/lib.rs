@@ -17,8 +17,8 @@
 //! store     the record, its environment, agreement of two records, ORION's CSV files
 //! ```
 //!
-//! A folder uses only those above it, and the files `error`, `pace`, `progress` and `random` of this
-//! level.
+//! A folder uses only those above it, and the files `error`, `pace`, `progress` and `random` of
+//! this level.
 //!
 //! Rejected: one long run for each point in ascending order. A device that slows down, another
 //! process or a warming cache would look like an effect of the depth. Rounds in random order spread

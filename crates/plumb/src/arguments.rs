@@ -577,8 +577,8 @@ pub struct ShareOf {
 #[derive(Debug, Args)]
 pub struct Calibrate {
     /// A directory on the storage to measure; the file made there is removed again, and the result
-    /// stays in it as plumb-calibration.json. Several are measured alone, together and as one
-    /// volume
+    /// stays in it as plumb-calibration.json. Several paths are measured alone, at once, and as
+    /// one volume
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: Vec<PathBuf>,
     /// The volume that several paths form
@@ -587,8 +587,8 @@ pub struct Calibrate {
     /// Bytes of a stripe of --simulate raid0 [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub stripe: Option<Bytes>,
-    /// What the link to the storage carries in a second, as 3200M or as ports: 8x4GFC. A figure
-    /// above it is IMPOSSIBLE
+    /// Bytes that the link to the storage carries in a second, as 3200M or as ports: 8x4GFC; a
+    /// figure that is larger is IMPOSSIBLE
     #[arg(long, value_name = "RATE", value_parser = parse_link)]
     pub link: Option<Bytes>,
     /// The kind of calibration to run

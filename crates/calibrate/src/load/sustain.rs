@@ -1,9 +1,10 @@
 //! One load for minutes: burst credits that run out, the steady state of flash.
 //!
-//! Clouds give a volume credits for bursts, and a solid-state disk takes writes fast until its spare
-//! blocks are used up. Both show only after minutes, so no repeat of a point sees them. A sustained
-//! load is small random writes over the whole file, which use up both, in windows one after the
-//! other. A change of level is searched in the windows' rates ([`plumb_proof::change_point`]).
+//! Clouds give a volume credits for bursts, and a solid-state disk takes writes fast until its
+//! spare blocks are used up. Both show only after minutes, so no repeat of a point sees them. A
+//! sustained load is small random writes over the whole file, which use up both, in windows one
+//! after the other. A change of level is searched in the windows' rates
+//! ([`plumb_proof::change_point`]).
 //!
 //! Limits: between two windows the queue runs empty for some milliseconds. The search takes windows
 //! as exchangeable. Slow waves of a shared device look like changes of level to it, so levels and

@@ -1,4 +1,4 @@
-//! Which files are asynchronous here, as `v$iostat_file` says it of a database's.
+//! Asynchronous I/O by kind of file, as `v$iostat_file` has it for a database's files.
 //!
 //! A request is asynchronous if nothing waits for it in a system call: neither the thread that made
 //! it nor a thread of the kernel. A ring hands a request that would block to a kernel worker
@@ -21,7 +21,7 @@ struct Group {
     workers: usize,
 }
 
-/// Who waits for a request.
+/// The thread that waits for a request.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     Ring,

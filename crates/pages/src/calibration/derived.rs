@@ -1,4 +1,4 @@
-//! What a calibration means: a sentence for each question, and what optimizers take from it.
+//! Meaning of a calibration: a sentence for each question, and the parameters of optimizers.
 //!
 //! Fitness for transactions follows the limits at which readers of AWR reports begin to ask:
 //!

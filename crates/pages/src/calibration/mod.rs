@@ -2,8 +2,9 @@
 //!
 //! A [`Calibration`] has the data, and every section reads it directly; machine and device are in
 //! the [`Provenance`]. The order: state, main figures in words, as a table and with what follows,
-//! then their sources (several paths, a sustained load, curves, large requests, the matrix, durable writes, methods,
-//! read cost). Last come the doubts: unsettled figures, the answer of each point, the environment.
+//! then their sources (several paths, a sustained load, curves, large requests, the matrix, durable
+//! writes, methods, read cost). Last come the doubts: unsettled figures, the answer of each point,
+//! the environment.
 //!
 //! Rejected: a copy of the record in terms of the report, which was as long as both.
 //!

@@ -34,7 +34,7 @@ pub(super) fn section(calibration: &Calibration) -> Option<Section> {
     Some(section.drawings(vec![Drawing::Plot(plot(sustained, &levels))]).table(table))
 }
 
-/// What the levels say, in a sentence.
+/// Describes first and last level in a sentence.
 pub(super) fn sentence(levels: &[Level]) -> String {
     let (Some(first), Some(last)) = (levels.first(), levels.last()) else { return String::new() };
     match levels {
