@@ -41,18 +41,12 @@ pub fn name_of(file: &str) -> &str {
 }
 
 /// The claim of that name.
-///
-/// # Errors
-/// Never, which a test sees to.
 pub fn find(name: &str) -> Option<Result<PublishedClaim, ClaimError>> {
     let (file, text) = FILES.iter().find(|(file, _)| name_of(file) == name)?;
     Some(parse(file, name, text))
 }
 
 /// All of them, by name.
-///
-/// # Errors
-/// Never, which a test sees to.
 pub fn all() -> Result<Vec<PublishedClaim>, ClaimError> {
     FILES.iter().map(|(file, text)| parse(file, name_of(file), text)).collect()
 }

@@ -166,10 +166,8 @@ const FIGURES_MOST: usize = 12;
 /// Cases of a relation at most.
 const CASES_MOST: usize = 100;
 
-/// Reads a claim; `file` names it in refusals, and `name` is what it is called.
-///
-/// # Errors
-/// The first thing that is wrong, with its line.
+/// Reads a claim; `file` names it in refusals, and `name` is what it is called. Fails with the
+/// first fault and its line.
 pub fn parse(file: &str, name: &str, text: &str) -> Result<PublishedClaim, ClaimError> {
     let at = |span: Range<usize>, what: &str| {
         let before = &text.as_bytes()[..span.start.min(text.len())];

@@ -276,8 +276,8 @@ fn decimal(text: &str) -> Option<Number<'_>> {
     })
 }
 
-/// The digits with a point alone. Commas are between groups of three digits, or one is a decimal
-/// comma.
+/// The digits with a point alone. Commas are between groups of three digits, or
+/// one is a decimal comma.
 fn without_groups(digits: &str) -> Option<String> {
     if !digits.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
