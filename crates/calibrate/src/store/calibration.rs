@@ -91,10 +91,7 @@ const fn random() -> Pattern {
 }
 
 impl Calibration {
-    /// Parses a record of a calibration.
-    ///
-    /// # Errors
-    /// If the text is no record, or has an unsupported version.
+    /// Parses a record of a calibration. Fails on an unsupported version.
     pub fn from_json(text: &str) -> Result<Calibration, CalibrateError> {
         let unreadable =
             |why: String| CalibrateError::Unreadable { why: plumb_units::cut(&why, 300).into_owned() };
@@ -128,8 +125,8 @@ impl Calibration {
         Curve::of(&self.tasks, &self.usual(), write_percent)
     }
 
-    /// Returns a curve for each measured mix of small random requests, by increasing share of
-    /// writes.
+    /// Returns a curve for each measured mix of small random requests,
+    /// by increasing share of writes.
     #[must_use]
     pub fn curves(&self) -> Vec<Curve> {
         let mix = |result: &TaskResult| Some(result.point()?.single()?.write_percent);
