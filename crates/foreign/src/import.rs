@@ -27,10 +27,7 @@ pub struct Import {
     pub record: Option<Record>,
 }
 
-/// Imports all reports of a file.
-///
-/// # Errors
-/// When the file has none, or more than is kept.
+/// Imports all reports of a file. Fails if the file has none, or more than is kept.
 pub fn import(source: &Source, readers: &[Reader], plumb_version: &str) -> Result<Vec<Import>, ForeignError> {
     let reports = reader::reports(source, readers)?;
     Ok(reports.into_iter().map(|(reader, report)| of(source, reader, report, plumb_version)).collect())

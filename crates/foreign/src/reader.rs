@@ -52,10 +52,8 @@ pub enum Begins {
 /// Bytes of a page that its reader is chosen by.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Reads all reports of a file, each with its reader.
-///
-/// # Errors
-/// When no part of the file is a report, or its tables have more than [`CELLS_MOST`] cells.
+/// Reads all reports of a file, each with its reader. Fails if no part of the file is a report, or
+/// its tables have more than [`CELLS_MOST`] cells.
 pub fn reports<'r>(
     source: &Source,
     readers: &'r [Reader],

@@ -130,8 +130,8 @@ enum Fit {
     Words,
 }
 
-/// True if a ruler stands over the sum of a table: its groups are some of the table's, without that
-/// of names.
+/// True if a ruler stands over the sum of a table: its groups are some of the
+/// table's, without that of names.
 fn is_sum(above: &Line, groups: &[Range<usize>]) -> bool {
     matches!(above, Line::Ruler(above) if groups.iter().all(|group| above.contains(group)) && groups.first() != above.first())
 }
@@ -380,8 +380,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A line outside of tables: pairs of a name and a value under a heading, the rest of a remark,
-    /// or prose.
+    /// A line outside of tables: pairs of a name and a value under a heading, the rest
+    /// of a remark, or prose.
     fn outside(&mut self, at: usize, number: u32, line: &str) {
         let is_of_note = at > 0 && self.kinds[at - 1] == Line::Note && line.starts_with("   ");
         if is_of_note {

@@ -124,8 +124,8 @@ impl Section {
 }
 
 impl Sheet {
-    /// Returns an empty table whose columns have keys and units, as far as a section describes
-    /// them.
+    /// Returns an empty table whose columns have keys and units, as far
+    /// as a section describes them.
     #[must_use]
     pub fn new(section: Option<&'static Section>, heading: Printed, names: Vec<String>) -> Sheet {
         let mut known: Vec<&Known> = section.iter().flat_map(|section| section.columns).collect();

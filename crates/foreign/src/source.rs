@@ -63,10 +63,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a file as text, whatever its encoding.
-    ///
-    /// # Errors
-    /// When it is no regular file, is longer than [`BYTES_MOST`], or cannot be read.
+    /// Reads a file as text, whatever its encoding. Fails if it is no regular file, is longer than
+    /// [`BYTES_MOST`], or cannot be read.
     pub fn read(path: &Path) -> Result<Source, ForeignError> {
         match plumb_host::regular::read_regular(path, BYTES_MOST) {
             Ok(bytes) => Ok(Source::of(path, &bytes)),
@@ -121,8 +119,8 @@ impl<'a> SourcePart<'a> {
         number(self.first)
     }
 
-    /// Returns the lines without their ends and without blanks behind, each with its number in the
-    /// file.
+    /// Returns the lines without their ends and without blanks behind, each with
+    /// its number in the file.
     pub fn lines(&self) -> impl Iterator<Item = (u32, &'a str)> + use<'a> {
         let first = self.first;
         self.text.lines().enumerate().map(move |(at, line)| (number(first + at), line.trim_end()))

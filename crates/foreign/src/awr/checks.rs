@@ -12,8 +12,8 @@ use crate::sheet::{Cell, Figure, Sheet, SheetRow};
 use plumb_record::{Consistency, Consistent};
 use std::collections::HashMap;
 
-/// Bytes a second of a single request that no device or link moves: a device on PCIe 5.0 with four
-/// lanes moves 15.75 GB/s.
+/// Bytes a second of a single request that no device or link moves: a device on PCIe 5.0 with
+/// four lanes moves 15.75 GB/s.
 const REQUEST_BYTES_PER_S_MOST: f64 = 20e9;
 
 const AVERAGE: Rule =
@@ -366,9 +366,9 @@ fn shifted(report: &Report) -> Vec<Consistency> {
 pub const REPAIRED: &str = "printed one column off: writes stood under 1-bk Rds/s, 1-bk Rds/s under Av 1-bk Rd(ms), \
      Av 1-bk Rd(ms) under Writes; the writes of the files prove it";
 
-/// Puts the columns of release 11.2.0.4's table of tablespaces right, if the writes of the files
-/// prove that they are one off: they must contradict what is printed, and agree with what was
-/// meant.
+/// Puts the columns of release 11.2.0.4's table of tablespaces right, if the writes of
+/// the files prove that they are one off: they must contradict what is printed, and
+/// agree with what was meant.
 pub fn repair(report: &mut Report) {
     let Some(at) = report.sheets.iter().position(|sheet| sheet.section == "tablespaces") else { return };
     let sheet = &report.sheets[at];

@@ -58,8 +58,8 @@ fn lengths(report: &Report) -> Vec<(ValueRange, u32)> {
     lengths
 }
 
-/// The values that all intervals allow, from the narrowest on; an interval that contradicts them is
-/// left to the checks.
+/// The values that all intervals allow, from the narrowest on; an interval that contradicts them
+/// is left to the checks.
 fn all_of(mut found: Vec<(ValueRange, u32)>) -> Option<Cell> {
     let width = |range: &ValueRange| range.high - range.low;
     found.sort_by(|(one, _), (two, _)| width(one).total_cmp(&width(two)));
@@ -175,8 +175,8 @@ fn requests(report: &Report) -> Vec<ImportedFigure> {
     found
 }
 
-/// The size of a read by tablespace, and its time by 100 KB: times of reads of other sizes do not
-/// compare.
+/// The size of a read by tablespace, and its time by 100 KB: times of reads of
+/// other sizes do not compare.
 fn tablespaces(report: &Report) -> Vec<ImportedFigure> {
     let (block, assumed) = block_assumed(report);
     let mut found = Vec::new();
@@ -238,8 +238,8 @@ fn compared(report: &Report) -> Vec<ImportedFigure> {
     found
 }
 
-/// The figures behind each mention of a name in a remark: shares if they end with `%`, otherwise
-/// seconds.
+/// The figures behind each mention of a name in a remark: shares if they
+/// end with `%`, otherwise seconds.
 pub fn behind(note: &crate::sheet::Remark, name: &str) -> Vec<Figure> {
     let figure = |rest: &str| {
         let raw = rest.split_whitespace().next()?.to_string();

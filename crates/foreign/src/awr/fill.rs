@@ -112,8 +112,8 @@ fn statistic(sheet: &Sheet, row: &SheetRow) -> Option<StatisticRow> {
     Some(StatisticRow { total: whole(sheet.figure(row, "total")?.value), name, unit })
 }
 
-/// Requests and bytes in one direction. The time of requests is not printed: that of waits is
-/// another one.
+/// Requests and bytes in one direction. The time of requests is not printed: that
+/// of waits is another one.
 fn tally(sheet: &Sheet, row: &SheetRow, [rate, bytes, per_second]: [&str; 3], elapsed: f64) -> IoTally {
     let range = |key: &str| sheet.figure(row, key).map(|figure| figure.range);
     let by_rate = range(per_second).map(|range| range.times(ValueRange::exactly(elapsed)));
@@ -171,8 +171,8 @@ fn area(sheet: &Sheet, row: &SheetRow) -> Option<MemoryArea> {
     (!name.contains("Block Size")).then_some(MemoryArea { name, bytes: whole(bytes) })
 }
 
-/// The host's times by the statistics of its operating system, which are hundredths of a second.
-/// Its idle time has the time of I/O in it, and a record has the two apart.
+/// Returns the host's CPU times from the operating system statistics, in hundredths of a second.
+/// The report's idle time includes the wait for I/O; a record has the two apart.
 fn host_cpu(report: &Report, elapsed: f64) -> Option<HostCpu> {
     let of = |name: &str| {
         let mut found = rows(report, "os_statistics").filter(|(sheet, row)| sheet.text(row, "name") == name);

@@ -118,8 +118,8 @@ fn sheets(part: &SourcePart<'_>) -> Vec<Sheet> {
 /// A table that begins in a line, and the first line behind it.
 type Found = Option<(Sheet, usize)>;
 
-/// The nearest line above that may be a table's heading, with its line; rows of another table are
-/// none.
+/// The nearest line above that may be a table's heading, with its line; rows
+/// of another table are none.
 fn heading(lines: &[(u32, &str)], at: usize) -> Printed {
     let above = lines[at.saturating_sub(HEADING_LINES)..at].iter().rev();
     let mut above = above.take_while(|(_, text)| !text.contains('\t'));

@@ -106,8 +106,8 @@ const CLASSES: &[Known] = &[
     known("sessions", FigureUnit::NUMBER, &["Avg Active Sessions"]),
 ];
 
-/// Columns of both tables of I/O statistics; requests and data stand twice, for reads and for
-/// writes.
+/// Columns of both tables of I/O statistics; requests and data stand twice,
+/// for reads and for writes.
 const IOSTAT: &[Known] = &[
     words("name", &["Function Name", "Filetype Name", "Function/File Name", "Function", "Filetype", ""]),
     known("read_bytes", FigureUnit::MB, &["Reads: Data", "Data Volume Read"]),
