@@ -101,9 +101,6 @@ impl fmt::Debug for Message {
 
 impl Interrupt {
     /// Catches the signals from now on.
-    ///
-    /// # Errors
-    /// When the kernel refuses the handlers.
     pub fn install() -> Result<Interrupt, Failure> {
         let interrupt = Interrupt::default();
         let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
@@ -201,9 +198,6 @@ impl Interrupt {
 
     /// Fills a directory by a call that removes its work if it fails or
     /// is interrupted, and reports that.
-    ///
-    /// # Errors
-    /// The errors of that call.
     pub fn whole_or_nothing<T>(
         &self,
         directory: &Path,

@@ -42,11 +42,8 @@ const NAME: &str = "calibrate";
 /// The report that the command names first.
 const PAGE: &str = "report.html";
 
-/// Calibrates, prints the summary and writes the bundle.
-///
-/// # Errors
-/// When the path is unusable, an option is out of range, a request fails, or
-/// a result cannot be written.
+/// Calibrates, prints the summary and writes the bundle. Fails if the path is unusable, an option
+/// is out of range, a request fails, or a result cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let path = named_directory::require("--path", &arguments.path)?;
     let device = plumb_io::describe_device(&path)?;
@@ -89,18 +86,13 @@ fn outcome(calibration: &Calibration) -> Outcome {
     if calibration.doubts().is_empty() { Outcome::Fine } else { Outcome::Stands(Standing::Unstable) }
 }
 
-/// The newest calibration of a path, if it has one that this version reads.
-///
-/// # Errors
-/// When the file of that name is no calibration.
+/// The newest calibration of a path, if it has one that this version reads. Fails if the file of
+/// that name is no calibration.
 pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
     Ok(stored::read(path)?)
 }
 
 /// Renders the reports of a bundle again, and prints the summary.
-///
-/// # Errors
-/// When a file of it is missing or of another version, or a report cannot be written.
 pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     let [calibration, provenance] = [CALIBRATION, record::FILE].map(|name| directory.join(name));
     let refused = |file: &Path, why: String| Failure::run(format!("{}: {why}", file.display()));
@@ -114,10 +106,8 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     Ok(outcome(&made))
 }
 
-/// Replaces the names of a calibration's bundle, and makes its reports and tables again.
-///
-/// # Errors
-/// When the bundle has no calibration that this program can read.
+/// Replaces the names of a calibration's bundle, and makes its reports and tables again. Fails if
+/// the bundle has no calibration that this program can read.
 pub fn shared(directory: &Path, names: &mut Names) -> Result<Shared, Failure> {
     let refused = |why: String| Failure::run(format!("{}: {why}", directory.display()));
     let mut documents = Vec::new();

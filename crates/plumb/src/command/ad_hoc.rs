@@ -19,9 +19,6 @@ const SECTION: &str = "command";
 const FIGURE: &str = "figure";
 
 /// The text of a study file, with the option behind each of its lines.
-///
-/// # Errors
-/// When an argument is not of its form, or the study cannot be run.
 pub fn study(command: &str, factors: &[String], around: &AroundCommand) -> Result<Study, Failure> {
     let whole = command.is_empty();
     let factors = match whole {
@@ -155,10 +152,7 @@ fn named_by(pointer: &str) -> &str {
     if named { last } else { FIGURE }
 }
 
-/// The name of a factor, and two values or more.
-///
-/// # Errors
-/// When it has another form; `example` is one that has this.
+/// The name of a factor, and two values or more. `example` shows the form in the error.
 pub fn named_values(text: &str, example: &str) -> Result<(String, Vec<String>), Failure> {
     let refused = |why: &str| Failure::usage(format!("--factor {text}: {why}, as in {example}"));
     let (name, values) = text.split_once('=').ok_or_else(|| refused("expected a name with its values"))?;

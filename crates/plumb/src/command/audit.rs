@@ -27,10 +27,8 @@ struct Read {
     from: PathBuf,
 }
 
-/// Audits claims, and ends as the one that stands worst.
-///
-/// # Errors
-/// When a file is no claim, or names no bundle of the study that it speaks of.
+/// Audits claims, and ends as the one that stands worst. Fails if a claim names
+/// no bundle of its study.
 pub fn run(arguments: &AuditOf) -> Result<Outcome, Failure> {
     let claims = read(&arguments.claims)?;
     if let (Some(bundle), [_, another, ..]) = (&arguments.bundle, &claims[..]) {

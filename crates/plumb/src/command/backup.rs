@@ -11,9 +11,6 @@ use plumb_events::{Recorder, Role};
 use plumb_units::RowCount;
 
 /// Copies the database. An incomplete copy is removed.
-///
-/// # Errors
-/// When there is none, or its files cannot be copied.
 pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;
@@ -31,10 +28,8 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     said("copied to", &arguments.to.display().to_string(), &copied)
 }
 
-/// Makes the database of a backup. An incomplete one is removed.
-///
-/// # Errors
-/// When the backup is damaged, or a database exists there.
+/// Makes the database of a backup. An incomplete one is removed. Fails if the backup is damaged,
+/// or a database exists there.
 pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let home = database::home_in(&arguments.path)?;

@@ -37,9 +37,7 @@ pub struct Found {
 }
 
 /// The bundles in `plumb-reports` below a directory and what ended early there, the oldest first.
-///
-/// # Errors
-/// When the directory is there and cannot be read.
+/// A missing directory has none.
 pub fn find(directory: &Path) -> Result<Vec<Found>, Failure> {
     let reports = directory.join(orphans::REPORTS);
     if !reports.exists() {

@@ -52,9 +52,6 @@ impl Format {
 }
 
 /// Writes the rows to standard output or to a new file.
-///
-/// # Errors
-/// When there is no such table, column or index, or rows cannot be read or written.
 pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let rows = Rows {
@@ -89,9 +86,6 @@ fn cannot_go_on(failure: Failure, interrupt: &Interrupt) -> Failure {
 }
 
 /// Shows the first rows in columns.
-///
-/// # Errors
-/// The errors that [`export`] returns.
 pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let rows = Rows {

@@ -15,11 +15,8 @@ use std::path::{Path, PathBuf};
 const TABLES: &str = "imported.json";
 
 /// Imports files, each with all of its reports. A file that cannot be imported keeps none of the
-/// others back.
-///
-/// # Errors
-/// When a file has no report that is known, or with `--strict` a line that is not understood: the
-/// first such file, behind the reports of all others.
+/// others back. Fails on the first file without a known report, after the reports of all others.
+/// With `--strict`, a line that is not understood fails likewise.
 pub fn run(arguments: &Import) -> Result<Outcome, Failure> {
     let mut failed = None;
     let mut all = Vec::new();
@@ -76,7 +73,7 @@ fn not_understood(file: &Path, import: &Imported) -> Option<Failure> {
     )))
 }
 
-/// What was understood and what not, in the order of the lines.
+/// Returns a table of the sections and lines that were understood, and those that were not.
 fn list(import: &Imported) -> String {
     let report = &import.report;
     let row = |line: u32, what: &str, rows: String, columns: String, heading: &str| {

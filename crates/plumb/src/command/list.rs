@@ -59,10 +59,7 @@ impl Field {
 /// The names of the fields, and the rows.
 type Rows = (Vec<String>, Vec<Vec<Field>>);
 
-/// Prints the list as columns or JSON.
-///
-/// # Errors
-/// When tables are requested and there is no database.
+/// Prints the list as columns or JSON. Fails if tables are requested and there is no database.
 pub fn run(arguments: &List) -> Result<Outcome, Failure> {
     let (head, mut rows) = match arguments.what {
         Listing::Workloads => workloads(),

@@ -30,9 +30,6 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Loads the file into a new table.
-///
-/// # Errors
-/// When the file cannot be read, breaks its format, or the table cannot be made.
 pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     require_name(&arguments.table)?;

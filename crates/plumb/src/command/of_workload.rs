@@ -15,9 +15,6 @@ use std::path::Path;
 const EXAMPLE: &str = "filesystemio_options=none,setall";
 
 /// The study that the arguments state.
-///
-/// # Errors
-/// When the name is none of a workload, or what is stated cannot be run.
 pub fn study(arguments: &Study) -> Result<definition::Study, Failure> {
     let name = arguments.study.as_deref().unwrap_or_default();
     require_workload(name)?;

@@ -17,10 +17,8 @@ pub const AS_GOOD: &str = "equal within 10%";
 /// The option that names places.
 const OPTION: &str = "--path";
 
-/// Fills these places into a study.
-///
-/// # Errors
-/// When a place is missing, or one more is named than the study has.
+/// Fills these places into a study. Fails if a place is missing, or one more is
+/// named than the study has.
 pub fn fill(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
     require_different(paths)?;
     let base = paths.first().map_or(Path::new("."), PathBuf::as_path);
@@ -47,10 +45,8 @@ pub fn fill(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The directories of places that are compared with each other.
-///
-/// # Errors
-/// When one is not there, or two are one.
+/// The directories of places that are compared with each other. Fails if one is not
+/// there, or two are one.
 pub fn different(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     require_different(paths)?;
     paths.iter().map(|path| plain(path)).collect()

@@ -18,11 +18,8 @@ use plumb_study::verify;
 use plumb_workload::WORKLOADS;
 use std::path::Path;
 
-/// Writes the copy and prints what was replaced.
-///
-/// # Errors
-/// When there is nothing to share, the directory holds anything, or the copy of a study does not
-/// verify.
+/// Writes the copy and prints what was replaced. Fails if there is nothing to share, the directory
+/// holds anything, or the copy of a study does not verify.
 pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
     let mut names = Names::new(kept());
     arguments.name.iter().for_each(|name| names.add(Secret::Word, name));

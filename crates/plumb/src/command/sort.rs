@@ -18,11 +18,8 @@ use std::path::Path;
 /// Most bytes of a record: with its key it fits a block.
 const RECORD_BYTES_MAX: usize = 16_000;
 
-/// Sorts the file, checks it and reports the run.
-///
-/// # Errors
-/// When it cannot be sorted; then there is no output. A wrong output is removed,
-/// and the outcome is INVALID.
+/// Sorts the file, checks it and reports the run. If it fails, there is no output. A wrong output
+/// is removed, and the outcome is INVALID.
 pub fn run(arguments: &Sort) -> Result<Outcome, Failure> {
     require_files(arguments)?;
     let spec = spec(arguments)?;

@@ -19,10 +19,8 @@ use std::path::PathBuf;
 /// The table's file in the suite's directory.
 const TABLE: &str = "claims.txt";
 
-/// Runs the studies of a suite in sequence.
-///
-/// # Errors
-/// The errors of its studies; earlier bundles are kept.
+/// Runs the studies of a suite in sequence. After an error, the bundles
+/// of earlier studies are kept.
 pub fn run(arguments: &Study, suite: &Suite, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     if arguments.resume.is_some() {
         return Err(Failure::usage(format!(
