@@ -117,9 +117,6 @@ impl<'t> Draft<'t> {
     }
 
     /// Reads the text of a file, which refusals name with a line.
-    ///
-    /// # Errors
-    /// When the text is no TOML.
     pub fn of_text(file: &'t str, text: &'t str) -> Result<Draft<'t>, StudyFileError> {
         let places = Places { file, text, options: Vec::new() };
         let whole = DeTable::parse(text).map_err(|error| places.of(error.into()))?;

@@ -158,37 +158,25 @@ pub(super) const BLOCKS_MAX: i64 = 1000;
 /// Largest number of characters of a label.
 const LABEL_CHARACTERS: usize = 200;
 
-/// Parses and checks a study file; `file` names it in errors.
-///
-/// # Errors
-/// The first error, with its line.
+/// Parses and checks a study file; `file` names it in errors. Fails with the
+/// first error and its line.
 pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
     Draft::of_text(file, text)?.check(kinds)
 }
 
 /// Parses the text of a study kept in a bundle. Rules that apply only to new studies are skipped,
 /// so that its figures stay readable.
-///
-/// # Errors
-/// As [`parse`].
 pub fn parse_kept(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
     Draft::of_text(file, text)?.check_kept(kinds)
 }
 
 impl Draft<'_> {
-    /// Checks the draft.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place.
     pub fn check(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
         read(self.whole, &self.places, kinds, Age::New)
     }
 
-    /// Checks a draft of a study that a bundle has kept: what is refused in a new study has been
-    /// carried out there, and its figures can be read.
-    ///
-    /// # Errors
-    /// As [`Draft::check`].
+    /// Checks the draft of a study kept in a bundle. Rules for new studies are skipped, because the
+    /// study has already run and its figures must stay readable.
     fn check_kept(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
         read(self.whole, &self.places, kinds, Age::Kept)
     }

@@ -56,10 +56,7 @@ const BLOCKS: usize = 10;
 /// Characters of a name that is made of others.
 const NAME_CHARACTERS: usize = 64;
 
-/// Checks a study that is stated in values.
-///
-/// # Errors
-/// The first thing that is wrong, with its origin.
+/// Checks a study that is stated in values. Fails with the first fault and its origin.
 pub fn inline(asked: &Inline, kind: &'static dyn TargetKind) -> Result<Study, StudyFileError> {
     let vocabulary = kind.vocabulary(Deserializer::from(Spanned::new(0..0, DeTable::new())));
     let vocabulary = vocabulary.map_err(|refusal| StudyFileError::new(refusal.what))?;
@@ -91,9 +88,9 @@ pub fn inline(asked: &Inline, kind: &'static dyn TargetKind) -> Result<Study, St
     draft.check(&[kind])
 }
 
-/// Returns the measure with its option: the one that was asked for, otherwise the workload's own.
-/// That is operations a second of one that goes on for a time, otherwise the elapsed time (none).
-/// Where operations arrive at a rate their number is given, so their time is compared.
+/// Returns the measure with its option: the requested one, otherwise the workload's own. A
+/// workload that runs for a time has operations a second; others have the elapsed time (`None`).
+/// With a fixed arrival rate the number of operations is fixed, so their time is compared.
 fn measure_of<'a>(asked: &'a Inline, vocabulary: &Vocabulary) -> Option<(Option<&'a str>, &'a str)> {
     if let Some(given) = &asked.measure {
         return Some((Some(&given.origin), &given.value));
@@ -101,7 +98,7 @@ fn measure_of<'a>(asked: &'a Inline, vocabulary: &Vocabulary) -> Option<(Option<
     let workload = vocabulary.workloads().iter().find(|workload| workload.name == asked.workload)?;
     workload.parameter("run-time")?;
     let mut work = Work::of(workload);
-    // The reader refuses what is wrong with a parameter.
+    // An error is ignored here, because the reader of the draft reports it.
     asked.parameters.iter().for_each(|given| drop(work.set(&given.name, &given.value)));
     let name = match (work.value("work-loop"), work.value("rate")) {
         (Some(1..), _) => return None,
@@ -111,7 +108,7 @@ fn measure_of<'a>(asked: &'a Inline, vocabulary: &Vocabulary) -> Option<(Option<
     Some((None, name))
 }
 
-/// As many blocks as can prove something of so many claims.
+/// Returns the fewest blocks that can prove something with this number of claims.
 fn blocks(asked: &Inline) -> i64 {
     let claims: usize = asked.factors.iter().map(|factor| factor.values.len().saturating_sub(1)).sum();
     let blocks = BLOCKS.max(blocks_needed(ALPHA, claims.max(1)));

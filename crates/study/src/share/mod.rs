@@ -129,9 +129,6 @@ impl Shared {
     }
 
     /// Writes the files to a directory, which is new or empty.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
     pub fn write(&self, directory: &Path) -> Result<(), StudyError> {
         let held = Directory::open(directory)?;
         if self.files.iter().any(|(name, _)| name.starts_with(RUNS)) {
@@ -199,10 +196,7 @@ fn find_word(names: &mut Names, word: &str) {
     }
 }
 
-/// Replaces the names of a study's bundle.
-///
-/// # Errors
-/// When the bundle does not verify, or cannot be made again with its names replaced.
+/// Replaces the names of a study's bundle. Fails if the bundle does not verify.
 pub fn of_study(
     directory: &Path,
     kinds: &Kinds,
@@ -275,9 +269,6 @@ fn sealed(mut shared: Shared, contents: Contents, page: RenderPage) -> Result<Sh
 }
 
 /// Replaces the names of a run's bundle.
-///
-/// # Errors
-/// When it has no record that this program can read.
 pub fn of_run(bundle: &Path, page: RenderRun, names: &mut Names) -> Result<Shared, StudyError> {
     let (directory, record) = run_record(bundle)?;
     find(names, &serde_json::to_value(&record).map_err(|source| StudyError::Json { source })?);
@@ -307,9 +298,6 @@ pub fn of_run(bundle: &Path, page: RenderRun, names: &mut Names) -> Result<Share
 }
 
 /// Replaces the names of a file of text, or of JSON.
-///
-/// # Errors
-/// When it cannot be read, or is no text.
 pub fn of_file(path: &Path, names: &mut Names) -> Result<Shared, StudyError> {
     let text = text(path)?;
     let mut shared = Shared::default();

@@ -64,9 +64,6 @@ const DOMAINS: &str =
 
 impl Names {
     /// None yet; words of the program are kept.
-    ///
-    /// # Panics
-    /// Never: its patterns are constants, and a test compiles them.
     #[must_use]
     pub fn new<'w>(kept: impl IntoIterator<Item = &'w str>) -> Names {
         let pattern = |text: &str| Regex::new(text).expect("a constant pattern compiles");

@@ -71,10 +71,7 @@ impl Declared {
         [&self.from, &self.size, &self.json].into_iter().flatten()
     }
 
-    /// Returns the measure with words filled in.
-    ///
-    /// # Errors
-    /// If a word has no value.
+    /// Returns the measure with words filled in. Fails if a word has no value.
     pub(super) fn filled(
         &self,
         fill: impl Fn(&String) -> Result<String, String>,
@@ -88,10 +85,8 @@ impl Declared {
         })
     }
 
-    /// Returns the figure of a run from its output, or from the directory where it ran.
-    ///
-    /// # Errors
-    /// The reason if there is none.
+    /// Returns the figure of a run from its output, or from the directory where it ran. If there is
+    /// none, the error is the reason.
     pub(super) fn read(&self, printed: &str, directory: &Path, began: SystemTime) -> Result<f64, String> {
         let fresh = |name: &str| {
             let path = directory.join(name);
