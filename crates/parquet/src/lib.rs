@@ -160,8 +160,8 @@ fn field(name: &str, column_type: ColumnType) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(builder.with_logical_type(Some(logical)).build()?))
 }
 
-/// Returns the unscaled integer of a number in shortest form; `None` if it has more than `scale`
-/// digits after the point.
+/// Returns the unscaled integer of a number in shortest form; `None` if it has more than
+/// `scale` digits after the point.
 fn scaled(text: &str, scale: u8) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let missing = usize::from(scale).checked_sub(fraction.len())?;
