@@ -815,8 +815,8 @@ impl Default for IoTally {
 }
 
 impl IoTally {
-    /// Adds another tally of the same kind. The sum's time is known if each tally with requests has
-    /// one.
+    /// Adds another tally of the same kind. The sum's time is known if each
+    /// tally with requests has one.
     pub fn add(&mut self, next: &IoTally) {
         self.time_ns = match (self.requests, next.requests) {
             (_, 0) => self.time_ns,
