@@ -247,7 +247,7 @@ impl Frames {
                 one_less(&mut self.resident_count);
                 return Some(index);
             }
-            // The scan itself has it pinned, and the blocks behind it in the list are younger.
+            // The scan itself has it pinned, and the blocks after it in the list are younger.
             frame.scan_listed = true;
             self.scans.push_front(index);
             return None;

@@ -128,7 +128,7 @@ impl<'a> CacheReader<'a> {
 
     /// Reads adjacent blocks of one extent from `first` on, from the cache or, by one
     /// request, from their file (`db file scattered read`). Returns 1 to `count` blocks; the
-    /// caller continues behind the last.
+    /// caller continues after the last.
     ///
     /// # Errors
     /// The same errors as [`CacheReader::get`].

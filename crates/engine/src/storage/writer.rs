@@ -199,7 +199,7 @@ impl<'a> SegmentWriter<'a> {
         (address, block)
     }
 
-    /// Advances behind the block that was sealed.
+    /// Advances past the block that was sealed.
     fn advance(&mut self) -> Result<BlockAddress, EngineError> {
         let address = self.last_extent().address(self.used);
         let bytes = self.tablespace.block_size.bytes();

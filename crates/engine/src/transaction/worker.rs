@@ -196,7 +196,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Logs the end of a transaction. Returns the LSN behind its record.
+    /// Logs the end of a transaction. Returns the LSN after its record.
     pub(super) fn log_end(&mut self, thread: &mut Thread<'a>, kind: RecordKind) -> Result<Lsn, EngineError> {
         let gate = self.log.enter();
         self.record.begin(kind, thread.transaction, Lsn(0), &[]);
