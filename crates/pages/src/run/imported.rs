@@ -1,7 +1,7 @@
 //! The report of an import: what another program's report says, and whether it adds up.
 //!
 //! The checks stand first, because a figure that contradicts its neighbours is not worth reading
-//! on. The sections behind them are those of a run, as far as the record has them.
+//! on. The sections after them are those of a run, as far as the record has them.
 
 use super::{activity, events, io, load, settings};
 use plumb_record::{Consistency, Consistent, Imported, ImportedFigure, Record};
