@@ -3,7 +3,7 @@
 //! The text of a file and the options of a command line both become a draft, so that one reader
 //! checks both. A refusal names the line, or the option, of the value that it is about.
 //!
-//! Spans carry the places. A span within the text is one of its bytes; a span behind the text is an
+//! Spans carry the places. A span within the text is one of its bytes; a span after the text is an
 //! option, by its number.
 
 use crate::vocabulary::Refusal;

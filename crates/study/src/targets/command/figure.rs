@@ -227,7 +227,7 @@ fn figure(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Splits a leading number from the text behind it, which is trimmed.
+/// Splits a leading number from the text after it, which is trimmed.
 fn number(text: &str) -> Option<(f64, &str)> {
     let end = |rest: &str| rest.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter));
     let mantissa = end(text).unwrap_or(text.len());
