@@ -24,8 +24,6 @@ use std::process::Command;
 
 /// Bound that keeps the program one small file.
 const PROGRAM_BYTES_MAX: u64 = 12 << 20;
-/// Target triple of the build.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// `PT_INTERP`: type of the ELF segment that names the dynamic linker.
 const INTERPRETER: u32 = 3;
 
@@ -39,7 +37,7 @@ pub struct Options {
 /// Makes the package. Fails if the program is too large or not static.
 pub fn run(workspace: &Path, options: &Options) -> anyhow::Result<()> {
     build(workspace)?;
-    let program = workspace.join("target").join(TARGET).join("dist/plumb");
+    let program = workspace.join("target").join(target()).join("dist/plumb");
     let bytes = fs::metadata(&program).context("the build made no program")?.len();
     ensure!(bytes <= PROGRAM_BYTES_MAX, "the program has {bytes} bytes, {PROGRAM_BYTES_MAX} are allowed");
     ensure!(is_static(&fs::read(&program)?)?, "{} asks for a dynamic linker", program.display());
@@ -70,11 +68,18 @@ pub fn run(workspace: &Path, options: &Options) -> anyhow::Result<()> {
     if options.chroot { in_a_bare_root(&package.join("plumb")) } else { Ok(()) }
 }
 
+/// Returns the target triple of this machine. It is given by name, so that `RUSTFLAGS` do not apply
+/// to build scripts.
+fn target() -> String {
+    format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
+}
+
 fn build(workspace: &Path) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
         .current_dir(workspace)
-        .args(["build", "--package", "plumb", "--profile", "dist", "--target", TARGET])
+        .args(["build", "--package", "plumb", "--profile", "dist", "--target"])
+        .arg(target())
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .status()?;
     ensure!(built.success(), "the build failed");
