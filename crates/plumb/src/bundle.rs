@@ -1,8 +1,8 @@
 //! A bundle: the directory that keeps a run's record and its reports.
 //!
-//! It is reserved before the run ([`Reservation`]), because a run may take hours: its report must
-//! not be lost for a missing right, nor replace another one. An unused reservation leaves nothing
-//! behind. The report is printed before the bundle is written, in case writing still fails.
+//! It is reserved before the run ([`Reservation`]), because a run may take hours. Its report must
+//! neither be lost for a missing permission nor replace another one. An unused reservation leaves
+//! nothing behind. The report is printed before the bundle is written, in case writing fails.
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -17,9 +17,9 @@ use plumb_run::orphans::REPORTS;
 use plumb_study::bundle::{Reservation, write_over};
 use std::path::{Path, PathBuf};
 
-/// Reserves the directory that was named, or one in `plumb-reports` with this name and the time, if
-/// a bundle is wanted. An interruption removes it while it is empty. Fails if the bundle could not
-/// be written there, or something would be written over.
+/// Reserves the directory given by the user, or one in `plumb-reports` with this name and the time,
+/// if a bundle is requested. An interruption removes it while it is empty. Fails if the bundle
+/// could not be written there, or would replace files.
 pub fn reserve(
     named: Option<&Path>,
     default: Option<&str>,
@@ -37,7 +37,7 @@ pub fn reserve(
     Ok(Some(reservation))
 }
 
-/// A run's record and its reports as files: name and text.
+/// Returns a run's record and its reports as files: name and text.
 pub fn of_run(record: &Record, document: &Document) -> Result<Vec<(String, String)>, Failure> {
     let reports = rendered(document).map(|(name, text)| (name.to_string(), text));
     let beside = record.beside.as_ref().map(|beside| (BESIDE.to_string(), beside.to_csv()));

@@ -1,7 +1,7 @@
-//! `plumb calibrate`: what the storage under a path can do, measured and stored.
+//! `plumb calibrate`: measures the storage under a path and stores the result.
 //!
 //! ```text
-//! PATH/plumb-calibration.json    the newest calibration: what later ones are compared with
+//! PATH/plumb-calibration.json    the newest calibration, which later ones are compared with
 //! BUNDLE/calibration.json        the same
 //! BUNDLE/record.json             the program, the machine and the device that made it
 //! BUNDLE/report.html, .txt       its report: with curves for a browser, in tables as text
@@ -86,7 +86,7 @@ fn outcome(calibration: &Calibration) -> Outcome {
     if calibration.doubts().is_empty() { Outcome::Fine } else { Outcome::Stands(Standing::Unstable) }
 }
 
-/// The newest calibration of a path, if it has one that this version reads. Fails if the file of
+/// Returns the newest calibration of a path, if this version can read one. Fails if the file of
 /// that name is no calibration.
 pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
     Ok(stored::read(path)?)
@@ -153,7 +153,7 @@ fn options(arguments: &Calibrate, begin: Moment) -> Options {
         duration: arguments.duration,
         ..Options::new(arguments.run, arguments.seed, begin.iso())
     };
-    // Given with another --run they have been refused (`arguments::unused`).
+    // With another --run they have been rejected already (`arguments::unused`).
     arguments.advanced.apply(&mut options);
     options
 }
@@ -168,8 +168,8 @@ fn failure(error: &CalibrateError, interrupt: &Interrupt) -> Failure {
     }
 }
 
-/// Stores it for later runs, unless it is advanced: that one has only the points that it names, and
-/// would replace one with all main figures.
+/// Stores a calibration for later runs, unless it is advanced: such a calibration has only the
+/// requested points, and would replace one with all main figures.
 fn store(arguments: &Calibrate, calibration: &Calibration, record: &str) -> Result<Option<PathBuf>, Failure> {
     if calibration.mode == Mode::Advanced {
         return Ok(None);
@@ -177,7 +177,7 @@ fn store(arguments: &Calibrate, calibration: &Calibration, record: &str) -> Resu
     Ok(Some(stored::write(&arguments.path, record)?))
 }
 
-/// The files of a bundle: name and text.
+/// Returns the files of a bundle: name and text.
 fn files(
     calibration: &Calibration,
     record: String,
@@ -190,7 +190,7 @@ fn files(
     Ok(reports.into_iter().chain(records).chain(tables(calibration, prefix)).collect())
 }
 
-/// The CSV files of a bundle: name and text.
+/// Returns the CSV files of a bundle: name and text.
 fn tables(calibration: &Calibration, prefix: &str) -> Vec<(String, String)> {
     let matrix = calibration.matrix();
     let tables = [

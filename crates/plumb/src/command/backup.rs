@@ -35,7 +35,7 @@ pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
     let home = database::home_in(&arguments.path)?;
     let session = Recorder::new().session(Role::User);
     let cancel = interrupt.cancel();
-    // Messages name its files by paths that hold in any directory.
+    // The path becomes absolute, so that messages hold in any directory.
     let from = arguments.from.canonicalize().unwrap_or_else(|_| arguments.from.clone());
     let restore = || backup::restore(&session, &cancel, &from, &home);
     let copied = interrupt.whole_or_nothing(&home, restore)?;

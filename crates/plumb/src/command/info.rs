@@ -25,7 +25,7 @@ pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
     failed.map_or(Ok(Outcome::Fine), Err)
 }
 
-/// The lines of a bundle.
+/// Returns the lines of a bundle.
 fn lines(bundle: &Path) -> Result<String, Failure> {
     let shown = bundle.display().to_string();
     let shown = shown.trim_end_matches('/');

@@ -153,7 +153,7 @@ fn require_plain(input: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Checked before anything is made.
+/// Fails if the output exists, before anything is made.
 fn require_new(output: &Path) -> Result<(), Failure> {
     if fs::symlink_metadata(output).is_ok() {
         return Err(Failure::from(EngineError::FileExists { path: output.to_path_buf() }));

@@ -180,7 +180,7 @@ fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// Finds the study of a name or a file.
+/// Returns the study of a name or a file.
 fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
@@ -208,7 +208,7 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
     in_places(file, text, paths)
 }
 
-/// The study of a file's text, in these places.
+/// Returns the study of a file's text, in these places.
 fn in_places(file: &str, text: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
     let mut draft = definition::Draft::of_text(file, text).map_err(StudyError::from)?;
     places::fill(&mut draft, paths)?;
@@ -346,7 +346,7 @@ pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> R
     output::print(&(output::report(&document) + "\n" + &output::summary(&document) + &paths(directory)))
 }
 
-/// The reports' paths, a line each.
+/// Returns the paths of the reports, a line each.
 fn paths(directory: &Path) -> String {
     bundle::listed(&REPORTS.map(|name| directory.join(name)))
 }
