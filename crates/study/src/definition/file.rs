@@ -153,7 +153,7 @@ struct RawCells {
 const SOUGHT: f64 = 0.05;
 /// Error allowed to a study.
 pub(super) const ALPHA: f64 = 0.05;
-/// A larger number is taken for a typing error.
+/// Most blocks, because a larger number is a typing error.
 pub(super) const BLOCKS_MAX: i64 = 1000;
 /// Largest number of characters of a label.
 const LABEL_CHARACTERS: usize = 200;
@@ -182,7 +182,7 @@ impl Draft<'_> {
     }
 }
 
-/// Tells a study that is about to begin from one that has been kept.
+/// A new study, or one kept in a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Age {
     New,
@@ -212,7 +212,7 @@ fn read(
     Reader { places, vocabulary, age }.study(&raw)
 }
 
-/// Takes out of a file what its kind of target reads itself.
+/// Removes from a file the sections that its kind of target parses itself.
 fn sections<'i>(whole: &mut DeTable<'i>, kind: &dyn TargetKind) -> Spanned<DeTable<'i>> {
     let taken = kind.sections().iter().filter_map(|name| whole.remove_entry(*name)).collect();
     Spanned::new(0..0, taken)
