@@ -118,13 +118,13 @@ struct Slot {
 
 /// A thread that is ready to start.
 pub(crate) struct LoadThread<'a> {
-    // What it works on.
+    // Work
     session: &'a Session,
     file: &'a Arc<File>,
     stop: &'a StopCheck<'a>,
     shares: Vec<ThreadShare>,
 
-    // Its state.
+    // State
     channel: Channel,
     idle: Vec<(usize, IoBuffer)>,
     places: Vec<Places>,

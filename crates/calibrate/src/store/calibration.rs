@@ -25,7 +25,7 @@ const SCHEMA_VERSION_MIN: u32 = 1;
 /// Limits of a storage device, and the environment for which they are valid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    // What was asked for.
+    // Request
     pub schema_version: u32,
     /// Environment for which the figures are valid.
     pub environment: DeviceEnvironment,
@@ -44,7 +44,7 @@ pub struct Calibration {
     /// Mean latency that limits rates, nanoseconds.
     pub max_latency_ns: u64,
 
-    // How it went.
+    // Size and time
     /// Length of the file in bytes.
     pub file_bytes: u64,
     /// Measured time of each repeat, nanoseconds.
@@ -52,7 +52,7 @@ pub struct Calibration {
     /// Total time of the calibration, nanoseconds.
     pub elapsed_ns: u64,
 
-    // What it found.
+    // Results
     pub figures: Vec<MainFigure>,
     /// The method ladder with small requests.
     pub ladder_small: Vec<Rung>,
