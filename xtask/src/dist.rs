@@ -68,8 +68,8 @@ pub fn run(workspace: &Path, options: &Options) -> anyhow::Result<()> {
     if options.chroot { in_a_bare_root(&package.join("plumb")) } else { Ok(()) }
 }
 
-/// Returns the target triple of this machine. It is given by name, so that `RUSTFLAGS` do not apply
-/// to build scripts.
+/// Returns the target triple of this machine. It is given by name, so that `RUSTFLAGS` do
+/// not apply to build scripts.
 fn target() -> String {
     format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 const AT_A_PATH: [&str; 8] =
     ["load ", "index ", "check", "drop ", "head ", "export ", "list tables", "list bundles"];
 
-/// Adds the command's `--path` to the quoted commands of a message. Without it they would use
-/// another database.
+/// Adds the command's `--path` to the quoted commands of a message. Without it
+/// they would use another database.
 #[must_use]
 pub fn with_path(message: &str, path: &Path) -> String {
     if path == Path::new(".") {

@@ -81,8 +81,8 @@ fn require_standing(path: &Path, home: &Path, stands: bool) -> Result<(), Failur
     )))
 }
 
-/// Database of a load: the one in `path`, or a new one, which is made when first needed and removed
-/// unless it is kept.
+/// Database of a load: the one in `path`, or a new one, which is made when first needed and
+/// removed unless it is kept.
 #[derive(Debug)]
 pub struct Target<'a> {
     path: &'a Path,

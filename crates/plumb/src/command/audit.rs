@@ -26,8 +26,8 @@ struct Read {
     from: PathBuf,
 }
 
-/// Audits claims; the outcome is that of the worst. Fails if a given bundle is not of the claim's
-/// study.
+/// Audits claims; the outcome is that of the worst. Fails if a given bundle is
+/// not of the claim's study.
 pub fn run(arguments: &AuditOf) -> Result<Outcome, Failure> {
     let claims = read(&arguments.claims)?;
     if let (Some(bundle), [_, another, ..]) = (&arguments.bundle, &claims[..]) {

@@ -214,8 +214,8 @@ fn a_list_finds_a_run_by_what_was_asked_of_it_and_shows_what_ended_early() {
     assert_eq!(fine(here, ["list", "bundles", "--where", "nothing has this"]), "none of 3 rows has that\n");
 }
 
-/// The decision does not depend on the text of a message: the first one advises to resume another
-/// study.
+/// The decision does not depend on the text of a message: the first one
+/// advises to resume another study.
 #[test]
 fn an_early_end_is_noted_unless_the_study_can_go_on_from_its_bundle() {
     let directory = tempfile::tempdir().expect("a temporary directory");

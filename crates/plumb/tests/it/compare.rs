@@ -38,8 +38,8 @@ to = "TRUE"
 expect = "faster"
 "#;
 
-/// Makes a study of two arms. The second takes about 80% of the first's time, with noise; block 3
-/// failed.
+/// Makes a study of two arms. The second takes about 80% of the first's time,
+/// with noise; block 3 failed.
 fn study(directory: &Path, bundle: &str, record: &Value, workload: &str) {
     let study = parse("made-up.toml", STUDY, &[&Engine]).expect("well formed");
     let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");

@@ -12,8 +12,8 @@ fn place() -> TempDir {
     made.expect("a temporary directory")
 }
 
-/// Runs one block of such a study. Returns its analysis, and the receipts of all runs for a
-/// setting.
+/// Runs one block of such a study. Returns its analysis, and the receipts of
+/// all runs for a setting.
 fn study(here: &Path, words: &[&str], setting: &str) -> (Value, Vec<String>) {
     let all =
         ["study"].iter().chain(words).chain(&["--blocks", "1", "--seed", "1", "--bundle", "kept", "--json"]);
