@@ -79,7 +79,7 @@ struct Shared {
     begun: AtomicBool,
     /// True if the work only reads.
     reads_only: AtomicBool,
-    /// True for a study that can go on from its bundle.
+    /// True for a study that can continue from its bundle.
     resumable: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
     /// Directories that a guard dismantles, which takes longer than removing files.
@@ -154,7 +154,7 @@ impl Interrupt {
         Failure { resumable: self.is_resumable(), ..Failure::run(self.message()) }
     }
 
-    /// True if a study can go on from its bundle.
+    /// True if a study can continue from its bundle.
     #[must_use]
     pub fn is_resumable(&self) -> bool {
         self.0.resumable.load(SeqCst)

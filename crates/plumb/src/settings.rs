@@ -18,7 +18,7 @@ pub fn parse(arguments: &[String]) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// Parses settings for a persistent database. Fails if files in memory are asked for.
+/// Parses settings for a persistent database. Fails if files in memory are requested.
 pub fn parse_for_files(arguments: &[String]) -> Result<Settings, Failure> {
     let settings = parse(arguments)?;
     if settings.word(Setting::IoMethod) == "null" {

@@ -241,7 +241,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(std::mem::take(&mut self.extents))
     }
 
-    /// Sends sealed blocks and waits until all are written; the writer can go on.
+    /// Sends sealed blocks and waits until all are written; the writer can continue.
     ///
     /// # Errors
     /// If a write of the segment failed.

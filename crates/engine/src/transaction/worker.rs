@@ -116,7 +116,7 @@ impl<'a> Worker<'a> {
             }
             let before = self.devices();
             let paused = self.active.wait_for_oldest(self.session);
-            // The oldest may wait for a device that does not answer, and goes on when it does.
+            // The oldest may wait for a device that does not answer, and continues when it does.
             if !before.into_iter().zip(self.devices()).any(|(before, now)| before.stood_until(now)) {
                 waited = Nanos(waited.0 + paused.0);
             }

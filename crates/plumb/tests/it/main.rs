@@ -28,7 +28,7 @@
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
 //! - `full_disk`: commands on a file system without room.
 //! - `memory_files`: overlayfs and tmpfs, whose page cache says nothing of a device.
-//! - `limits`: fewer threads, rings and less memory than asked for.
+//! - `limits`: fewer threads, rings and less memory than requested.
 //! - `texts`: help, lists and every error message, as snapshots.
 
 mod audit;
