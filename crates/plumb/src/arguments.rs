@@ -31,9 +31,7 @@ pub struct Arguments {
 }
 
 /// Parses the words of a command line. The inner error is an option that the command would ignore.
-///
-/// # Errors
-/// When they are no command, or help was asked for.
+/// A request for help is an error, too.
 pub fn parse<W: Into<OsString> + Clone>(
     words: impl IntoIterator<Item = W>,
 ) -> Result<Result<Arguments, Failure>, clap::Error> {
@@ -921,10 +919,8 @@ pub enum ReportOf {
 }
 
 impl Report {
-    /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`.
-    ///
-    /// # Errors
-    /// When a period lacks an end, or one is no number.
+    /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`. Fails if a
+    /// period lacks an end, or one is no number.
     pub fn of(&self) -> Result<ReportOf, String> {
         let number = |argument: &str, text: &str| {
             let number = text.parse::<usize>();

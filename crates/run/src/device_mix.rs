@@ -80,10 +80,7 @@ pub struct Measured {
     pub most: f64,
 }
 
-/// Measures a mix on a device.
-///
-/// # Errors
-/// The reason in a sentence.
+/// Measures a mix on a device. An error is one sentence.
 pub fn measure(device: &DeviceDescription, mix: Mix, seed: u64) -> Result<Measured, String> {
     let mut options = Options::new(Mode::Advanced, seed, String::new());
     options.advanced.cells = Cells::Point;

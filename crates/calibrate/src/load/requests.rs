@@ -120,14 +120,14 @@ struct Slot {
 
 /// A thread that is ready to start.
 pub(crate) struct LoadThread<'a> {
-    // What it works on.
+    // Work
     session: &'a Session,
     /// Places of the point's loads.
     targets: &'a [Place<'a>],
     stop: &'a StopCheck<'a>,
     shares: Vec<ThreadShare>,
 
-    // Its state.
+    // State
     channel: Channel,
     idle: Vec<(usize, IoBuffer)>,
     places: Vec<Places>,

@@ -46,10 +46,8 @@ impl fmt::Debug for TaskSession<'_> {
 }
 
 impl<'a> TaskSession<'a> {
-    /// Makes a file of `length` and a log of `log_bytes` under `device.path`.
-    ///
-    /// # Errors
-    /// If the place is unsuitable (no device, no space, no permission to write), a
+    /// Makes a file of `length` and a log of `log_bytes` under `device.path`. Fails
+    /// if the place is unsuitable (no device, no space, no permission to write), a
     /// write fails, or `observer` cancels.
     pub fn create(
         device: &DeviceDescription,
@@ -92,9 +90,6 @@ impl<'a> TaskSession<'a> {
     }
 
     /// Measures a task once, for `time` after a ramp of an eighth of it.
-    ///
-    /// # Errors
-    /// If a request fails, or the observer cancels.
     pub fn measure(&self, task: &Task, time: Nanos) -> Result<Measurement, CalibrateError> {
         self.runner().run(task, self.order.replace(self.order.get() + 1), time)
     }

@@ -27,7 +27,7 @@ const SCHEMA_VERSION_MIN: u32 = 1;
 /// Limits of a storage device, and the environment for which they are valid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    // What was asked for.
+    // Request
     pub schema_version: u32,
     /// Environment for which the figures are valid.
     pub environment: DeviceEnvironment,
@@ -58,7 +58,7 @@ pub struct Calibration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_bytes_per_second: Option<u64>,
 
-    // How it went.
+    // Size and time
     /// Length of the file in bytes.
     pub file_bytes: u64,
     /// Measured time of each repeat, nanoseconds.
@@ -66,7 +66,7 @@ pub struct Calibration {
     /// Total time of the calibration, nanoseconds.
     pub elapsed_ns: u64,
 
-    // What it found.
+    // Results
     pub figures: Vec<MainFigure>,
     /// The method ladder with small requests.
     pub ladder_small: Vec<Rung>,
@@ -105,10 +105,7 @@ const fn random() -> Pattern {
 }
 
 impl Calibration {
-    /// Parses a record of a calibration.
-    ///
-    /// # Errors
-    /// If the text is no record, or has an unsupported version.
+    /// Parses a record of a calibration. Fails on an unsupported version.
     pub fn from_json(text: &str) -> Result<Calibration, CalibrateError> {
         let unreadable =
             |why: String| CalibrateError::Unreadable { why: plumb_units::cut(&why, 300).into_owned() };
@@ -142,8 +139,8 @@ impl Calibration {
         Curve::of(&self.tasks, &self.usual(), write_percent)
     }
 
-    /// Returns a curve for each measured mix of small random requests, by increasing share of
-    /// writes.
+    /// Returns a curve for each measured mix of small random requests,
+    /// by increasing share of writes.
     #[must_use]
     pub fn curves(&self) -> Vec<Curve> {
         let mix = |result: &TaskResult| Some(result.point()?.single()?.write_percent);

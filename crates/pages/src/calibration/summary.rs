@@ -12,7 +12,7 @@ pub(super) const WIDTH: usize = 100;
 /// Largest number of warnings shown; the record has all.
 const WARNINGS_MAX: usize = 4;
 
-/// A mark and a text that wraps behind it; a composed line has no mark.
+/// A mark and a text that wraps after it; a composed line has no mark.
 type Line = (String, String);
 
 fn set(line: impl Into<String>) -> Line {

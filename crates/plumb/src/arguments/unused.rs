@@ -97,10 +97,7 @@ const RULES: &[Rule] = &[
     Rule { command: "calibrate", options: Options::Named(&["stripe"]), idle: not_striped },
 ];
 
-/// Refuses an option that the command would ignore.
-///
-/// # Errors
-/// Names the option and the reason for which it is ignored.
+/// Refuses an option that the command would ignore. The error names the option and the reason.
 pub fn require_use(command: &clap::Command, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, matches)) = matches.subcommand() else { return Ok(()) };
     let given = |option: &&str| matches.value_source(option) == Some(ValueSource::CommandLine);

@@ -1,7 +1,7 @@
-//! `plumb calibrate`: what the storage under a path can do, measured and stored.
+//! `plumb calibrate`: measures the storage under a path and stores the result.
 //!
 //! ```text
-//! PATH/plumb-calibration.json    the newest calibration: what later ones are compared with
+//! PATH/plumb-calibration.json    the newest calibration, which later ones are compared with
 //! BUNDLE/calibration.json        the same
 //! BUNDLE/record.json             the program, the machine and the device that made it
 //! BUNDLE/report.html, .txt       its report: with curves for a browser, in tables as text
@@ -44,11 +44,8 @@ const NAME: &str = "calibrate";
 /// The report that the command names first.
 const PAGE: &str = "report.html";
 
-/// Calibrates, prints the summary and writes the bundle.
-///
-/// # Errors
-/// When the path is unusable, an option is out of range, a request fails, or
-/// a result cannot be written.
+/// Calibrates, prints the summary and writes the bundle. Fails if the path is unusable, an option
+/// is out of range, a request fails, or a result cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let devices = devices(&arguments.path)?;
     let kept = kept_under(arguments);
@@ -139,18 +136,13 @@ fn may_load(arguments: &Calibrate, devices: &[DeviceDescription]) -> Result<(), 
     }
 }
 
-/// The newest calibration of a path, if it has one that this version reads.
-///
-/// # Errors
-/// When the file of that name is no calibration.
+/// Returns the newest calibration of a path, if this version can read one. Fails if the file of
+/// that name is no calibration.
 pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
     Ok(stored::read(path)?)
 }
 
 /// Renders the reports of a bundle again, and prints the summary.
-///
-/// # Errors
-/// When a file of it is missing or of another version, or a report cannot be written.
 pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     let [calibration, provenance] = [CALIBRATION, record::FILE].map(|name| directory.join(name));
     let refused = |file: &Path, why: String| Failure::run(format!("{}: {why}", file.display()));
@@ -164,10 +156,8 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
     Ok(outcome(&made))
 }
 
-/// Replaces the names of a calibration's bundle, and makes its reports and tables again.
-///
-/// # Errors
-/// When the bundle has no calibration that this program can read.
+/// Replaces the names of a calibration's bundle, and makes its reports and tables again. Fails if
+/// the bundle has no calibration that this program can read.
 pub fn shared(directory: &Path, names: &mut Names) -> Result<Shared, Failure> {
     let refused = |why: String| Failure::run(format!("{}: {why}", directory.display()));
     let mut documents = Vec::new();
@@ -218,7 +208,7 @@ fn options(arguments: &Calibrate, begin: Moment) -> Options {
         max_rate: arguments.max_rate,
         ..Options::new(arguments.run, arguments.seed, begin.iso())
     };
-    // Given with another --run they have been refused (`arguments::unused`).
+    // With another --run they have been rejected already (`arguments::unused`).
     arguments.advanced.apply(&mut options);
     options
 }
@@ -244,7 +234,7 @@ fn kept_under(arguments: &Calibrate) -> Option<&Path> {
     }
 }
 
-/// The files of a bundle: name and text.
+/// Returns the files of a bundle: name and text.
 fn files(
     calibration: &Calibration,
     record: String,
@@ -257,7 +247,7 @@ fn files(
     Ok(reports.into_iter().chain(records).chain(tables(calibration, prefix)).collect())
 }
 
-/// The CSV files of a bundle: name and text.
+/// Returns the CSV files of a bundle: name and text.
 fn tables(calibration: &Calibration, prefix: &str) -> Vec<(String, String)> {
     let matrix = calibration.matrix();
     let tables = [
