@@ -28,7 +28,7 @@ use plumb_pages::rendered;
 use plumb_record as record;
 use plumb_record::calendar::Moment;
 use plumb_report::Document;
-use plumb_run::stored;
+use plumb_run::calibration_store;
 use plumb_study::analysis::result::Standing;
 use plumb_study::bundle::{CALIBRATION, json, text as bundle_text};
 use plumb_study::provenance::Provenance;
@@ -50,7 +50,7 @@ const PAGE: &str = "report.html";
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let path = named_directory::require("--path", &arguments.path)?;
     let device = plumb_io::describe_device(&path)?;
-    let earlier = stored::read(&arguments.path)?;
+    let earlier = calibration_store::read(&arguments.path)?;
     let interrupt = Interrupt::install()?;
     let default = (!arguments.json).then_some(NAME);
     let bundle = bundle::reserve(arguments.bundle.as_deref(), default, &interrupt)?;
@@ -94,7 +94,7 @@ fn outcome(calibration: &Calibration) -> Outcome {
 /// # Errors
 /// When the file of that name is no calibration.
 pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
-    Ok(stored::read(path)?)
+    Ok(calibration_store::read(path)?)
 }
 
 /// Renders the reports of a bundle again, and prints the summary.
@@ -184,7 +184,7 @@ fn store(arguments: &Calibrate, calibration: &Calibration, record: &str) -> Resu
     if calibration.mode == Mode::Advanced {
         return Ok(None);
     }
-    Ok(Some(stored::write(&arguments.path, record)?))
+    Ok(Some(calibration_store::write(&arguments.path, record)?))
 }
 
 /// The files of a bundle: name and text.
