@@ -11,13 +11,12 @@ mod io;
 
 use super::run::device_facts;
 use super::tone_of;
+use plumb_record::figures::{ACTIVE_SESSIONS, DB_TIME, ELAPSED, Group, is_quotient};
 use plumb_record::{Record, RunState};
 use plumb_report::format::{Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
 use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
 use plumb_report::{Block, Document, Section, State, Summary, cells, text};
-use plumb_study::compare::{
-    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, is_quotient, samples,
-};
+use plumb_study::compare::{Comparison, Difference, Judged, Outcome, Pairing, Period, samples};
 use plumb_study::vocabulary::Figure;
 use std::collections::BTreeMap;
 
@@ -205,9 +204,8 @@ fn sets(comparison: &Comparison) -> Section {
         .extend(["DB time\n(s)", "Avg Active\nUsers"].into_iter().filter(|_| database).map(Column::number));
     let mut table = Table::new(columns);
     for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(comparison.sides()) {
-        let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
-        let db_time = period.median(|run| run.header.db_time() as f64 / 1e9);
-        let active = period.median(|run| run.header.db_time() as f64 / run.header.elapsed_ns.max(1) as f64);
+        let [elapsed, db_time] = [ELAPSED, DB_TIME].map(|name| period.figure(Group::Time, name));
+        let active = period.figure(Group::Ratio, ACTIVE_SESSIONS);
         let mut cells = cells![
             name,
             &period.source,
@@ -224,7 +222,7 @@ fn sets(comparison: &Comparison) -> Section {
     total[0] = Cell::from("%Diff:");
     total[6] = percent(comparison.difference(Group::Time, ELAPSED));
     if database {
-        total[7] = percent(comparison.difference(Group::Time, "DB Time"));
+        total[7] = percent(comparison.difference(Group::Time, DB_TIME));
     }
     table.push(RowKind::Total, total);
     Section::front("sets", "Snapshot Sets")

@@ -2,12 +2,13 @@
 
 use super::{test_cells, test_columns};
 use crate::run::{TopEvent, top_events};
+use plumb_record::figures::{DB_TIME, Group};
 use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Average, Count, Percent, Reading, Seconds, SparsePercent};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, short_micros};
 use plumb_report::table::{Cell, Column, Table};
 use plumb_report::{Drawing, Section, cells};
-use plumb_study::compare::{Comparison, Group, Period, names};
+use plumb_study::compare::{Comparison, Period, names};
 use plumb_units::total_of;
 
 /// Number of events with overlaid histograms.
@@ -218,7 +219,7 @@ pub(super) fn classes(comparison: &Comparison) -> Section {
     columns.extend(["Time (s)\n1st", "Time (s)\n2nd", "%DB time\n1st", "%DB time\n2nd"].map(Column::number));
     columns.extend(test_columns());
     let mut table = Table::new(columns);
-    let db_time = comparison.sides().map(|period| period.median(|run| run.header.db_time() as f64 / 1e9));
+    let db_time = comparison.sides().map(|period| period.figure(Group::Time, DB_TIME));
     let mut rows: Vec<(String, [f64; 2])> =
         names(Group::Class, &comparison.first.runs, &comparison.second.runs)
             .into_iter()

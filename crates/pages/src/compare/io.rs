@@ -2,11 +2,12 @@
 
 use super::{figures, test_cells, test_columns};
 use plumb_record::IoTally;
+use plumb_record::figures::{Group, tallies};
 use plumb_report::Section;
 use plumb_report::cells;
 use plumb_report::format::{Average, Decimal, PerSecond, Reading, Size};
 use plumb_report::table::{Cell, Column, Table};
-use plumb_study::compare::{Comparison, Group, names, tallies};
+use plumb_study::compare::{Comparison, names};
 
 /// Shows the requests of a table's rows on both sides, with the test of their mean time.
 fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {

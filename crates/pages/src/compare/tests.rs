@@ -5,10 +5,11 @@ use crate::browser;
 use crate::run::fixture::large_sort;
 use plumb_events::Unit;
 use plumb_proof::verdict::{Change, Verdict};
+use plumb_record::figures::Group;
 use plumb_record::{Circumstance, Fact, Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
 use plumb_report::{html, text};
 use plumb_study::compare::{
-    COMPARE_SCHEMA_VERSION, Comparison, Difference, Group, Judged, Outcome, Pairing, Period, samples,
+    COMPARE_SCHEMA_VERSION, Comparison, Difference, Judged, Outcome, Pairing, Period, samples,
 };
 use plumb_study::vocabulary::Measure;
 

@@ -3,7 +3,7 @@
 //! ```text
 //! BUNDLE, BUNDLE:ARM ──[side]──> runs and their pairing ──[judge]──> a difference a figure,
 //!                        │                                  │       a verdict a measure
-//!                        └──[asked]──> measures, claims  ───┘
+//!                        └──[measure_question]──> claims ┘
 //! ```
 //!
 //! Arms of one study are judged by that study's measures. If a claim compares the two, its verdict
@@ -12,13 +12,9 @@
 //! For a figure with [`Outcome::Open`], both values are shown and the difference stays blank. The
 //! difference of single runs is in brackets.
 
-mod asked;
-mod figures;
 mod judge;
+mod measure_question;
 mod side;
-
-pub use figures::Group;
-pub use figures::{ELAPSED, figures, is_quotient, tallies};
 
 use crate::StudyError;
 use crate::analysis::result::Why;
@@ -27,6 +23,7 @@ use crate::vocabulary::{Kinds, Measure};
 use plumb_proof::median;
 use plumb_proof::verdict::Verdict;
 use plumb_record::Record;
+use plumb_record::figures::{Group, figures};
 use plumb_record::operation::operations;
 use plumb_record::{Fact, RunState, headline};
 use serde::Serialize;
