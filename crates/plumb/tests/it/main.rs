@@ -12,6 +12,7 @@
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations, what they leave behind and what they refuse.
 //! - `study`: studies, their bundles, their end by force, treatments that do nothing.
+//! - `study_file`: the file of a study with one factor, for all of these.
 //! - `factors`: studies of a workload that are stated on the command line; options without a part.
 //! - `pages`: every command of README.md and docs.
 //! - `tour`: docs/tour.md from its first command to its last.
@@ -60,6 +61,7 @@ mod share;
 mod slob;
 mod sort;
 mod study;
+mod study_file;
 mod texts;
 mod tour;
 mod trace;
