@@ -1,17 +1,18 @@
-//! One directory to copy to a server: the program as one static file, its manual page, completions and checksums.
+//! One directory to copy to a server: the program as one static file, its manual page, completions
+//! and checksums.
 //!
-//! The C library is linked in (`crt-static`): glibc's own, so that no other target has to be installed, and position
-//! independent, so that addresses are random as with any other program. Names of users and hosts are not looked up by the
-//! program, which is what static glibc cannot do by itself. Symbols and debug tables are left out: they are four fifths of a
-//! release build.
+//! The C library is linked in (`crt-static`): glibc's own, so that no other target has to be
+//! installed, and position independent, so that addresses are random as with any other program.
+//! Names of users and hosts are not looked up by the program, which is what static glibc cannot do
+//! by itself. Symbols and debug tables are left out: they are four fifths of a release build.
 //!
 //! ```text
 //! target/dist-package/plumb-VERSION-ARCH/
 //!     plumb  plumb.1  completions/{plumb.bash,_plumb,plumb.fish}  LICENSE-*  README.md  SHA256SUMS
 //! ```
 //!
-//! `--chroot` runs the first command of the README in a root that has nothing but the program, /proc, /sys and /dev; that
-//! needs the rights of the superuser.
+//! `--chroot` runs the first command of the README in a root that has nothing but the program,
+//! /proc, /sys and /dev; that needs the rights of the superuser.
 
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -25,10 +26,9 @@ use std::process::Command;
 const PROGRAM_BYTES_MAX: u64 = 12 << 20;
 /// The machine that it is built for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// Its place in the header of an ELF program, and the kind of segment that names an interpreter: the dynamic linker.
+/// The kind of segment of an ELF program that names an interpreter, the dynamic linker.
 const INTERPRETER: u32 = 3;
 
-/// What to do.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Run the README's first command in a root that has nothing else in it; needs to be root.
@@ -84,7 +84,7 @@ fn build(workspace: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether an ELF program names no interpreter.
+/// True if an ELF program names no interpreter.
 fn is_static(elf: &[u8]) -> anyhow::Result<bool> {
     let short = "the program is no 64-bit ELF file";
     let bytes = |at: usize, count: usize| elf.get(at..at + count).context(short);
@@ -137,7 +137,8 @@ impl Drop for BareRoot {
     }
 }
 
-/// Runs the README's first command where there is nothing but the program and what the kernel provides.
+/// Runs the README's first command where there is nothing but the program and what the kernel
+/// provides.
 fn in_a_bare_root(program: &Path) -> anyhow::Result<()> {
     let room = std::env::temp_dir().join(format!("plumb-bare-root-{}", std::process::id()));
     let mut bare = BareRoot { root: room.clone(), mounted: Vec::new() };

@@ -43,7 +43,8 @@ fn row_of(first: String, cell: impl Fn(&FigureRow) -> String, texts: [String; 2]
 fn shown(row: &FigureRow, run: &Record) -> String {
     match row.of(run) {
         None => String::new(),
-        Some(micros) if row.unit == "us" => format!("{micros:.0}"),
+        // A count, which has no unit, and microseconds are whole numbers.
+        Some(value) if ["", "us"].contains(&row.unit) => format!("{value:.0}"),
         Some(value) => short(value),
     }
 }

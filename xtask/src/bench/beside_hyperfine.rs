@@ -1,18 +1,20 @@
-//! hyperfine and plumb on the same two commands, which are one: on a machine that stays as it is, and on one that gets
-//! busy half way.
+//! hyperfine and plumb on the same two commands, which are one: on a machine that stays as it is,
+//! and on one that gets busy half way.
 //!
-//! Both get the same loop of awk twice, told apart by an argument that it does not read. hyperfine runs one command to its end
-//! and then the other; plumb runs them in turn, in random order. The load is a loop on every processor, started after half
-//! of the time that the tool took when nobody disturbed it.
+//! Both get the same loop of awk twice, told apart by an argument that it does not read. hyperfine
+//! runs one command to its end and then the other; plumb runs them in turn, in random order. The
+//! load is a loop on every processor, started after half of the time that the tool took when nobody
+//! disturbed it.
 //!
-//! What hyperfine says is its summary, `A ran 1.95 +- 0.12 times faster than B`: it is counted as a difference where what
-//! is added and taken away leaves the ratio above 1. It makes no test, and claims no rate of error for that line. The medians of the
-//! ratios say how large the difference was.
+//! What hyperfine says is its summary, `A ran 1.95 +- 0.12 times faster than B`: it is counted as a
+//! difference where what is added and taken away leaves the ratio above 1. It makes no test, and
+//! claims no rate of error for that line. The medians of the ratios say how large the difference
+//! was.
 
 use super::commands::{Options, Said, looped, report, study, turns};
 use anyhow::Context;
 use plumb_events::now;
-use plumb_units::Nanos;
+use plumb_units::{Nanos, median};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -105,19 +107,22 @@ pub(super) fn run(options: &Options, program: &str) -> anyhow::Result<()> {
             ratios.push(if busy { disturbed(usual[0], fine)? } else { fine()? });
             said.push(if busy { disturbed(usual[1], study)? } else { study()? });
         }
-        show(&mut ratios, &said);
+        show(&ratios, &said);
     }
     Ok(())
 }
 
-fn show(ratios: &mut [Ratio], said: &[Said]) {
+fn show(ratios: &[Ratio], said: &[Said]) {
     let apart = ratios.iter().filter(|ratio| ratio.of - ratio.deviation > 1.0).count();
     report("hyperfine: one ran faster by more than its +-", apart, ratios.len());
-    ratios.sort_by(|one, two| one.of.total_cmp(&two.of));
-    if let (Some(middle), Some(most)) = (ratios.get(ratios.len() / 2), ratios.last()) {
+    let typical = |figure: fn(&Ratio) -> f64| median(&ratios.iter().map(figure).collect::<Vec<_>>());
+    if let Some(most) = ratios.iter().max_by(|one, two| one.of.total_cmp(&two.of)) {
         println!(
             "    the median summary: {:.2} +- {:.2} times faster; the most: {:.2} +- {:.2}",
-            middle.of, middle.deviation, most.of, most.deviation
+            typical(|ratio| ratio.of),
+            typical(|ratio| ratio.deviation),
+            most.of,
+            most.deviation
         );
     }
     for label in ["PROVED faster", "PROVED slower", "MIXED", "UNSTABLE", "NOT PROVED"] {

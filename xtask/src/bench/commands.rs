@@ -1,52 +1,52 @@
-//! Commands whose truth is known: what `plumb study` says of two that are the same, and of two of which one does more.
+//! Commands whose truth is known: what `plumb study` says of two that are the same, and of two of
+//! which one does more.
 //!
-//! The command is a loop of awk, sized to last some 20 ms here. An argument that it does not read tells the arms of the A/A
-//! studies apart, so that whatever they prove is false. In the others one arm has so many per cent more turns. Each study
-//! is a process of the program beside this one, on the settings that a user has: what is counted is what a user would read.
+//! The command is a loop of awk, sized to last some 20 ms here. An argument that it does not read
+//! tells the arms of the A/A studies apart, so that whatever they prove is false. In the others one
+//! arm has so many per cent more turns. Each study is a process of the program beside this one, on
+//! the settings that a user has: what is counted is what a user would read.
 //!
-//! Limits: the rates are of this machine and of what else ran on it; the intervals (Clopper and Pearson) say how far the
-//! numbers reach. A per cent more turns is a little less than a per cent more time, because of awk's own start.
+//! Limits: the rates are of this machine and of what else ran on it; the intervals (Clopper and
+//! Pearson) say how far the numbers reach. A per cent more turns is a little less than a per cent
+//! more time, because of awk's own start.
 
-use super::beside_hyperfine;
 use anyhow::Context;
 use clap::Args;
 use plumb_events::now;
 use plumb_proof::interval::Interval;
 use plumb_proof::proportion::interval;
+use plumb_units::median;
 use std::process::Command;
 
-/// How long one run is to last, seconds.
+/// Length of one run, seconds.
 const SECONDS: f64 = 0.02;
 /// Per cent of turns that one arm has more.
 const MORE: [u64; 3] = [2, 5, 10];
 
-/// How many studies.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A/A studies.
+    /// A/A studies, whose truth is no difference.
     #[arg(long, default_value_t = 60)]
     studies: u64,
     /// Studies of each known difference.
     #[arg(long, default_value_t = 20)]
     pub(super) known: u64,
-    /// Blocks of each study.
+    /// Blocks in each of the studies.
     #[arg(long, default_value_t = 10)]
     pub(super) blocks: u64,
-    /// Instead: one command twice, by hyperfine and by plumb, also while the machine gets busy; takes hyperfine's path
+    /// Instead: one command twice, by hyperfine and by plumb, also while the machine gets busy;
+    /// takes hyperfine's path
     #[arg(long, value_name = "PROGRAM", num_args = 0..=1, default_missing_value = "hyperfine")]
-    beside_hyperfine: Option<String>,
+    pub(super) beside_hyperfine: Option<String>,
 }
 
-/// What a study said: the first claim's verdict, and the smallest effect that it would have found.
+/// The first claim's verdict, and the smallest effect that the study would have found.
 pub(super) struct Said {
     pub(super) verdict: String,
     floor: Option<f64>,
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
-    if let Some(program) = &options.beside_hyperfine {
-        return beside_hyperfine::run(options, program);
-    }
     let turns = turns()?;
     println!("{turns} turns of a loop last about {} ms; {} blocks a study", SECONDS * 1e3, options.blocks);
     let mut equal = Vec::new();
@@ -68,11 +68,9 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
         }
         let slower = known.iter().filter(|said| said.verdict.contains("slower")).count();
         report(&format!("{more}% more turns: PROVED slower"), slower, known.len());
-        let mut floors: Vec<f64> = known.iter().filter_map(|said| said.floor).collect();
-        floors.sort_by(f64::total_cmp);
-        if let Some(floor) = floors.get(floors.len() / 2) {
-            println!("    the median study said that it finds {:.1}% with 80% power", floor * 100.0);
-        }
+        let floors: Vec<f64> = known.iter().filter_map(|said| said.floor).collect();
+        let floor = 100.0 * median(&floors);
+        println!("    the median study said that it finds {floor:.1}% with 80% power");
     }
     Ok(())
 }

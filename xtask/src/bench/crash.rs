@@ -1,5 +1,5 @@
-//! Crash cycles: on simulated disks, by the seed: how many, how fast, and the first that is wrong; and on the real one, with processes that
-//! are killed.
+//! Crash cycles: on simulated disks, by the seed: how many, how fast, and the first that is wrong;
+//! and on the real one, with processes that are killed.
 //!
 //! The cycles are those of `plumb_crash`, which the engine's tests go through in small.
 
@@ -18,10 +18,9 @@ const CHAIN: u64 = 8;
 /// Operations of a run that is crashed at every request.
 const STEPS: u64 = 40;
 
-/// How many cycles, from which seed.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// The first seed.
+    /// First seed of the cycles.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Seeds; each is a chain of 8 cycles.
@@ -42,7 +41,7 @@ pub struct Options {
     /// Processes that are killed, besides, on a real disk.
     #[arg(long, default_value_t = 0)]
     kill: u64,
-    /// Where their database is made.
+    /// Directory of the killed processes' database.
     #[arg(long, value_name = "DIR", default_value = ".")]
     path: PathBuf,
     /// Processes that share the work on simulated disks.
@@ -80,7 +79,7 @@ enum Part {
     Fault(Fault),
 }
 
-/// What a part came to: first what its rate is of, then what [`Part::show`] names.
+/// Counts of a part: first that of its rate, then those that [`Part::show`] names.
 type Counts = [u64; 5];
 
 impl Part {
@@ -183,7 +182,8 @@ impl Drop for Sharer {
     }
 }
 
-/// Has processes do the work: threads of one would interrupt each other each time that one gives memory back, and make two thirds of the cycles.
+/// Has processes do the work: threads of one would interrupt each other each time that one gives
+/// memory back, and make two thirds of the cycles.
 fn run_shares(options: &Options) -> anyhow::Result<()> {
     let program = std::env::current_exe()?;
     let given: Vec<_> = std::env::args_os().skip(1).collect();

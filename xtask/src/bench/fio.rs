@@ -9,7 +9,7 @@ use std::process::Command;
 /// Begins a job. Options before the first name are every job's, those behind it that job's alone.
 pub(super) const NAME: &str = "--name=plumb";
 
-/// What every job has. No map of visited blocks, no file of its own, one process.
+/// Options of every job: no map of visited blocks, no file of its own, one process.
 pub(super) const OPTIONS: [&str; 5] =
     ["--allow_file_create=0", "--direct=1", "--norandommap=1", "--randrepeat=0", "--output-format=json"];
 
@@ -52,7 +52,7 @@ impl Job {
     }
 }
 
-/// Its version; `None` where there is no fio.
+/// Returns the version; `None` where there is no fio.
 pub(super) fn version() -> anyhow::Result<Option<String>> {
     match Command::new("fio").arg("--version").output() {
         Ok(output) => Ok(Some(String::from_utf8_lossy(&output.stdout).trim().to_string())),

@@ -38,7 +38,8 @@ impl Machine {
     }
 }
 
-/// The load average of the last minute beside the processors: figures of a machine that does other things too say so.
+/// Returns the load average of the last minute with the number of processors, because figures of a
+/// busy machine are worth less.
 pub(super) fn load_average() -> String {
     format!("{} on {} processors", load(), thread::available_parallelism().map_or(1, usize::from))
 }

@@ -11,7 +11,6 @@ use clap::Args;
 use simulation::Scale;
 use std::path::PathBuf;
 
-/// How many studies, and from which seed.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Studies in each cell of the table; a rate near 5% has then a standard

@@ -1,14 +1,12 @@
-//! What a bench does so that Ctrl-C leaves nothing behind: it asks [`Stop`] between two runs, and keeps its files in
-//! a [`Room`].
+//! The way in which Ctrl-C leaves nothing behind: a bench checks [`Stop`] between two runs, and
+//! keeps its files in a [`Room`].
 
 use anyhow::Context;
 use plumb_calibrate::ProgressObserver;
-use plumb_events::Cancel;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
-use std::{fs, thread};
 
 /// Set when the benchmark is asked to end.
 #[derive(Debug, Clone, Default)]
@@ -27,25 +25,6 @@ impl Stop {
     pub(super) fn check(&self) -> anyhow::Result<()> {
         anyhow::ensure!(!self.cancelled(), "interrupted");
         Ok(())
-    }
-
-    /// Does work in a thread of its own while this one looks for a request to stop.
-    pub(super) fn interruptible<T: Send>(
-        &self,
-        work: impl FnOnce(Cancel) -> anyhow::Result<T> + Send,
-    ) -> anyhow::Result<T> {
-        let cancel = Cancel::default();
-        let given = cancel.clone();
-        thread::scope(|scope| {
-            let worker = scope.spawn(move || work(given));
-            while !worker.is_finished() {
-                if self.cancelled() {
-                    cancel.request();
-                }
-                thread::sleep(Duration::from_millis(5));
-            }
-            worker.join().ok().context("the work panicked")?
-        })
     }
 }
 

@@ -29,7 +29,7 @@ fn count(source: &Source) -> usize {
     tests.lines.len()
 }
 
-/// Marks the lines that tokens stand on; a doc comment is an attribute to the tokeniser, and is passed over.
+/// Marks the lines with tokens; a doc comment is an attribute to the tokeniser, and is skipped.
 fn mark(tokens: TokenStream, lines: &mut BTreeSet<usize>) {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {

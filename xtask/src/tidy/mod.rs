@@ -1,15 +1,18 @@
 //! Rules of the house that a program can check. Also run by `cargo test`.
 //!
-//! - Arrows between crates: a crate depends only on those that ARCHITECTURE.md allows it (`manifest`).
-//! - Arrows between the folders of a crate point one way: no circle among a crate's top modules (`modules`).
-//! - A file of more than 80 lines says in a header what it is; a function has at most 70 lines; no public function
-//!   takes a bool; only `plumb` and `xtask` print; no mark of unfinished work, no name that means nothing, no file
-//!   outside the tree of modules (`source`).
+//! - Arrows between crates: a crate depends only on those that ARCHITECTURE.md allows it
+//!   (`manifest`).
+//! - Arrows between the folders of a crate point one way: no circle among a crate's top modules
+//!   (`modules`).
+//! - A file of more than 80 lines says in a header what it is; a function has at most 70 lines; no
+//!   public function takes a bool; only `plumb` and `xtask` print; no mark of unfinished work, no
+//!   name that means nothing, no file outside the tree of modules (`source`).
 //! - Rules that the tree still breaks are counted, and the counts may only shrink (`ratchet`).
-//! - The public items of the crates that others build on are a snapshot, so that each widening is seen (`public`).
+//! - The public items of the crates that others build on are a snapshot, so that each widening is
+//!   seen (`public`).
 //!
-//! How: each file is parsed once by syn; rules walk the tree, and only what has no syntax (headers, marks) is
-//! looked for in the text.
+//! How: each file is parsed once by syn; rules walk the tree, and only what has no syntax (headers,
+//! marks) is looked for in the text.
 
 mod lines;
 mod manifest;
@@ -101,7 +104,7 @@ pub fn sources(root: &Path) -> (Vec<Source>, Vec<String>) {
     (found, unread)
 }
 
-/// Whether an item is compiled for tests only.
+/// True if an item is compiled for tests only.
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let inner = || attribute.parse_args::<syn::Ident>();

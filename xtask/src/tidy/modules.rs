@@ -1,8 +1,9 @@
 //! Arrows between the top modules of a crate: they point one way.
 //!
-//! How: every path in a file that begins with `crate` or `super` is an arrow from the file's top module to the one
-//! it names; a name of the crate's root is followed through the root's `pub use`. Tests may look anywhere. The
-//! modules that reach each other form a circle, and each circle is a complaint with one file for each of its arrows.
+//! How: every path in a file that begins with `crate` or `super` is an arrow from the file's top
+//! module to the one it names; a name of the crate's root is followed through the root's `pub use`.
+//! Tests may look anywhere. The modules that reach each other form a circle, and each circle is a
+//! complaint with one file for each of its arrows.
 //!
 //! Files of one folder may not know each other in a circle either: [`file_circles`], held by a
 //! count that shrinks ([`super::ratchet`]).

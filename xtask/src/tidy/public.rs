@@ -1,7 +1,8 @@
-//! The public items of the crates that others build on, as a snapshot: what a change opens is seen in its review.
+//! The public items of the crates that others build on, as a snapshot: what a change opens is seen
+//! in its review.
 //!
-//! `INSTA_UPDATE=always cargo test -p xtask` accepts a change. Names and kinds are listed, not signatures: the
-//! snapshot is about how much there is to know.
+//! `INSTA_UPDATE=always cargo test -p xtask` accepts a change. Names and kinds are listed, not
+//! signatures: the snapshot is about how much there is to know.
 
 use super::{Source, is_for_tests};
 use std::collections::BTreeMap;

@@ -142,7 +142,7 @@ pub fn orphan(file: &Path) -> Option<String> {
     (!candidates.iter().any(declares)).then(|| "1: no mod line names this file".to_string())
 }
 
-/// Whether a folder holds cargo targets rather than modules.
+/// True if a folder holds cargo targets instead of modules.
 fn is_target(directory: &Path) -> bool {
     directory.parent().is_some_and(|parent| parent.join("Cargo.toml").exists())
 }

@@ -26,7 +26,7 @@ const LOADED: i64 = 1500;
 /// Rows of the one that transactions change.
 const CHANGED: i64 = 300;
 
-/// How the files of a database are left.
+/// State in which the files of a database are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
     /// Closed: nothing is to be recovered.

@@ -40,30 +40,28 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a trial may take: a usual one takes some milliseconds.
+/// Longest time of a trial: a usual one takes some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Address space of the process that carries trials out.
 const MEMORY_MOST: u64 = 4 << 30;
 /// Bytes of a refusal at most, with the paths in it.
 const REFUSAL_MOST: usize = 4096 + COLUMN_MOST;
 
-/// How long, and from which seed.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// How long; it ends with the trial that is under way then.
+    /// Seconds; the bench ends with the trial in progress then.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Where all that is drawn comes from.
+    /// Seed of all that is drawn.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The first trial.
+    /// Number of the first trial.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Trials at most.
+    /// Largest number of trials to make.
     #[arg(long, default_value_t = u64::MAX)]
     trials: u64,
-    /// Where the documents that are changed are kept, and found the next time; otherwise they go
-    /// with the bench.
+    /// Directory that keeps the documents to change for the next time; without it they are removed.
     #[arg(long, value_name = "DIR")]
     documents: Option<PathBuf>,
     /// Is the process that carries the trials out.
@@ -202,7 +200,7 @@ impl Watched {
     }
 }
 
-/// What a panic said and where, whichever thread it was on.
+/// Message and place of each panic, on any thread.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn panics() -> Vec<String> {
@@ -270,7 +268,7 @@ fn attempt(
     Ok(trial::exercise(&disk, base.left).0)
 }
 
-/// Whether what was refused was refused in a line of a sane length.
+/// Judges if each refusal is one line of a sane length.
 fn judged(refusals: &[String]) -> (&'static str, String) {
     // As the command line prints it.
     match refusals.iter().map(|text| visible(text)).find(|text| text.len() > REFUSAL_MOST) {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Rows that a statement fetches at once.
 const FETCHED: usize = 64;
 
-/// What went wrong, as it would be printed.
+/// Errors, as they would be printed.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(pub(super) Vec<String>);
 

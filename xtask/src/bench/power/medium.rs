@@ -110,7 +110,7 @@ pub(super) enum Syncs {
 #[derive(Debug, Clone)]
 struct Pending {
     change: Change,
-    /// Its write was durable when it returned; it waits for older changes of its file.
+    /// True if the write was durable when it returned; it waits for older changes of its file.
     is_durable: bool,
 }
 

@@ -127,7 +127,7 @@ pub(super) struct Place {
     directory: PathBuf,
 }
 
-/// Whether a place has a file system on its device already.
+/// State of the device of a place: with a file system or without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Make,

@@ -55,7 +55,7 @@ fn create(home: &Path, settings: Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What there is to do with a database.
+/// Work to do with a database.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work<'a> {
     pub name: &'a str,
@@ -119,7 +119,7 @@ impl Process {
     }
 }
 
-/// What a recovered database has.
+/// Content of a recovered database.
 #[derive(Debug)]
 pub(super) enum Judgement {
     /// So many transactions of each session, and nothing else.

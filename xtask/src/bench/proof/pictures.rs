@@ -1,4 +1,5 @@
-//! The figures of the inference as pictures: what is said falsely, what is found, what stopping early spends.
+//! The figures of the inference as pictures: false verdicts, power, and the error that early stops
+//! spend.
 
 use super::simulation::synthetic::Noise;
 use super::simulation::{Curve, ERROR_MAX, ErrorRates, Row, Saving, Share};
@@ -6,7 +7,7 @@ use plumb_report::picture::{of_plot, of_table};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke};
 use plumb_report::table::{self, Cell, Column, Table, Tone};
 
-/// Where the axis of errors ends.
+/// End of the axis of errors.
 const ERROR_SHOWN: f64 = 0.08;
 
 /// File names and their contents.

@@ -33,7 +33,7 @@ const TAIL_TYPICALLY: f64 = 0.085_62;
 /// reference. `orders` are its slots as they ran.
 type Law = fn(&Situation, &[Vec<usize>], &mut Generator) -> Vec<[f64; 3]>;
 
-/// What happens, and what is true.
+/// The events of a study, with the truth.
 #[derive(Clone, Copy)]
 pub(super) struct Situation {
     name: &'static str,
@@ -187,7 +187,7 @@ fn misses(analysis: &Analysis, of: &Situation) -> bool {
     analysis.claims[0].effect.is_some_and(|effect| outside(effect.low, effect.high))
 }
 
-/// Whether a verdict, or what it means for the claim, is not so.
+/// True if a verdict, or its meaning for the claim, is false.
 fn says_falsely(analysis: &Analysis, of: &Situation) -> bool {
     let [typically, on_average] = of.truth;
     let claim = &analysis.claims[0];

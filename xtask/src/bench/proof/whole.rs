@@ -1,13 +1,18 @@
-//! Whole studies, from the records of their runs to what the laboratory says of them: made-up figures, real everything else.
+//! Whole studies, from the records of their runs to what the laboratory says of them: made-up
+//! figures, real everything else.
 //!
-//! The rest of this bench judges figures by the same calls as the laboratory does, and much faster. This one makes the contents of a
-//! bundle and has [`analyse`] say what it says to a user: contrasts of a factorial, receipts, equalities, bounds, advice, phases, and
-//! findings. So it finds what lies between the inference and the report.
+//! The rest of this bench judges figures by the same calls as the laboratory does, and much faster.
+//! This one makes the contents of a bundle and has [`analyse`] say what it says to a user:
+//! contrasts of a factorial, receipts, equalities, bounds, advice, phases, and findings. So it
+//! finds what lies between the inference and the report.
 //!
 //! ```text
-//! at the edge     two factors, a without effect, b 5% slower; six claims and an advice, all just not true. No claim of these is settled by any
-//!                 number of blocks, and advice lives on what settled claims leave: it is hardly ever given
-//! in a phase      a treatment 5% slower, in the phase that its claim names, or in another: set-up that was timed
+//! at the edge     two factors, a without effect, b 5% slower; six claims and an advice, all just
+//!                 not true. No claim of these is settled by any
+//!                 number of blocks, and advice lives on what settled claims leave: it is hardly
+//!                 ever given
+//! in a phase      a treatment 5% slower, in the phase that its claim names, or in another: set-up
+//!                 that was timed
 //! ```
 
 use super::simulation::synthetic::{Noise, Study};
@@ -32,7 +37,8 @@ const MERGE: f64 = 0.5;
 const BLOCKS: [usize; 2] = [9, 20];
 const NOISES: [Noise; 4] = [Noise::Lognormal, Noise::HeavyTails, Noise::Unequal, Noise::ByBlock];
 
-/// Factor a (`sort_direct_writes`) does nothing, factor b (`sort_area_size`) is 5% slower at 2M, where the reference is.
+/// Factor a (`sort_direct_writes`) does nothing, factor b (`sort_area_size`) is 5% slower at 2M,
+/// where the reference is.
 const AT_THE_EDGE: &str = r#"name = "edge"
 title = "Claims that are just not true"
 question = "Is anything said that is not so?"
@@ -51,7 +57,7 @@ setting = "sort_area_size"
 levels = ["2M", "1M"]
 "#;
 
-/// Its claims: name, change, and what else they say.
+/// The claims: name, change, and the rest of their text.
 const CLAIMS: [(&str, &str, &str); 6] = [
     ("a-at-1M", A, "at = { b = '1M' }\nexpect = 'differs'"),
     ("a-at-2M", A, "at = { b = '2M' }\nexpect = 'differs'"),
@@ -63,7 +69,7 @@ const CLAIMS: [(&str, &str, &str); 6] = [
 const A: &str = "factor = 'a'\nfrom = 'FALSE'\nto = 'TRUE'";
 const B: &str = "factor = 'b'\nfrom = '1M'\nto = '2M'";
 
-/// Those of which a difference would be false; of the others holding or failing would.
+/// Claims of which a difference would be false; of the others holding or failing would be.
 const WITHOUT_EFFECT: [&str; 3] = ["a-at-1M", "a-at-2M", "a-with-b"];
 
 const IN_A_PHASE: &str = r#"name = "phase"
@@ -134,7 +140,8 @@ fn row(
     Ok(())
 }
 
-/// Whether anything is said that is not so: it holds or is refuted that the effect lies within, or beyond, what it is exactly.
+/// True if any verdict is false: a claim holds or is refuted that the effect lies within, or
+/// beyond, its exact value.
 fn says_falsely(analysis: &Analysis) -> bool {
     let is_false = analysis.claims.iter().any(|claim| {
         let says = claim.verdict.label();

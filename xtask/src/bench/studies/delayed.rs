@@ -1,21 +1,21 @@
 //! Delays of known size in every request of an arm, which the laboratory has to find.
 //!
 //! ```text
-//! pilot     delay 0 against 100 us a request      ──> elapsed time a microsecond of delay, and the noise
-//! studies   delay 0 against what makes 2, 5, 10%  ──> blocks by proof's rule of sizes for 5%, a verdict each, and why
+//! pilot     delay 0 against 100 us a request    ──> elapsed time a microsecond, and the noise
+//! studies   delay 0 against delays of 2, 5, 10% ──> blocks sized for 5%, a verdict each, and why
 //! ```
 //!
 //! The pilot measures what a delay costs instead of deriving it from a number of requests, because
 //! sessions that work side by side hide a part of it. Here requests are waited for one at a time
 //! (`filesystemio_options = directio`, one server), so that nearly all of it shows.
 //!
-//! The power that is stated is that at the level of the first step of three claims, a third of the study's: the laboratory's own tests,
-//! whose levels grow from step to step, find at least so much.
+//! The power that is stated is that at the level of the first step of three claims, a third of the
+//! study's: the laboratory's own tests, whose levels grow from step to step, find at least so much.
 
 use super::Options;
 use super::laboratory::Laboratory;
 use super::same::share;
-use crate::bench::Spread;
+use crate::bench::figure::Figure;
 use anyhow::Context;
 use plumb_proof::effect::log_ratio;
 use plumb_proof::noise::{self, Goal, blocks_for};
@@ -27,7 +27,7 @@ use std::fmt::Write as _;
 const SLOWDOWNS: [f64; 3] = [2.0, 5.0, 10.0];
 /// The one that the studies are sized for.
 const SIZED_FOR: usize = 1;
-/// What is put before each request of the pilot.
+/// Delay before each request of the pilot.
 const PILOT_DELAY: Nanos = Nanos(100_000);
 /// Blocks of the pilot: the noise is then known within a fifth or so.
 const PILOT_BLOCKS: usize = 12;
@@ -39,7 +39,7 @@ const POWER: f64 = 0.80;
 /// Parts of the difference that are shown.
 const PARTS_MAX: usize = 6;
 
-/// What the pilot found, and the studies said.
+/// Figures of the pilot, and verdicts of the studies.
 pub(super) struct Delayed {
     /// Median elapsed time without a delay.
     elapsed: Nanos,
@@ -139,7 +139,7 @@ expect = "slower"
 }
 
 impl Delayed {
-    /// What was put in, what was seen, and where it shows.
+    /// Shows the injected delays, the effects seen, and the place where they show.
     pub(super) fn show(&self) -> String {
         let (wanted, made) = self.blocks;
         let mut text = format!(
@@ -159,7 +159,7 @@ impl Delayed {
         );
         self.sizes.iter().for_each(|size| text.push_str(&size.show()));
         text.push_str(
-            "power: by the pilot's noise; effects: the median study's, and those of all; finds: what the median study says that\n\
+            "power: by the pilot's noise; effects: the typical study's [95% interval]; finds: what the typical study says that\n\
              it finds with 80% power\n",
         );
         if let Some(why) = self.sizes[SIZED_FOR].claims.last().and_then(|claim| claim.why.as_ref()) {
@@ -179,14 +179,14 @@ impl Size {
             self.claims.iter().filter_map(|claim| claim.effect.as_ref()).map(|effect| effect.ratio - 1.0);
         let floors = self.claims.iter().filter_map(|claim| claim.smallest_effect);
         let [effects, floors] =
-            [effects.collect(), floors.collect()].map(|shares| Spread::of(percents(shares)));
+            [effects.collect(), floors.collect()].map(|shares| Figure::of(percents(shares)));
         format!(
             "{:<22} {:>5.0}%  {:>22}  {:>15}  {:>7.1}%\n",
             format!("{}%: {} a request", self.percent, self.delay),
             100.0 * self.stated,
             share(found, self.claims.len()),
             effects.show(1),
-            floors.median
+            floors.value
         )
     }
 }

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 
-/// Where studies are made, one after another.
+/// Makes studies, one after another.
 pub(super) struct Laboratory {
     program: PathBuf,
     room: Room,

@@ -2,26 +2,26 @@
 
 use super::Options;
 use super::laboratory::Laboratory;
-use crate::bench::Spread;
+use crate::bench::figure::Figure;
 use plumb_proof::proportion;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The error that a study allows itself.
 const ALPHA: f64 = 0.05;
-/// Where the distribution of p is looked at.
+/// Points at which the distribution of p is read.
 const LEVELS: [f64; 3] = [0.05, 0.10, 0.25];
 
 /// Verdicts that are about the data.
 const AGAINST: [&str; 3] = ["INVALID", "UNSTABLE", "IMPOSSIBLE"];
 
-/// What the A/A studies said.
+/// Verdicts of the A/A studies.
 pub(super) struct Same {
     studies: usize,
     blocks: usize,
     /// Verdicts on the two arms, by label.
     verdicts: BTreeMap<String, usize>,
-    /// What speaks against the data of studies, verdicts with their reasons.
+    /// Verdicts against the data of studies, with their reasons.
     against: BTreeMap<String, usize>,
     /// p of the two arms, a study each.
     arms: Vec<f64>,
@@ -29,7 +29,7 @@ pub(super) struct Same {
     reference: Vec<f64>,
     /// Standard deviation of the reference's log-ratio, per cent.
     noise: Vec<f64>,
-    /// What a study would have found with 80% power, per cent.
+    /// Smallest effect that a study would have found with 80% power, per cent.
     smallest: Vec<f64>,
 }
 
@@ -129,7 +129,7 @@ impl Same {
         let _ =
             writeln!(text, "false PROVED: {hits} of {}, {}: {says}", self.studies, share(hits, self.studies));
         if !self.noise.is_empty() {
-            let show = |values: &[f64]| Spread::of(values.to_vec()).show(1);
+            let show = |values: &[f64]| Figure::of(values).show(1);
             let _ = writeln!(text, "noise, s_d of the reference's log-ratio, %: {}", show(&self.noise));
             let _ = writeln!(text, "smallest effect found with 80% power, %: {}", show(&self.smallest));
         }
@@ -143,8 +143,8 @@ pub(super) fn share(hits: usize, of: usize) -> String {
     format!("{percent:.1}% [{:.1}, {:.1}]", 100.0 * interval.low, 100.0 * interval.high)
 }
 
-/// How often the signed-rank test of so many blocks gives a two-sided p of at most `level` where nothing is:
-/// the largest such p that it can give, from the number of subsets of 1..n with each sum.
+/// Returns the chance that the signed-rank test gives a two-sided p of at most `level` without an
+/// effect: the largest such p that it can give, from the number of subsets of 1..n with each sum.
 fn attained(blocks: usize, level: f64) -> f64 {
     let mut subsets = vec![1.0];
     for rank in 1..=blocks {
