@@ -10,7 +10,7 @@
 //! switches of both kinds, and kilobytes read from and written to files. Values that a record lacks
 //! are blank.
 
-use plumb_record::figures::{FIGURES, FigureRow, Group};
+use plumb_record::figures::{FIGURES, FigureGroup, FigureRow};
 use plumb_record::operation::operations;
 use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Figure, Percent};
@@ -31,7 +31,7 @@ pub fn line(name: &str, run: &Record) -> String {
 
 /// Joins the columns: the first, the figures, two texts, and the figures of an operation.
 fn row_of(first: String, cell: impl Fn(&FigureRow) -> String, texts: [String; 2]) -> String {
-    let rows = FIGURES.iter().filter(|row| row.group == Group::Line);
+    let rows = FIGURES.iter().filter(|row| row.group == FigureGroup::Line);
     let (each, whole): (Vec<_>, Vec<_>) = rows.partition(|row| row.unit == "/op");
     let mut fields = vec![first];
     fields.extend(whole.into_iter().map(&cell));

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// A table of the report; tests are corrected for each other within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Group {
+pub enum FigureGroup {
     /// Elapsed time; for a database also DB time, its CPU and that of background processes;
     /// seconds.
     Time,
@@ -52,31 +52,31 @@ pub enum Group {
     Line,
 }
 
-impl Group {
+impl FigureGroup {
     /// The tables of a comparison, in the order of its report.
-    pub const ALL: [Group; 15] = [
-        Group::Time,
-        Group::Measure,
-        Group::Host,
-        Group::Load,
-        Group::Transaction,
-        Group::Ratio,
-        Group::TimeModel,
-        Group::Class,
-        Group::Event,
-        Group::Background,
-        Group::Io,
-        Group::FileType,
-        Group::File,
-        Group::Device,
-        Group::Statistic,
+    pub const ALL: [FigureGroup; 15] = [
+        FigureGroup::Time,
+        FigureGroup::Measure,
+        FigureGroup::Host,
+        FigureGroup::Load,
+        FigureGroup::Transaction,
+        FigureGroup::Ratio,
+        FigureGroup::TimeModel,
+        FigureGroup::Class,
+        FigureGroup::Event,
+        FigureGroup::Background,
+        FigureGroup::Io,
+        FigureGroup::FileType,
+        FigureGroup::File,
+        FigureGroup::Device,
+        FigureGroup::Statistic,
     ];
 }
 
 /// A figure that every run may have.
 #[derive(Debug)]
 pub struct FigureRow {
-    pub group: Group,
+    pub group: FigureGroup,
     pub name: &'static str,
     pub unit: &'static str,
     read: fn(&Record) -> Option<f64>,
@@ -91,7 +91,7 @@ impl FigureRow {
 }
 
 const fn row(
-    group: Group,
+    group: FigureGroup,
     name: &'static str,
     unit: &'static str,
     read: fn(&Record) -> Option<f64>,
@@ -108,7 +108,7 @@ const READ_BYTES: &str = "physical read total bytes";
 const WRITE_BYTES: &str = "physical write total bytes";
 const LOG_WRITE: &str = "log file parallel write";
 
-use Group::{Host, Line, Ratio, Time, TimeModel};
+use FigureGroup::{Host, Line, Ratio, Time, TimeModel};
 
 /// All figures with a name of their own, in the order of printing within their groups.
 pub const FIGURES: &[FigureRow] = &[
@@ -189,16 +189,16 @@ const BACKGROUND: SessionKind = SessionKind::Background;
 
 /// Returns a figure of the table by its name; `None` if the record lacks it.
 #[must_use]
-pub fn figure(run: &Record, group: Group, name: &str) -> Option<f64> {
+pub fn figure(run: &Record, group: FigureGroup, name: &str) -> Option<f64> {
     FIGURES.iter().find(|row| row.group == group && row.name == name)?.of(run)
 }
 
 /// True if a figure is divided by a count that a run may lack: without it the
 /// figure is missing, not 0.
-pub fn is_quotient(group: Group, name: &str) -> bool {
+pub fn is_quotient(group: FigureGroup, name: &str) -> bool {
     match group {
-        Group::Transaction | Group::Ratio => true,
-        Group::Device => name.ends_with(EACH),
+        FigureGroup::Transaction | FigureGroup::Ratio => true,
+        FigureGroup::Device => name.ends_with(EACH),
         _ => false,
     }
 }
@@ -207,34 +207,38 @@ pub fn is_quotient(group: Group, name: &str) -> bool {
 const EACH: &str = " each";
 /// Returns the figures of a group in a run, in the order of printing; names are unique.
 #[must_use]
-pub fn figures(group: Group, run: &Record) -> Vec<(String, f64)> {
+pub fn figures(group: FigureGroup, run: &Record) -> Vec<(String, f64)> {
     let of_table = || {
         let own = FIGURES.iter().filter(|row| row.group == group);
         own.filter_map(|row| Some((row.name.to_string(), row.of(run)?))).collect()
     };
     match group {
-        Group::Ratio if run.command.is_some() => Vec::new(),
-        Group::Time | Group::Host | Group::Ratio | Group::TimeModel | Group::Line => of_table(),
-        Group::Measure => run.measures.iter().map(|row| (row.name.clone(), row.value)).collect(),
-        Group::Load => {
+        FigureGroup::Ratio if run.command.is_some() => Vec::new(),
+        FigureGroup::Time
+        | FigureGroup::Host
+        | FigureGroup::Ratio
+        | FigureGroup::TimeModel
+        | FigureGroup::Line => of_table(),
+        FigureGroup::Measure => run.measures.iter().map(|row| (row.name.clone(), row.value)).collect(),
+        FigureGroup::Load => {
             let seconds = seconds(run.header.elapsed_ns.max(1));
             run.load_profile.iter().map(|row| (row.name.clone(), row.total / seconds)).collect()
         }
-        Group::Transaction => {
+        FigureGroup::Transaction => {
             let Some(transactions) = run.transactions() else { return Vec::new() };
             let each = |row: &crate::LoadRow| (row.name.clone(), row.total / transactions as f64);
             run.load_profile.iter().map(each).collect()
         }
-        Group::Class => classes(run),
-        Group::Event => waited(&run.foreground_events),
-        Group::Background => waited(&run.background_events),
-        Group::Io | Group::FileType | Group::File => tallies(group, run)
+        FigureGroup::Class => classes(run),
+        FigureGroup::Event => waited(&run.foreground_events),
+        FigureGroup::Background => waited(&run.background_events),
+        FigureGroup::Io | FigureGroup::FileType | FigureGroup::File => tallies(group, run)
             .into_iter()
             .filter(|(_, tally)| tally.requests > 0)
             .filter_map(|(name, tally)| Some((name, tally.time_ns? as f64 / tally.requests as f64)))
             .collect(),
-        Group::Device => devices(run),
-        Group::Statistic => {
+        FigureGroup::Device => devices(run),
+        FigureGroup::Statistic => {
             let moved = run.statistics.iter().filter(|statistic| statistic.total > 0);
             moved.map(|statistic| (statistic.name.clone(), statistic.total as f64)).collect()
         }
@@ -338,18 +342,20 @@ fn waited(events: &[WaitEvent]) -> Vec<(String, f64)> {
 }
 
 /// Sums requests in a direction, by function, by type of file or by file.
-pub fn tallies(group: Group, run: &Record) -> Vec<(String, IoTally)> {
+pub fn tallies(group: FigureGroup, run: &Record) -> Vec<(String, IoTally)> {
     let mut sums: Vec<(String, IoTally)> = Vec::new();
     let mut add = |name: String, tally: IoTally| match sums.iter_mut().find(|(known, _)| *known == name) {
         Some((_, sum)) => sum.add(&tally),
         None => sums.push((name, tally)),
     };
     match group {
-        Group::Io => run.io_functions.iter().flat_map(directions).for_each(|(name, tally)| add(name, tally)),
+        FigureGroup::Io => {
+            run.io_functions.iter().flat_map(directions).for_each(|(name, tally)| add(name, tally))
+        }
         _ => {
             for file in &run.io_files {
                 let name = match group {
-                    Group::FileType => file_type(&file.tablespace).to_string(),
+                    FigureGroup::FileType => file_type(&file.tablespace).to_string(),
                     // Directories differ between runs, so only the file name identifies the file.
                     _ => format!("{} {}", file.tablespace, file.path.rsplit('/').next().unwrap_or_default()),
                 };

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub(in crate::bench) enum Keys {
     /// Two numbers of 8 bytes together at most: the sales by store and product.
     Numbers,
-    /// Text of 5 to 60 characters with long shared beginnings: views of web pages.
+    /// Views of web pages: text of 5 to 60 characters with long shared prefixes.
     Text,
 }
 
@@ -41,7 +41,7 @@ impl Keys {
         }
     }
 
-    /// Columns of the key, in order.
+    /// Returns the columns of the key, in order.
     pub(in crate::bench) fn key(self) -> &'static [&'static str] {
         match self {
             Keys::Numbers => &["store_id", "prod_id"],
@@ -64,7 +64,7 @@ impl Keys {
         }
     }
 
-    /// The index on the key.
+    /// Returns the index on the key.
     pub(in crate::bench) fn index_spec(self) -> IndexSpec {
         IndexSpec {
             name: self.index().to_uppercase(),
@@ -73,8 +73,8 @@ impl Keys {
         }
     }
 
-    /// Makes a database with the table, and room for the index and for twice the runs of a build:
-    /// those of the merge that is measured on its own.
+    /// Makes a database with the table loaded. It has room for the index and `run_copies` times
+    /// the runs of a build.
     pub(in crate::bench) fn database(
         self,
         home: PathBuf,

@@ -1,4 +1,4 @@
-//! Benchmarks: what is measured, the peer or the limit it is measured against, in one run.
+//! Benchmarks. Each measures plumb and its peer, or its limit, in one run.
 
 mod beside_hyperfine;
 mod calibrate;
@@ -26,27 +26,27 @@ use plumb_proof::random::Generator;
 
 #[derive(Debug, Subcommand)]
 pub enum Bench {
-    /// plumb's measuring and fio's at the same points of the same file; needs fio.
+    /// plumb's calibration and fio's, at the same points of the same file; needs fio.
     Calibrate(calibrate::Options),
     /// Studies of commands whose truth is known: A/A, and 2, 5 and 10% more work.
     Commands(commands::Options),
     /// Crash cycles on simulated disks.
     Crash(crash::Options),
-    /// The cost of recording a wait.
+    /// Cost of recording a wait.
     Events,
-    /// Files with right checksums and wrong content: none may end in a panic, a hang, or all
-    /// memory.
+    /// Files with valid checksums and invalid content: none may cause a panic,
+    /// a hang or unbounded memory.
     Fuzz(fuzz::Options),
     /// Losses of power on FUSE, ext4, xfs and btrfs; needs root and /dev/fuse.
     Power(power::Options),
     /// Error rates, coverage and power of the inference, on synthetic studies.
     Proof(proof::Options),
-    /// Commits beside bare durable writes, group commit, log insert, import and recovery.
+    /// Commits and bare durable writes, group commit, log insert, import and recovery.
     Redo(redo::Options),
-    /// The buffer cache against the device: missed reads, hits, scans, updates and checkpoints,
-    /// with fio on the same file where there is one.
+    /// The buffer cache and the device: missed reads, hits, scans, updates and checkpoints; with
+    /// fio on the same file if it is installed.
     Slob(slob::Options),
-    /// Run generation and merge alone, in memory.
+    /// Run generation and merge, in memory.
     SortKernels,
     /// CPU time of each stage of the index build, and the next bottleneck.
     Stages(stages::Options),
@@ -76,7 +76,7 @@ impl Bench {
     }
 }
 
-/// The settings of a bench: what it gives beside the defaults, then what its `--set` names.
+/// Returns the settings of a bench: its own over the defaults, then those of `--set`.
 fn settings(given: &[(&str, &str)], set: &[String]) -> anyhow::Result<Settings> {
     let mut settings = Settings::default();
     for (name, value) in given {
@@ -89,7 +89,7 @@ fn settings(given: &[(&str, &str)], set: &[String]) -> anyhow::Result<Settings> 
     Ok(settings)
 }
 
-/// Whose the threads of sessions are.
+/// Returns a phrase for the threads of sessions.
 fn on(servers: usize) -> String {
     match servers {
         0 => "on threads of their own".to_string(),
@@ -97,7 +97,7 @@ fn on(servers: usize) -> String {
     }
 }
 
-/// The numbers below `count` in random order.
+/// Returns the numbers below `count` in random order.
 fn order(random: &mut Generator, count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     random.shuffle(&mut order);

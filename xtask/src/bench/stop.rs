@@ -1,5 +1,5 @@
-//! The way in which Ctrl-C leaves nothing behind: a bench checks [`Stop`] between two runs, and
-//! keeps its files in a [`Room`].
+//! Lets Ctrl-C leave nothing behind: a bench checks [`Stop`] between two runs, and keeps its files
+//! in a [`Room`].
 
 use anyhow::Context;
 use plumb_calibrate::ProgressObserver;
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Set when the benchmark is asked to end.
+/// True once the user has asked the bench to end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Set by Ctrl-C and by a request to terminate.
+    /// Returns a flag that SIGINT and SIGTERM set.
     pub(super) fn on_signals() -> anyhow::Result<Stop> {
         let stop = Stop::default();
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -34,11 +34,11 @@ impl ProgressObserver for Stop {
     }
 }
 
-/// The directory of a bench's files, removed when this is dropped.
+/// Directory of a bench's files; dropping it removes them.
 pub(super) struct Room(PathBuf);
 
 impl Room {
-    /// Makes it below `path`, named for the bench and this process.
+    /// Makes the directory below `path`, named after the bench and this process.
     pub(super) fn create(path: &Path, bench: &str) -> anyhow::Result<Room> {
         let path = path.canonicalize().with_context(|| format!("--path {}", path.display()))?;
         let room = path.join(format!("plumb-{bench}-{}", std::process::id()));

@@ -1,7 +1,7 @@
 //! First lines: the run's state, its provenance, and the headline figures.
 
 use plumb_record::Record;
-use plumb_record::figures::{ACTIVE_SESSIONS, Group, figure};
+use plumb_record::figures::{ACTIVE_SESSIONS, FigureGroup, figure};
 use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Headline, Section, cells};
@@ -9,7 +9,7 @@ use plumb_report::{Headline, Section, cells};
 /// Returns the headline figures: elapsed and DB time, then their bounds.
 pub(crate) fn headline(record: &Record) -> Vec<Headline> {
     let header = &record.header;
-    let sessions = figure(record, Group::Ratio, ACTIVE_SESSIONS);
+    let sessions = figure(record, FigureGroup::Ratio, ACTIVE_SESSIONS);
     let mut figures = vec![
         Headline {
             name: "Elapsed".to_string(),
@@ -86,7 +86,7 @@ fn period(record: &Record) -> Facts {
     facts.add("End", &header.end_time);
     facts.add("Elapsed", in_seconds_and_minutes(header.elapsed_ns));
     facts.add("DB Time", in_seconds_and_minutes(header.db_time()));
-    let sessions = figure(record, Group::Ratio, ACTIVE_SESSIONS);
+    let sessions = figure(record, FigureGroup::Ratio, ACTIVE_SESSIONS);
     facts.add(ACTIVE_SESSIONS, Cell::of(sessions.map(Decimal)));
     facts.add("Command", &header.command_line);
     if let Some(of) = &record.period {

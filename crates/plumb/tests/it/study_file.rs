@@ -11,7 +11,7 @@ pub struct StudyFile<'a> {
     /// Workload or target, with the keys at the top that belong to it.
     pub top: &'a str,
     pub blocks: u64,
-    /// Sections before the factor.
+    /// Sections of the file before its factor.
     pub sections: &'a str,
     /// Setting that the factor varies; empty if it is that of the factor's name, or of its levels.
     pub setting: &'a str,
@@ -74,7 +74,6 @@ fn label(level: &str) -> String {
     of_table.unwrap_or(level).to_string()
 }
 
-/// A text as TOML.
 pub fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -26,7 +26,7 @@ use plumb_proof::order;
 use plumb_proof::randomisation::{fewest_blocks, interval, tails};
 use plumb_proof::verdict::{self, ArmChange, Evidence, Sought};
 use plumb_record::Record;
-use plumb_record::figures::{DB_CPU, DB_TIME, ELAPSED, Group};
+use plumb_record::figures::{DB_CPU, DB_TIME, ELAPSED, FigureGroup};
 
 /// Error allowed to each table, and to the verdict.
 pub const ALPHA: f64 = 0.05;
@@ -57,7 +57,7 @@ pub(super) fn judge(
                 judged.extend(asked.judged().or_else(own));
                 differences.extend(sample.map(|sample| of_measure(sample, asked)));
             }
-            for group in Group::ALL {
+            for group in FigureGroup::ALL {
                 let of_group: Vec<&Sample> =
                     rest.iter().copied().filter(|sample| sample.group == group).collect();
                 differences.extend(paired(&of_group, 1));
@@ -70,12 +70,14 @@ pub(super) fn judge(
 /// True if this row of the report shows that measure.
 fn is_of(sample: &Sample, measure: &Measure) -> bool {
     let (group, name) = match &measure.figure {
-        Figure::Elapsed => (Group::Time, ELAPSED),
-        Figure::DbTime => (Group::Time, DB_TIME),
-        Figure::DbCpu => (Group::Time, DB_CPU),
-        Figure::Event(name) => (Group::Event, name.as_str()),
-        Figure::Count(name) | Figure::Bytes(name) | Figure::Micros(name) => (Group::Statistic, name.as_str()),
-        Figure::Measured(_) => (Group::Measure, measure.name.as_str()),
+        Figure::Elapsed => (FigureGroup::Time, ELAPSED),
+        Figure::DbTime => (FigureGroup::Time, DB_TIME),
+        Figure::DbCpu => (FigureGroup::Time, DB_CPU),
+        Figure::Event(name) => (FigureGroup::Event, name.as_str()),
+        Figure::Count(name) | Figure::Bytes(name) | Figure::Micros(name) => {
+            (FigureGroup::Statistic, name.as_str())
+        }
+        Figure::Measured(_) => (FigureGroup::Measure, measure.name.as_str()),
         // A measure made of several figures is no row of a report.
         Figure::Both(..)
         | Figure::ProcessCpu
@@ -304,7 +306,12 @@ mod tests {
     use super::*;
 
     fn sample(name: &str, first: &[f64], second: &[f64]) -> Sample {
-        Sample { group: Group::Event, name: name.to_string(), first: first.to_vec(), second: second.to_vec() }
+        Sample {
+            group: FigureGroup::Event,
+            name: name.to_string(),
+            first: first.to_vec(),
+            second: second.to_vec(),
+        }
     }
 
     #[test]
