@@ -11,7 +11,6 @@
 //! Limits: a disk is identified by the kernel's description and by the identity of its file system.
 //! A copy of a whole disk under the same name counts as the same disk. A calibration of one device
 //! says nothing about files spread over several.
-//! several.
 
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;

@@ -1,11 +1,13 @@
 //! The record of a calibration, calibration.json, and queries of it.
 
 use super::doubt;
+use super::volume::VolumeRecord;
+use crate::analysis::derived;
 use crate::analysis::matrix::Layout;
 use crate::plan::MatrixKind;
 use crate::{
-    CalibrateError, Curve, DeviceEnvironment, FigureKind, MainFigure, Matrix, Mode, Pattern, Point, ReadCost,
-    RefusedTask, Ring, Rung, TaskResult, Warning,
+    CalibrateError, Curve, DerivedFigure, DeviceEnvironment, FigureKind, MainFigure, Matrix, Mode, Pattern,
+    Point, ReadCost, RefusedTask, Ring, Rung, Sustained, TaskResult, Warning,
 };
 use plumb_host::device::DeviceDescription;
 use plumb_io::DirectIo;
@@ -43,6 +45,18 @@ pub struct Calibration {
     pub matrix_large_pattern: Pattern,
     /// Mean latency that limits rates, nanoseconds.
     pub max_latency_ns: u64,
+    /// The paths, if there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume: Option<VolumeRecord>,
+    /// Rates of a load over minutes, if one was kept up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sustained: Option<Sustained>,
+    /// Most requests a second that the caller permitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rate: Option<u64>,
+    /// Bytes a second of the link to the storage, if the caller stated them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_bytes_per_second: Option<u64>,
 
     // Size and time
     /// Length of the file in bytes.
@@ -163,6 +177,36 @@ impl Calibration {
         if doubts.is_empty() { "SETTLED" } else { "IN DOUBT" }
     }
 
+    /// Returns a figure as a share of the link; `None` if no link was stated, or for a time.
+    #[must_use]
+    pub fn link_share(&self, figure: &MainFigure) -> Option<f64> {
+        Some(self.bytes_per_second(figure, figure.estimate.median)? / self.link_bytes_per_second? as f64)
+    }
+
+    /// Returns the figures that exceed the link with their whole interval.
+    #[must_use]
+    pub fn impossible(&self) -> Vec<&MainFigure> {
+        let Some(link) = self.link_bytes_per_second else { return Vec::new() };
+        let above = |figure: &&MainFigure| {
+            self.bytes_per_second(figure, figure.estimate.low).is_some_and(|rate| rate > link as f64)
+        };
+        self.figures.iter().filter(above).collect()
+    }
+
+    fn bytes_per_second(&self, figure: &MainFigure, value: f64) -> Option<f64> {
+        match figure.kind.unit() {
+            "MB/s" => Some(value * Bytes::M as f64),
+            "IOPS" => Some(value * self.size_small as f64),
+            _ => None,
+        }
+    }
+
+    /// Returns what follows from the main figures, with the arithmetic.
+    #[must_use]
+    pub fn derived(&self) -> Vec<DerivedFigure> {
+        derived::of(self)
+    }
+
     /// Returns the number of repeats of all tasks.
     #[must_use]
     pub fn repeats(&self) -> u64 {
@@ -197,7 +241,7 @@ impl Calibration {
     }
 
     /// Returns the single small random read by the usual method.
-    fn usual(&self) -> Point {
+    pub(super) fn usual(&self) -> Point {
         let direct_io = if self.environment.direct { DirectIo::Required } else { DirectIo::Off };
         // A plan starts with requests by the usual rings.
         let ring = self.tasks.first().and_then(TaskResult::point).map_or(Ring::default(), |first| first.ring);

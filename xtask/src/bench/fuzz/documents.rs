@@ -69,7 +69,7 @@ pub(super) fn make(directory: &Path) -> anyhow::Result<()> {
             duration: Some(Nanos(5_000_000)),
             ..plumb_calibrate::Options::new(Mode::Quick, 1, "2026-01-02")
         };
-        let calibration = plumb_calibrate::calibrate(&device, &options, &())?;
+        let calibration = plumb_calibrate::calibrate(std::slice::from_ref(&device), &options, &())?;
         fs::write(path(Kind::Calibration), serde_json::to_string(&calibration)?)?;
     }
     if !path(Kind::Backup).exists() {
