@@ -12,6 +12,7 @@ mod beside;
 pub mod calendar;
 mod circumstance;
 mod device;
+pub mod figures;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 mod imported;

@@ -28,7 +28,7 @@ use plumb_pages::rendered;
 use plumb_record as record;
 use plumb_record::calendar::Moment;
 use plumb_report::Document;
-use plumb_run::stored;
+use plumb_run::calibration_store;
 use plumb_study::analysis::result::Standing;
 use plumb_study::bundle::{CALIBRATION, json, text as bundle_text};
 use plumb_study::provenance::Provenance;
@@ -49,7 +49,7 @@ const PAGE: &str = "report.html";
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let devices = devices(&arguments.path)?;
     let kept = kept_under(arguments);
-    let earlier = kept.map(stored::read).transpose()?.flatten();
+    let earlier = kept.map(calibration_store::read).transpose()?.flatten();
     let interrupt = Interrupt::install()?;
     may_load(arguments, &devices)?;
     let default = (!arguments.json).then_some(NAME);
@@ -70,7 +70,7 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
         output::print(&(output::summary(&report) + &against + "\n"))?;
     }
     // Both are tried: a failure of one must not prevent the other.
-    let stored = kept.map(|path| stored::write(path, &record)).transpose();
+    let stored = kept.map(|path| calibration_store::write(path, &record)).transpose();
     let bundled = bundle.as_ref().map(|reservation| {
         let directory = reservation.directory();
         bundle::write(directory, &files(&calibration, record, &provenance, &report, &prefix)?)?;
@@ -139,7 +139,7 @@ fn may_load(arguments: &Calibrate, devices: &[DeviceDescription]) -> Result<(), 
 /// Returns the newest calibration of a path, if this version can read one. Fails if the file of
 /// that name is no calibration.
 pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
-    Ok(stored::read(path)?)
+    Ok(calibration_store::read(path)?)
 }
 
 /// Renders the reports of a bundle again, and prints the summary.

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
-use plumb_pages::info::{HEAD, line};
+use plumb_pages::info::{head, line};
 use plumb_study::bundle::{CALIBRATION, Contents, RUNS, run_record};
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use std::path::Path;
 /// calibration has none, which a remark reports. A bundle that cannot be read does not hide the
 /// others. The error of the first such bundle is returned after the lines of all others.
 pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
-    let mut text = format!("{HEAD}\n");
+    let mut text = head() + "\n";
     let mut failed = None;
     for bundle in &arguments.bundles {
         match lines(bundle) {

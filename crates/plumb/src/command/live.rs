@@ -20,7 +20,7 @@ use plumb_events::{Role, Session, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_run::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_run::workload::redo;
-use plumb_run::{archiving, assemble, stored};
+use plumb_run::{archiving, assemble, calibration_store};
 use plumb_study::Stage;
 use plumb_study::bundle::Reservation;
 use plumb_types::RowSource;
@@ -57,7 +57,7 @@ pub fn import(
     target.make()?;
     let instance = target.instance();
     let devices = devices(instance)?;
-    let limits = stored::limits(&[&arguments.path], &under_tables(instance, &devices));
+    let limits = calibration_store::limits(&[&arguments.path], &under_tables(instance, &devices));
     let session = instance.recorder.session(Role::LoadCoordinator);
     let tablespace = tablespace(instance, arguments.block_size)?;
     let transactions = database::open_transactions(instance, &session)?;

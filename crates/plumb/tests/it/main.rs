@@ -12,6 +12,7 @@
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations: output, files and errors.
 //! - `study`: studies, their bundles, killed studies, treatments without an effect.
+//! - `study_file`: the text of a study with one factor, for all of these.
 //! - `factors`: studies of a workload given on the command line; unused options.
 //! - `pages`: every command of README.md and docs.
 //! - `tour`: docs/tour.md from its first command to its last.
@@ -60,6 +61,7 @@ mod share;
 mod slob;
 mod sort;
 mod study;
+mod study_file;
 mod texts;
 mod tour;
 mod trace;

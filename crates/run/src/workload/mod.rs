@@ -21,7 +21,7 @@ use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
 use crate::evidence::{self, Asked, Evidence, Measured, MixPoint, MixSeen, PlaceAsked};
 use crate::place::{self, Places, Room};
-use crate::{RunError, Temporary, archiving, assemble, stored};
+use crate::{RunError, Temporary, archiving, assemble, calibration_store};
 use plumb_engine::check::CheckLine;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
@@ -287,7 +287,7 @@ fn limits(instance: &Instance, places: &Places<'_>, devices: &[DeviceDescription
     if !paths.contains(&places.home) {
         paths.push(places.home);
     }
-    stored::limits(&paths, &devices)
+    calibration_store::limits(&paths, &devices)
 }
 
 #[cfg(test)]

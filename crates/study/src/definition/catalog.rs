@@ -9,6 +9,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("large-sort-parallel.toml", include_str!("../../../../studies/large-sort-parallel.toml")),
     ("sort-write-buffers.toml", include_str!("../../../../studies/sort-write-buffers.toml")),
     ("sort-area.toml", include_str!("../../../../studies/sort-area.toml")),
+    ("memory-sweep.toml", include_str!("../../../../studies/memory-sweep.toml")),
     ("redo-direct.toml", include_str!("../../../../studies/redo-direct.toml")),
     ("redo-sync-method.toml", include_str!("../../../../studies/redo-sync-method.toml")),
     ("log-file-size.toml", include_str!("../../../../studies/log-file-size.toml")),

@@ -10,7 +10,7 @@ use crate::vocabulary::Measure;
 use plumb_proof::verdict::{Change, Side, Typically, Verdict};
 
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct MeasureQuestion {
     pub(super) measure: Measure,
     /// The study's claim, from the first arm to the second.
     pub(super) claim: Option<JudgedClaim>,
@@ -19,11 +19,11 @@ pub(super) struct Asked {
 }
 
 /// Returns the study's measures for two of its arms, its own first.
-pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<Asked> {
+pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<MeasureQuestion> {
     let plan = &contents.plan;
     let arms = plan.design.arms.len();
     let pairs = arms * (arms - 1) / 2;
-    let mut asked = vec![Asked { measure: plan.study.measure.clone(), claim: None, pairs }];
+    let mut asked = vec![MeasureQuestion { measure: plan.study.measure.clone(), claim: None, pairs }];
     for (claim, judged) in plan.study.claims.iter().zip(analysis::analyse(contents).claims) {
         let sides = claim.sides(&plan.design);
         let judged = match (&sides.from[..], &sides.to[..]) {
@@ -37,13 +37,13 @@ pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<
             // The first of two claims about a figure is used.
             Some(known) if known.claim.is_some() => {}
             Some(known) => known.claim = Some(judged),
-            None => asked.push(Asked { measure: measure.clone(), claim: Some(judged), pairs }),
+            None => asked.push(MeasureQuestion { measure: measure.clone(), claim: Some(judged), pairs }),
         }
     }
     asked
 }
 
-impl Asked {
+impl MeasureQuestion {
     pub(super) fn judged(&self) -> Option<Judged> {
         let claim = self.claim.as_ref()?;
         let says = format!("as the claim {} of the study says it", claim.name);

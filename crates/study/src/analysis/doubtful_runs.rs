@@ -5,15 +5,15 @@
 //! the device's.
 
 use super::result::{CachedArm, DoubtfulFact, DoubtfulRuns};
-use super::seen::Seen;
+use super::used_blocks::UsedBlocks;
 use crate::bundle::RunRecord;
 use plumb_record::{Circumstance, Fact, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Summarizes doubtful runs of used blocks; `None` if no run was judged.
-pub(super) fn figure(seen: &Seen<'_>) -> Option<DoubtfulRuns> {
-    let all: Vec<usize> = (0..seen.contents.plan.schedule.arms).collect();
-    let runs = seen.records(&all);
+pub(super) fn figure(used: &UsedBlocks<'_>) -> Option<DoubtfulRuns> {
+    let all: Vec<usize> = (0..used.contents.plan.schedule.arms).collect();
+    let runs = used.records(&all);
     let judged = runs.iter().filter(|(_, record)| knows_of_others(record)).count();
     let mut facts: BTreeMap<Fact, Vec<(&RunRecord, &Circumstance)>> = BTreeMap::new();
     for (run, record) in &runs {
@@ -31,7 +31,7 @@ pub(super) fn figure(seen: &Seen<'_>) -> Option<DoubtfulRuns> {
         disturbed: disturbed.len() as u64,
         disturbed_blocks: blocks(disturbed.iter().copied()),
         facts: facts.into_iter().filter_map(|(fact, found)| of_fact(fact, &found)).collect(),
-        cached: cached(seen),
+        cached: cached(used),
     })
 }
 
@@ -59,16 +59,16 @@ fn of_fact(fact: Fact, found: &[(&RunRecord, &Circumstance)]) -> Option<Doubtful
 }
 
 /// Returns the arms most of whose runs read from the page cache, with the mean of their shares.
-fn cached(seen: &Seen<'_>) -> Vec<CachedArm> {
+fn cached(used: &UsedBlocks<'_>) -> Vec<CachedArm> {
     let of_arm = |arm: usize| {
-        let records = seen.records(&[arm]);
+        let records = used.records(&[arm]);
         let found = records.iter().flat_map(|(_, record)| record.doubtful());
         let shares: Vec<f64> =
             found.filter(|found| found.fact == Fact::PageCache).map(|found| found.share).collect();
         let most = 2 * shares.len() > records.len();
         most.then(|| CachedArm { arm, share: shares.iter().sum::<f64>() / shares.len() as f64 })
     };
-    (0..seen.contents.plan.schedule.arms).filter_map(of_arm).collect()
+    (0..used.contents.plan.schedule.arms).filter_map(of_arm).collect()
 }
 
 impl DoubtfulRuns {

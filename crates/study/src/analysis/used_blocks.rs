@@ -4,67 +4,33 @@
 //! Without that run, the others have lost what they are compared with. Also, the treatment may
 //! influence which run of a block fails.
 
-use super::canary;
 use crate::analysis::result::MarkedBlock;
 use crate::bundle::{Contents, Ended, RunRecord};
 use crate::definition::Sides;
 use crate::plan::Until;
-use crate::vocabulary::{Better, Measure};
-use plumb_proof::ProofError;
 use plumb_proof::contrast::Lost;
-use plumb_proof::effect::Observations;
 use plumb_proof::family::Looks;
-use plumb_proof::order::{self, After, Asked};
 use plumb_proof::sequential::Spending;
 use plumb_record::Record;
 
-pub(super) struct Seen<'a> {
+pub(super) struct UsedBlocks<'a> {
     pub(super) contents: &'a Contents,
     /// Blocks used, numbered from 1, each with its runs by slot.
     pub(super) blocks: Vec<(u64, Vec<&'a RunRecord>)>,
     pub(super) marked: Vec<MarkedBlock>,
 }
 
-impl<'a> Seen<'a> {
-    pub(super) fn of(contents: &'a Contents) -> Seen<'a> {
-        let mut seen = Seen { contents, blocks: Vec::new(), marked: Vec::new() };
+impl<'a> UsedBlocks<'a> {
+    pub(super) fn of(contents: &'a Contents) -> UsedBlocks<'a> {
+        let mut used = UsedBlocks { contents, blocks: Vec::new(), marked: Vec::new() };
         let begun = contents.runs.iter().filter_map(|run| run.block).max().unwrap_or(0);
         for block in 1..=begun {
             match block_of(contents, block) {
-                Ok(runs) => seen.blocks.push((block, runs)),
-                Err(reason) => seen.marked.push(MarkedBlock { block, reason }),
+                Ok(runs) => used.blocks.push((block, runs)),
+                Err(reason) => used.marked.push(MarkedBlock { block, reason }),
             }
         }
-        seen
-    }
-
-    /// Returns the figures of the used blocks by slot. The study's own measure has the canary as a
-    /// covariate, if that explains enough of the noise.
-    pub(super) fn observations(&self, measure: &Measure) -> Result<Observations, ProofError> {
-        let figures = self.measured(measure)?;
-        let own = *measure == self.contents.plan.study.measure;
-        Ok(if own { canary::beside(self, figures) } else { figures })
-    }
-
-    /// Returns the figures without a covariate.
-    pub(super) fn measured(&self, measure: &Measure) -> Result<Observations, ProofError> {
-        let value = |run: &&RunRecord| run.record.as_ref().map_or(0.0, |record| measure.value(record));
-        let rows: Vec<Vec<f64>> =
-            self.blocks.iter().map(|(_, runs)| runs.iter().map(value).collect()).collect();
-        Observations::new(self.contents.plan.schedule.slots(), &rows)
-    }
-
-    /// Returns the figures as costs: a rate by its inverse, so that less
-    /// is better for every measure.
-    pub(super) fn costs(&self, measure: &Measure) -> Result<Observations, ProofError> {
-        let cost = |logs: &Vec<f64>| match measure.better {
-            Better::Lower => logs.iter().map(|log| log.exp()).collect(),
-            Better::Higher => logs.iter().map(|log| (-log).exp()).collect(),
-        };
-        let rows: Vec<Vec<f64>> = self.measured(measure)?.logs().iter().map(cost).collect();
-        let costs = Observations::new(self.contents.plan.schedule.slots(), &rows)?;
-        let own = *measure == self.contents.plan.study.measure;
-        Ok(if own { canary::beside(self, costs) } else { costs })
+        used
     }
 
     /// Returns the slots of the used blocks in order of execution.
@@ -116,18 +82,6 @@ impl<'a> Seen<'a> {
             failed.map(|run| run.arm_index).collect()
         };
         self.marked.iter().map(|marked| of(marked.block)).collect()
-    }
-
-    /// Compares the runs that follow these arms with all others.
-    pub(super) fn after(&self, observations: &Observations, arms: &[usize]) -> Option<After> {
-        let schedule = &self.contents.plan.schedule;
-        let slots: Vec<usize> =
-            (0..schedule.slots()).filter(|slot| arms.contains(&schedule.arm_of(*slot))).collect();
-        order::after(
-            observations,
-            &self.orders(),
-            &Asked { slots: &slots, twice: self.contents.plan.twice(), seed: schedule.seed },
-        )
     }
 
     /// True if the run's block is used.

@@ -2,11 +2,11 @@
 
 use super::head;
 use super::result::Analysis;
-use super::seen::Seen;
+use super::used_blocks::UsedBlocks;
 
 /// Time that a study ran, with the runs and arms that took it.
 #[derive(Debug, Clone, Copy)]
-pub struct Spent {
+pub struct BlockTime {
     /// Time of the whole study in nanoseconds, without pauses.
     elapsed_ns: u64,
     /// Time before the first run in nanoseconds, without settling.
@@ -15,20 +15,20 @@ pub struct Spent {
     arms: u64,
 }
 
-impl Spent {
-    pub(super) fn by(seen: &Seen<'_>) -> Spent {
-        Spent {
-            elapsed_ns: seen.contents.ran().0,
-            loading_ns: head::loading(seen),
-            runs: seen.contents.runs.len() as u64,
-            arms: seen.contents.plan.schedule.arms as u64,
+impl BlockTime {
+    pub(super) fn by(used: &UsedBlocks<'_>) -> BlockTime {
+        BlockTime {
+            elapsed_ns: used.contents.ran().0,
+            loading_ns: head::loading(used),
+            runs: used.contents.runs.len() as u64,
+            arms: used.contents.plan.schedule.arms as u64,
         }
     }
 
     /// Returns the time of an analysed study.
     #[must_use]
-    pub fn of(analysis: &Analysis) -> Spent {
-        Spent {
+    pub fn of(analysis: &Analysis) -> BlockTime {
+        BlockTime {
             elapsed_ns: analysis.elapsed_ns,
             loading_ns: analysis.design.loading_ns,
             runs: analysis.runs.len() as u64,
@@ -68,12 +68,12 @@ mod tests {
 
     #[test]
     fn blocks_are_said_as_time_by_those_that_ran() {
-        let spent = Spent { elapsed_ns: 100_000_000_000, loading_ns: 10_000_000_000, runs: 9, arms: 2 };
+        let spent = BlockTime { elapsed_ns: 100_000_000_000, loading_ns: 10_000_000_000, runs: 9, arms: 2 };
         assert_eq!(spent.block_ns(), Some(30_000_000_000));
         assert_eq!(spent.in_time(1577).as_deref(), Some("13 h at 30 s a block"));
-        let quick = Spent { elapsed_ns: 19_000_000_000, ..spent };
+        let quick = BlockTime { elapsed_ns: 19_000_000_000, ..spent };
         assert_eq!(quick.in_time(4).as_deref(), Some("12 s at 3.0 s a block"));
-        assert_eq!(Spent { runs: 0, ..spent }.in_time(1577), None);
+        assert_eq!(BlockTime { runs: 0, ..spent }.in_time(1577), None);
         let times = [9.0, 99.0, 720.0, 14_193.0, 400_000.0].map(rough);
         assert_eq!(times, ["9 s", "99 s", "12 min", "4 h", "5 days"]);
     }
