@@ -574,9 +574,9 @@ pub struct ShareOf {
 
 #[derive(Debug, Args)]
 pub struct Calibrate {
-    /// A directory on the storage to measure; the file made there is removed again, and the result
-    /// stays in it as plumb-calibration.json. Several paths are measured alone, at once, and as
-    /// one volume
+    /// A directory on the storage to measure; the file made there is removed again, and the
+    /// result stays in it as plumb-calibration.json. Several paths are measured alone, at
+    /// once, and as one volume
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: Vec<PathBuf>,
     /// The volume that several paths form
@@ -606,8 +606,8 @@ pub struct Calibrate {
     /// their level: burst credits that run out, flash that is full; as 30m
     #[arg(long, value_name = "TIME", value_parser = parse_sustain, allow_hyphen_values = true)]
     pub sustain: Option<Nanos>,
-    /// Most requests a second, for a device in use; the result is then in doubt, and is not kept
-    /// for later runs
+    /// Most requests a second, for a device in use; the result is then in doubt, and is
+    /// not kept for later runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub max_rate: Option<u64>,
     /// Load a device that others use without asking first
