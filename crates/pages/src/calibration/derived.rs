@@ -32,7 +32,9 @@ pub(super) fn words(calibration: &Calibration) -> Vec<(&'static str, String)> {
     let median = |kind| calibration.figure(kind).map(|figure| figure.estimate.median);
     let mut words = Vec::new();
     if let Some(micros) = median(FigureKind::SmallReadLatency) {
+        // Under a limit the rate is the limit's.
         let most = median(FigureKind::SmallReadIops)
+            .filter(|_| calibration.max_rate.is_none())
             .map_or(String::new(), |most| format!("; at most {} a second", number(most)));
         words.push(("Reads", format!("one small random read takes {}{most}", time(micros))));
     }
