@@ -276,9 +276,9 @@ pub enum Direction {
 pub enum Function {
     /// Blocks that sessions read into the buffer cache.
     BufferCacheReads,
-    /// Reads into private memory.
+    /// Blocks read into memory of one session.
     DirectReads,
-    /// Writes from private memory.
+    /// Blocks written from memory of one session.
     DirectWrites,
     /// Writes of the database writers.
     Dbwr,
@@ -355,13 +355,13 @@ pub enum FileType {
     Data,
     /// Data files of the temporary tablespace.
     Temp,
-    /// Log files.
+    /// Files of the redo log.
     Log,
-    /// The control file.
+    /// Control block of the log.
     Control,
     /// Copies of filled log files.
     Archive,
-    /// Copies that backups make.
+    /// Copies of files that backups make.
     Backup,
     /// Plain files, and measurements of the device.
     Other,
@@ -430,7 +430,7 @@ macro_rules! streams {
                 }
             }
 
-            /// Returns the function to which its requests belong, unless a database writer makes them.
+            /// Returns the function of its requests, unless a database writer makes them.
             #[must_use]
             pub const fn function(self) -> Function {
                 match self { $(IoStream::$variant => Function::$function),* }

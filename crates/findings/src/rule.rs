@@ -5,11 +5,9 @@ use crate::signals::Signals;
 /// Place of a finding among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
-    /// The times say nothing.
     Void,
     /// The figures are in doubt.
     Doubt,
-    /// Time could be saved.
     Saving,
     /// A remark without a time.
     Remark,

@@ -490,8 +490,8 @@ impl FileCounters {
         counters.nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// Requests, bytes and nanoseconds of service time of the reads, by size class
-    /// ([`class_bytes`]).
+    /// Requests, bytes and nanoseconds of service time of the reads, by size class: see
+    /// [`class_bytes`] for the sizes.
     #[must_use]
     pub fn reads(&self) -> [Moves; SIZE_CLASSES] {
         self.reads.each_ref().map(MoveCounters::get)

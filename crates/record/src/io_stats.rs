@@ -23,7 +23,6 @@ pub struct IoFunction {
     pub large: Option<LargeRequests>,
 }
 
-/// Requests above 128 KiB.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LargeRequests {
     pub reads: IoTally,
@@ -58,7 +57,6 @@ pub struct IoFile {
     pub buffer_waits: Option<BufferWaits>,
 }
 
-/// Requests of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct IoSize {
     /// Bytes of the largest; none for those above all sizes.
@@ -120,9 +118,7 @@ pub struct BufferPool {
     pub gets: u64,
     /// Blocks of these that were in the cache.
     pub hits: u64,
-    /// Blocks read into it.
     pub reads: u64,
-    /// Blocks written from it.
     pub writes: u64,
     pub free_buffer_waits: u64,
     pub write_complete_waits: u64,
@@ -159,7 +155,6 @@ pub struct CachedBlocks {
     pub dirty: u64,
 }
 
-/// Sizes of a tablespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TablespaceShape {
     pub tablespace: String,
@@ -236,7 +231,6 @@ impl IoGroup {
     }
 }
 
-/// I/O of a tablespace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TablespaceStats {
     pub tablespace: String,

@@ -600,7 +600,7 @@ pub struct FileEvidence {
     pub path: PathBuf,
     pub reads: Transfers,
     pub writes: Transfers,
-    /// The same by size.
+    /// Reads and writes by size, with waits.
     pub moves: FileMoves,
     /// The open flags; `None` for a file in memory, or without /proc.
     pub flags: Option<OpenFlags>,

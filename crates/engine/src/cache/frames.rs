@@ -122,7 +122,7 @@ impl PoolCounts {
 /// Blocks of a tablespace in a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CachedBlocks {
-    /// Content of the tablespace.
+    /// Content that the tablespace is for.
     pub purpose: Purpose,
     /// Number of its blocks, in any state.
     pub blocks: u64,

@@ -131,7 +131,6 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Bytes a second that no single request reaches: eight lanes of PCIe 5.0 carry 32 GB/s in all.
 const REQUEST_RATE_MOST: f64 = 20e9;
-/// Fewer reads are rounding.
 const READS_TO_JUDGE: u64 = 100;
 
 /// Reports other work on the machine, or a cache that answered instead of the device.

@@ -1,8 +1,8 @@
 //! The table of rules, by subject.
 //!
-//! Thresholds of R and G rules are published ones; rules of other letters are this program's. A rule
-//! about storage is silent if less than a tenth of DB time is I/O ([`IO_GATE`]), because no latency
-//! matters then.
+//! Thresholds of R and G rules are published ones; rules of other letters are this program's. A
+//! rule about storage is silent if less than a tenth of DB time is I/O ([`IO_GATE`]), because no
+//! latency matters then.
 
 mod cache;
 mod doubts;
@@ -48,7 +48,6 @@ fn percent(share: f64) -> String {
     if percent.abs() < 9.95 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
 }
 
-/// Returns the mean wait.
 fn average(wait: &WaitEvent) -> Nanos {
     Nanos(wait.time_ns / wait.waits.max(1))
 }

@@ -1,4 +1,4 @@
-//! Where the time went: I/O or not, processors, the top event, contention.
+//! Rules of the time model: I/O or not, processors, the top event, contention.
 
 use super::{EVENT_GATE, IO_GATE, OWN, TGDBA, at_most, average, count, is_io_bound, percent, waited};
 use crate::rule::{Rank, Rule, Seen};

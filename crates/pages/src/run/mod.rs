@@ -27,6 +27,7 @@ mod snapshots;
 mod sort;
 mod summary;
 mod time;
+mod work;
 
 pub(super) use device::{devices_of, facts as device_facts, in_one_line as device_line};
 pub(super) use events::{TopEvent, top_events};
@@ -106,6 +107,7 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.extend(log::log(record));
     sections.extend(log::trace(record));
     sections.extend(sort::sort(record));
+    sections.extend(result::paths_not_taken(record));
     sections.extend(settings::parameters(&record.parameters));
     sections.push(settings::settings(&record.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH));
     sections

@@ -1,4 +1,4 @@
-//! A run in ten to fifteen lines for a terminal.
+//! A run in ten to eighteen lines for a terminal.
 //!
 //! The state comes first, then the headline figures, the device, the phases, and the parts of the
 //! time. It has neither colours nor control characters, and nothing that the report lacks.

@@ -13,7 +13,7 @@
 
 mod progress_display;
 
-use crate::arguments::Calibrate;
+use crate::arguments::{Calibrate, Shown};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -101,7 +101,7 @@ pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
 ///
 /// # Errors
 /// When a file of it is missing or of another version, or a report cannot be written.
-pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
+pub fn rebuild(directory: &Path, shown: Shown) -> Result<Outcome, Failure> {
     let [calibration, provenance] = [CALIBRATION, record::FILE].map(|name| directory.join(name));
     let refused = |file: &Path, why: String| Failure::run(format!("{}: {why}", file.display()));
     let made = Calibration::from_json(&bundle_text(&calibration)?)
@@ -110,7 +110,10 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
         .map_err(|error| refused(&provenance, format!("does not say what made the calibration ({error})")))?;
     let report = document::document(&made, &by);
     let files = bundle::write(directory, &rendered(&report))?;
-    output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?;
+    match shown {
+        Shown::Json => output::print(&bundle_text(&calibration)?)?,
+        _ => output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?,
+    }
     Ok(outcome(&made))
 }
 

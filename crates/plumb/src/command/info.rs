@@ -7,6 +7,7 @@ use crate::output;
 use crate::targets::KINDS;
 use plumb_pages::info::{HEAD, line};
 use plumb_study::bundle::{CALIBRATION, Contents, RUNS, run_record};
+use serde_json::Value;
 use std::path::Path;
 
 /// Prints a line for a bundle of a run, and one for each finished run of a study's
@@ -17,7 +18,7 @@ use std::path::Path;
 /// When a bundle has no record that this program can read: the error of the first such bundle,
 /// after the lines of all others.
 pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
-    let mut text = format!("{HEAD}\n");
+    let mut text = String::new();
     let mut failed = None;
     for bundle in &arguments.bundles {
         match lines(bundle) {
@@ -25,8 +26,26 @@ pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
             Err(failure) => failed = failed.or(Some(failure)),
         }
     }
-    output::print(&text)?;
+    match arguments.json {
+        true => output::print_json(&as_json(&text))?,
+        false => output::print(&format!("{HEAD}\n{text}"))?,
+    }
     failed.map_or(Ok(Outcome::Fine), Err)
+}
+
+/// Returns an object for each line, with the columns' names; a blank column is null.
+fn as_json(lines: &str) -> Value {
+    let name = |column: &str| column.to_lowercase().replace(' ', "_");
+    let value = |cell: &str| match cell.parse::<f64>() {
+        _ if cell.is_empty() => Value::Null,
+        Ok(number) => number.into(),
+        Err(_) => cell.into(),
+    };
+    let object = |line: &str| {
+        let cells = HEAD.split('|').zip(line.split('|')).filter(|(column, _)| !column.is_empty());
+        Value::Object(cells.map(|(column, cell)| (name(column), value(cell))).collect())
+    };
+    Value::Array(lines.lines().map(object).collect())
 }
 
 /// The lines of a bundle.

@@ -5,7 +5,7 @@
 //! 15% would make a false statement.
 
 use super::study::{one, show};
-use crate::arguments::Study;
+use crate::arguments::{Shown, Study};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -43,7 +43,7 @@ pub fn run(arguments: &Study, suite: &Suite, interrupt: &Interrupt) -> Result<Ou
     }
     let table = table(suite, &analyses);
     let file = write_over(&directory, TABLE, table.as_bytes())?;
-    if !arguments.conduct.json {
+    if arguments.conduct.shown() == Shown::Text {
         output::print(&format!("\n{table}  {}\n", command_line::quoted(&file.display().to_string())))?;
     }
     let worst = analyses.iter().filter_map(Analysis::standing).min();

@@ -22,6 +22,7 @@
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `share`: copies without names.
 //! - `orphans`: what killed processes left, and the ways to end one.
+//! - `for_programs`: output as JSON, Markdown and JUnit; named baselines.
 //! - `foreign_text`: names a terminal would obey, paths that are no text.
 //! - `trace`: every request of a run, printed from its bundle.
 //! - `backup`: backups there and back.
@@ -42,6 +43,7 @@ mod conventional;
 mod export;
 mod factors;
 mod faults;
+mod for_programs;
 mod foreign_text;
 mod full_disk;
 mod import;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Pages whose commands are generated, or have none.
-const GENERATED: [&str; 2] = ["events.md", "settings.md"];
+const GENERATED: [&str; 3] = ["events.md", "findings.md", "settings.md"];
 
 /// Amounts as small as a test may have them, where the command has them or the workload takes them.
 const AMOUNTS: [(&str, &str, &[&str]); 6] = [

@@ -78,7 +78,7 @@ fn cached(row: &CachedBlocks) -> record::CachedBlocks {
     record::CachedBlocks { tablespace: row.purpose.name().to_string(), blocks: row.blocks, dirty: row.dirty }
 }
 
-/// Returns the kernel's count of the process's bytes; `None` without /proc, and for files in memory.
+/// Returns the kernel's count of the process's bytes; `None` without /proc and for files in memory.
 pub(super) fn kernel(seen: &Evidence, moved: Option<[u64; 2]>) -> Option<KernelIo> {
     let [read_bytes, written_bytes] = moved.filter(|_| !seen.inside.in_memory())?;
     Some(KernelIo { read_bytes, written_bytes, all_direct: receipts::all_direct(seen) })
