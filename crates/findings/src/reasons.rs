@@ -70,8 +70,8 @@ pub const REASONS: &[Reason] = &[
     },
     Reason {
         path: "registered files",
-        reason: "the table of a ring is full, or the file was opened later",
-        cure: "fewer data files",
+        reason: "the ring has no table of files, or it is full",
+        cure: "fewer data files, if it is full",
         judge: |record| part(record, "ring requests with registered files", "ring requests"),
     },
     Reason {

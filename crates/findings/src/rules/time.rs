@@ -110,6 +110,11 @@ fn not_storage(signals: &Signals) -> Option<Seen> {
 
 fn processors(signals: &Signals) -> Option<Seen> {
     let host = &signals.host;
+    // The doubt about others on the processors has been stated already.
+    let others = signals.run.as_ref().is_some_and(|run| run.shared_processors);
+    if others && signals.share(host.run_queue_ns.unwrap_or(0)) <= 0.10 {
+        return None;
+    }
     let mut seen = Vec::new();
     seen.extend(
         host.busy.filter(|busy| *busy > 0.90).map(|busy| format!("the host was {} busy", percent(busy))),

@@ -13,9 +13,6 @@ use serde_json::json;
 use std::path::Path;
 
 /// Lists the leftovers, and removes them.
-///
-/// # Errors
-/// When there is no such directory, or something cannot be removed.
 pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
     named_directory::require("--path", &arguments.path)?;
     let found = orphans::find(&arguments.path);

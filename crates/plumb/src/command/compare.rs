@@ -11,11 +11,8 @@ use plumb_study::bundle;
 use plumb_study::compare::compare;
 use std::path::Path;
 
-/// Compares two runs or arms, and prints or writes the comparison.
-///
-/// # Errors
-/// When a side is no bundle and no arm of one, the two ran different workloads, or
-/// a report cannot be written.
+/// Compares two runs or arms, and prints or writes the comparison. Fails if a side is no bundle and
+/// no arm of one, the two ran different workloads, or a report cannot be written.
 pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
     if let Some(name) = &arguments.save_baseline {
         baseline::save(name, Path::new(&arguments.first))?;

@@ -10,9 +10,6 @@ use plumb_engine::drop::drop_named;
 use serde_json::json;
 
 /// Removes a table or an index by name.
-///
-/// # Errors
-/// When there is no table and no index of that name.
 pub fn run(arguments: &Drop) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;

@@ -5,18 +5,14 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
-use plumb_pages::info::{HEAD, line};
+use plumb_pages::info::{head, line};
 use plumb_study::bundle::{CALIBRATION, Contents, RUNS, run_record};
 use serde_json::Value;
 use std::path::Path;
 
-/// Prints a line for a bundle of a run, and one for each finished run of a study's
-/// bundle. A calibration has none, which a remark reports. A bundle that cannot be read
-/// does not hide the others.
-///
-/// # Errors
-/// When a bundle has no record that this program can read: the error of the first such bundle,
-/// after the lines of all others.
+/// Prints a line for a bundle of a run, and one for each finished run of a study's bundle. A
+/// calibration has none, which a remark reports. A bundle that cannot be read does not hide the
+/// others. The error of the first such bundle is returned after the lines of all others.
 pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
     let mut text = String::new();
     let mut failed = None;
@@ -28,7 +24,7 @@ pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
     }
     match arguments.json {
         true => output::print_json(&as_json(&text))?,
-        false => output::print(&format!("{HEAD}\n{text}"))?,
+        false => output::print(&format!("{}\n{text}", head()))?,
     }
     failed.map_or(Ok(Outcome::Fine), Err)
 }
@@ -41,14 +37,15 @@ fn as_json(lines: &str) -> Value {
         Ok(number) => number.into(),
         Err(_) => cell.into(),
     };
+    let head = head();
     let object = |line: &str| {
-        let cells = HEAD.split('|').zip(line.split('|')).filter(|(column, _)| !column.is_empty());
+        let cells = head.split('|').zip(line.split('|')).filter(|(column, _)| !column.is_empty());
         Value::Object(cells.map(|(column, cell)| (name(column), value(cell))).collect())
     };
     Value::Array(lines.lines().map(object).collect())
 }
 
-/// The lines of a bundle.
+/// Returns the lines of a bundle.
 fn lines(bundle: &Path) -> Result<String, Failure> {
     let shown = bundle.display().to_string();
     let shown = shown.trim_end_matches('/');

@@ -14,9 +14,6 @@ use serde_json::json;
 use std::path::Path;
 
 /// Renders the reports of a bundle again, and prints the summary.
-///
-/// # Errors
-/// When the bundle has no record that this program can read, or a report cannot be written.
 pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     let (bundle, end) = match arguments.of().map_err(Failure::usage)? {
         ReportOf::Period(bundle, period) => return of_period(&bundle, period, arguments.shown()),
