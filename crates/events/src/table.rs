@@ -395,7 +395,8 @@ impl FileType {
 }
 
 macro_rules! streams {
-    ($($variant:ident, $name:literal, $direction:ident, $function:ident, $file:ident, $sentence:literal;)*) => {
+    ($($variant:ident, $name:literal, $direction:ident, $function:ident, $file:ident,
+        $sentence:literal;)*) => {
         /// Purpose of moved bytes: the parts of `IOStat by Function` and the
         /// lines of the I/O profile.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -419,8 +420,8 @@ macro_rules! streams {
                 IoStream::ALL.iter().find(|stream| stream.name() == name).copied()
             }
 
-            /// Returns the function to which requests of a session of this role belong. Blocks that a
-            /// database writer writes are its own; log writes that it needs before are LGWR's.
+            /// Returns the function to which requests of a session of this role belong. Blocks that
+            /// a database writer writes are its own; log writes that it needs before are LGWR's.
             #[must_use]
             pub const fn function_of(self, role: Role) -> Function {
                 match (role, self.function()) {

@@ -30,8 +30,8 @@ mod rules;
 mod signals;
 
 pub use judge::findings;
-pub use reasons::{REASONS, Reason, reasons_of};
-pub use rule::{Rank, Rule, Seen};
+pub use reasons::{MissedPath, REASONS, reasons_of};
+pub use rule::{FindingRule, Observed, Rank};
 pub use rules::all as rules;
 pub use signals::{
     Absorbed, Advisory, CacheSignals, Grown, HostSignals, LogSignals, Medium, Origin, Reached, RunFacts,

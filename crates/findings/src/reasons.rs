@@ -1,14 +1,15 @@
-//! Reasons for which a faster path is not taken: one table, for lists and for the report of a run.
+//! Reasons for which a faster path is not taken: one table, for lists and for reports of runs.
 //!
-//! A row names the path, the reason and what would change it. Its function says from a record if the
-//! reason applied, with the figures. Limits: a path that a record does not show has no row.
+//! A row names the path, the reason and the change after which the path is taken. The function of
+//! the row says from a record if the reason applied, with the figures. Limits: a path that a record
+//! does not show has no row.
 
 use plumb_record::{DirectIoAnswer, IoUringAnswer, Record};
 use plumb_units::{Bytes, RowCount};
 
 /// A faster path with a reason for not taking it: one row of the table.
 #[derive(Debug)]
-pub struct Reason {
+pub struct MissedPath {
     pub path: &'static str,
     pub reason: &'static str,
     /// Change after which the path is taken.
@@ -18,8 +19,8 @@ pub struct Reason {
 }
 
 /// Every reason, by the layer of the path.
-pub const REASONS: &[Reason] = &[
-    Reason {
+pub const REASONS: &[MissedPath] = &[
+    MissedPath {
         path: "direct I/O to data files",
         reason: "filesystemio_options asks for the page cache",
         cure: "filesystemio_options=directio or setall",
@@ -28,7 +29,7 @@ pub const REASONS: &[Reason] = &[
             ["none", "asynch"].contains(&asked).then(|| format!("filesystemio_options={asked}"))
         },
     },
-    Reason {
+    MissedPath {
         path: "direct I/O to data files",
         reason: "the file system has none",
         cure: "another file system: ext4, xfs",
@@ -39,7 +40,7 @@ pub const REASONS: &[Reason] = &[
             })
         },
     },
-    Reason {
+    MissedPath {
         path: "io_uring",
         reason: "the kernel or a filter refuses it",
         cure: "kernel.io_uring_disabled=0, or a container profile that allows it",
@@ -50,7 +51,7 @@ pub const REASONS: &[Reason] = &[
             })
         },
     },
-    Reason {
+    MissedPath {
         path: "io_uring",
         reason: "io_method or filesystemio_options asks for another method",
         cure: "io_method=io_uring with filesystemio_options=asynch or setall",
@@ -62,25 +63,25 @@ pub const REASONS: &[Reason] = &[
             Some(format!("{}: {}", device.io_method, device.io_method_reason))
         },
     },
-    Reason {
+    MissedPath {
         path: "registered buffers",
         reason: "the limit of locked memory, or a buffer outside the arena",
         cure: "a higher RLIMIT_MEMLOCK (ulimit -l)",
         judge: |record| part(record, "ring requests with registered buffers", "ring requests"),
     },
-    Reason {
+    MissedPath {
         path: "registered files",
         reason: "the ring has no table of files, or it is full",
         cure: "fewer data files, if it is full",
         judge: |record| part(record, "ring requests with registered files", "ring requests"),
     },
-    Reason {
+    MissedPath {
         path: "requests in flight",
         reason: "kernel worker threads carry out what would block",
         cure: "direct I/O, or a deeper queue of the device (nr_requests)",
         judge: |record| found(record, "S4"),
     },
-    Reason {
+    MissedPath {
         path: "requests as large as asked",
         reason: "a request ends with its extent",
         cure: "a larger extent_size",
@@ -92,7 +93,7 @@ pub const REASONS: &[Reason] = &[
                 .then(|| format!("{} asked, extents of {}", Bytes(bytes), Bytes(block.extent_bytes)))
         },
     },
-    Reason {
+    MissedPath {
         path: "requests as large as asked",
         reason: "the device splits them",
         cure: "a larger max_sectors_kb of the queue, or smaller requests",
@@ -107,7 +108,7 @@ pub const REASONS: &[Reason] = &[
             (requests > 0 && most < 1 << 20).then(shown)
         },
     },
-    Reason {
+    MissedPath {
         path: "sort runs past the buffer cache",
         reason: "sort_direct_writes is false, or auto and the area is too small",
         cure: "sort_direct_writes=true, or a sort_area_size of ten times the write buffers",
@@ -116,7 +117,7 @@ pub const REASONS: &[Reason] = &[
             Some(format!("sort_direct_writes={}: {}", sort.sort_direct_writes, sort.direct_writes_reason))
         },
     },
-    Reason {
+    MissedPath {
         path: "a sort in memory",
         reason: "the rows are more than the sort areas hold",
         cure: "a larger sort_area_size or parallel_degree",
@@ -125,7 +126,7 @@ pub const REASONS: &[Reason] = &[
             Some(format!("{} runs, {}", RowCount(sort.runs), Bytes(sort.run_bytes)))
         },
     },
-    Reason {
+    MissedPath {
         path: "a merge of all runs at once",
         reason: "the area has no room for a buffer of each run",
         cure: "a larger sort_area_size: the finding names the smallest",
@@ -134,7 +135,7 @@ pub const REASONS: &[Reason] = &[
             Some(format!("{} merges before the last", RowCount(sort.intermediate_merges)))
         },
     },
-    Reason {
+    MissedPath {
         path: "keys as machine words",
         reason: "the key is a text, or longer than a word",
         cure: "a key of numbers, or of fewer columns",
@@ -143,13 +144,13 @@ pub const REASONS: &[Reason] = &[
             (matches > 0).then(|| format!("{} comparisons of texts in merges", RowCount(matches)))
         },
     },
-    Reason {
+    MissedPath {
         path: "parallel servers on all processors",
         reason: "a limit of threads or memory",
         cure: "a higher limit, or the parallel_degree that it allows",
         judge: |record| found(record, "D7"),
     },
-    Reason {
+    MissedPath {
         path: "log writes past the page cache",
         reason: "log_file_io is buffered, or the file system has no direct I/O",
         cure: "log_file_io=direct",
@@ -158,7 +159,7 @@ pub const REASONS: &[Reason] = &[
             Some(format!("{} buffered writes, {}", RowCount(log.writes), log.sync_method))
         },
     },
-    Reason {
+    MissedPath {
         path: "blocks read ahead",
         reason: "db_block_prefetch_limit is 0",
         cure: "db_block_prefetch_limit=16",
@@ -194,6 +195,6 @@ fn found(record: &Record, rule: &str) -> Option<String> {
 
 /// Returns the reasons that applied to a run, with what it shows.
 #[must_use]
-pub fn reasons_of(record: &Record) -> Vec<(&'static Reason, String)> {
+pub fn reasons_of(record: &Record) -> Vec<(&'static MissedPath, String)> {
     REASONS.iter().filter_map(|reason| Some((reason, (reason.judge)(record)?))).collect()
 }

@@ -163,7 +163,7 @@ pub struct RunFacts {
     pub circumstances: Vec<Circumstance>,
     pub grown: Option<Grown>,
     pub not_reserved_bytes: u64,
-    /// Reason for which files went through the page cache although direct I/O was asked for.
+    /// MissedPath for which files went through the page cache although direct I/O was asked for.
     pub through_page_cache: Option<String>,
     pub method_replaced: Option<String>,
     pub fewer_servers: Option<String>,

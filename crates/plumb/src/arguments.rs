@@ -457,18 +457,18 @@ pub enum StudyFormat {
 
 /// Form in which a result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum PrintForm {
     Text,
     Json,
     Of(StudyFormat),
 }
 
-impl Shown {
-    fn of(json: bool, format: Option<StudyFormat>) -> Shown {
+impl PrintForm {
+    fn of(json: bool, format: Option<StudyFormat>) -> PrintForm {
         match format {
-            Some(format) => Shown::Of(format),
-            None if json => Shown::Json,
-            None => Shown::Text,
+            Some(format) => PrintForm::Of(format),
+            None if json => PrintForm::Json,
+            None => PrintForm::Text,
         }
     }
 }
@@ -476,8 +476,8 @@ impl Shown {
 impl Conduct {
     /// Returns the form of the result.
     #[must_use]
-    pub fn shown(&self) -> Shown {
-        Shown::of(self.json, self.format)
+    pub fn shown(&self) -> PrintForm {
+        PrintForm::of(self.json, self.format)
     }
 }
 
@@ -1000,8 +1000,8 @@ pub enum ReportOf {
 impl Report {
     /// Returns the form of the result.
     #[must_use]
-    pub fn shown(&self) -> Shown {
-        Shown::of(self.json, self.format)
+    pub fn shown(&self) -> PrintForm {
+        PrintForm::of(self.json, self.format)
     }
 
     /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`. Fails if a

@@ -1,7 +1,8 @@
 //! Named baselines: bundles that later runs are compared with.
 //!
-//! A baseline is a file NAME.baseline in `plumb-reports` with the path of its bundle. The bundle stays
-//! where it is, because a comparison needs all of it. Saving a name again moves it to another bundle.
+//! A baseline is a file NAME.baseline in `plumb-reports` with the path of its bundle. The bundle
+//! stays where it is, because a comparison needs all of it. Saving a name again moves it to another
+//! bundle.
 
 use crate::failure::Failure;
 use crate::output;

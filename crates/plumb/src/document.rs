@@ -4,7 +4,7 @@ use crate::arguments::{Arguments, Page};
 use clap::CommandFactory;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic, Unit};
-use plumb_findings::Reason;
+use plumb_findings::MissedPath;
 
 /// Renders a generated page of the documentation.
 #[must_use]
@@ -181,10 +181,10 @@ fn events_page() -> String {
 fn rules_page() -> String {
     let mut page = String::from(
         "# Findings: the rules\n\n\
-         For readers of a finding: each rule, its threshold and where that comes from. A run's report orders\n\
-         findings by the DB time that could be saved at most, after doubts about the figures, each with its\n\
-         arithmetic. Savings overlap and do not add up. A setting is advised only if the workload uses it.\n\
-         This page is generated from `crates/findings/src/rules`.\n\n",
+         For readers of a finding: each rule, its threshold and where that comes from. A report orders\n\
+         findings by the DB time that could be saved at most, after doubts about the figures, each with\n\
+         its arithmetic. Savings overlap and do not add up. A setting is advised only if the workload\n\
+         uses it. This page is generated from `crates/findings/src/rules`.\n\n",
     );
     for rule in plumb_findings::rules() {
         let caveat =
@@ -198,7 +198,7 @@ fn rules_page() -> String {
     }
     page.push_str("\n## Faster paths that are not taken\n\n");
     for reason in plumb_findings::REASONS {
-        let Reason { path, reason, cure, .. } = reason;
+        let MissedPath { path, reason, cure, .. } = reason;
         page.push_str(&entry(&format!("{path}: {reason}; {cure} would change it.")));
     }
     page

@@ -20,7 +20,7 @@ const BEYOND: f64 = 0.025;
 
 /// Figures of one level, each with an entry for every block.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Level {
+pub struct KneeLevel {
     /// Figure to maximise, such as a rate.
     pub gain: Vec<f64>,
     /// Figure with the limit, such as a latency; empty without a limit.
@@ -29,7 +29,7 @@ pub struct Level {
 
 /// Question about the levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sought {
+pub struct KneeSought {
     /// Share of the highest gain that is enough, above 0 and at most 1.
     pub share: f64,
     /// Largest value of the limited figure, in its unit; `None` without a limit.
@@ -51,7 +51,7 @@ pub struct Knee {
 
 /// Returns the knee; `None` without a block, or if no level keeps the limit.
 #[must_use]
-pub fn knee(levels: &[Level], sought: &Sought) -> Option<Knee> {
+pub fn knee(levels: &[KneeLevel], sought: &KneeSought) -> Option<Knee> {
     let blocks = levels.iter().map(|level| level.gain.len()).min().filter(|blocks| *blocks > 0)?;
     let level = chosen(levels, &(0..blocks).collect::<Vec<_>>(), sought)?;
     let mut generator = Generator::new(sought.seed);
@@ -66,12 +66,12 @@ pub fn knee(levels: &[Level], sought: &Sought) -> Option<Knee> {
     Some(Knee { level, low: found[beyond].min(level), high: found[DRAWS - 1 - beyond].max(level) })
 }
 
-fn chosen(levels: &[Level], blocks: &[usize], sought: &Sought) -> Option<usize> {
+fn chosen(levels: &[KneeLevel], blocks: &[usize], sought: &KneeSought) -> Option<usize> {
     let of = |figures: &[f64]| {
         let picked: Vec<f64> = blocks.iter().filter_map(|block| figures.get(*block).copied()).collect();
         (!picked.is_empty()).then(|| median(&picked))
     };
-    let keeps = |level: &Level| match sought.limit {
+    let keeps = |level: &KneeLevel| match sought.limit {
         Some(limit) => of(&level.limited).is_some_and(|value| value <= limit),
         None => true,
     };
@@ -86,16 +86,16 @@ mod tests {
     use super::*;
 
     /// Levels with these rates and latencies, and a fixed noise of a per cent by block.
-    fn levels(figures: &[(f64, f64)]) -> Vec<Level> {
+    fn levels(figures: &[(f64, f64)]) -> Vec<KneeLevel> {
         let noisy = |figure: f64| (0..9).map(move |block| figure * (1.0 + 0.01 * f64::from(block % 3 - 1)));
-        let level = |(rate, latency): &(f64, f64)| Level {
+        let level = |(rate, latency): &(f64, f64)| KneeLevel {
             gain: noisy(*rate).collect(),
             limited: noisy(*latency).collect(),
         };
         figures.iter().map(level).collect()
     }
 
-    const SOUGHT: Sought = Sought { share: 0.95, limit: None, seed: 7 };
+    const SOUGHT: KneeSought = KneeSought { share: 0.95, limit: None, seed: 7 };
 
     #[test]
     fn the_knee_is_the_first_level_near_the_peak() {
@@ -107,7 +107,8 @@ mod tests {
     fn a_limit_moves_the_knee_below_it() {
         let depths = levels(&[(10.0, 0.1), (40.0, 0.2), (80.0, 0.9), (100.0, 2.4), (120.0, 5.0)]);
         assert_eq!(knee(&depths, &SOUGHT).map(|knee| knee.level), Some(4));
-        let under = |limit| knee(&depths, &Sought { limit: Some(limit), ..SOUGHT }).map(|knee| knee.level);
+        let under =
+            |limit| knee(&depths, &KneeSought { limit: Some(limit), ..SOUGHT }).map(|knee| knee.level);
         assert_eq!((under(2.0), under(0.05)), (Some(2), None));
     }
 

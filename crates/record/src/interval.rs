@@ -12,7 +12,7 @@
 //! receipts are the run's.
 
 use super::{
-    BufferPool, HostCpu, IoDevice, IoFile, IoFunction, IoTally, KernelIo, LoadRow, Memory, Record,
+    HostCpu, IoDevice, IoFile, IoFunction, IoTally, KernelIo, LoadRow, Memory, PoolStats, Record,
     SessionTime, StatisticRow, WaitEvent,
 };
 use crate::calendar::Moment;
@@ -46,7 +46,7 @@ pub struct Interval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_io: Option<KernelIo>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub buffer_pools: Vec<BufferPool>,
+    pub buffer_pools: Vec<PoolStats>,
     pub io_devices: Vec<IoDevice>,
 }
 
@@ -120,7 +120,7 @@ impl Interval {
             add_function,
         );
         merge(&mut self.io_files, &next.io_files, |row| row.path.clone(), IoFile::add);
-        merge(&mut self.buffer_pools, &next.buffer_pools, |row| row.block_bytes, BufferPool::add);
+        merge(&mut self.buffer_pools, &next.buffer_pools, |row| row.block_bytes, PoolStats::add);
         match (&mut self.kernel_io, &next.kernel_io) {
             (Some(moved), Some(next)) => moved.add(next),
             (moved, _) => *moved = None,

@@ -110,7 +110,7 @@ impl IoFile {
 
 /// A buffer cache for one block size.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BufferPool {
+pub struct PoolStats {
     pub block_bytes: u64,
     /// Number of buffers, a block each.
     pub buffers: u64,
@@ -125,12 +125,12 @@ pub struct BufferPool {
     pub buffer_busy_waits: u64,
     /// Cached blocks at the end of the work, by tablespace; empty in a period.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub census: Vec<CachedBlocks>,
+    pub census: Vec<PoolBlocks>,
 }
 
-impl BufferPool {
+impl PoolStats {
     /// Adds the next period of the same cache.
-    pub(crate) fn add(&mut self, next: &BufferPool) {
+    pub(crate) fn add(&mut self, next: &PoolStats) {
         let sums = [
             (&mut self.gets, next.gets),
             (&mut self.hits, next.hits),
@@ -148,7 +148,7 @@ impl BufferPool {
 
 /// Blocks of a tablespace in a cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CachedBlocks {
+pub struct PoolBlocks {
     pub tablespace: String,
     pub blocks: u64,
     /// Blocks of these that were newer than on disk.

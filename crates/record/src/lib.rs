@@ -35,7 +35,7 @@ pub use imported::{
 };
 pub use interval::{Interval, Period, ProcessUse};
 pub use io_stats::{
-    BufferPool, BufferWaits, CachedBlocks, IoFile, IoFunction, IoGroup, IoSize, KernelIo, LargeRequests,
+    BufferWaits, IoFile, IoFunction, IoGroup, IoSize, KernelIo, LargeRequests, PoolBlocks, PoolStats,
     TablespaceShape, TablespaceStats,
 };
 pub use json::RecordError;
@@ -129,7 +129,7 @@ pub struct Record {
     pub tablespaces: Vec<TablespaceShape>,
     /// Buffer caches by block size; empty in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub buffer_pools: Vec<BufferPool>,
+    pub buffer_pools: Vec<PoolStats>,
     /// The block devices under the paths, counted by the kernel for all processes.
     #[serde(default)]
     pub io_devices: Vec<IoDevice>,

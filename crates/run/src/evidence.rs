@@ -41,7 +41,7 @@ use plumb_host::device::DeviceDescription;
 use plumb_host::readings::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
 use plumb_io::{DirectIo, Disk, File};
 use plumb_record::trace::RunTrace;
-use plumb_record::{Check, DeviceLimits, ParameterRow};
+use plumb_record::{BufferWaits, Check, DeviceLimits, ParameterRow};
 use plumb_study::disturbance::{Stretch, Watched};
 use plumb_study::machine::{self, CpuTimes};
 use plumb_study::sampler::Looks;
@@ -635,8 +635,9 @@ impl Reading {
         let names = devices.iter().filter_map(|device| Some(device.block.as_ref()?.name.clone()));
         let disks = names.filter_map(|name| DiskStats::read(&name).ok().map(|stats| (name, stats))).collect();
         let files = instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files);
-        let waits: BTreeMap<FileId, (u64, Nanos)> =
-            instance.caches().iter().flat_map(BufferCache::file_waits).collect();
+        let waits = instance.caches().iter().flat_map(BufferCache::file_waits);
+        let waits = waits.map(|(file, (waits, time))| (file, BufferWaits { waits, time_ns: time.0 }));
+        let waits: BTreeMap<FileId, BufferWaits> = waits.collect();
         let counted = |file: &plumb_engine::storage::datafile::DataFile| {
             FileMoves::of(&file.file, waits.get(&file.id).copied().unwrap_or_default())
         };
@@ -661,7 +662,7 @@ pub fn of_plain_file(
     file: &File,
     cached_before: Option<Residency>,
 ) -> FileEvidence {
-    let moves = FileMoves::of(file, (0, Nanos(0)));
+    let moves = FileMoves::of(file, BufferWaits::default());
     let [reads, writes] = moves.totals();
     FileEvidence {
         role,
@@ -681,7 +682,7 @@ pub fn of_plain_file(
 /// Returns the counters of each log file so far, and its pages in the page cache.
 #[must_use]
 pub fn before_log(log: &Log) -> Vec<(FileMoves, Option<Residency>)> {
-    let of = |file: &File| (FileMoves::of(file, (0, Nanos(0))), residency(file));
+    let of = |file: &File| (FileMoves::of(file, BufferWaits::default()), residency(file));
     log.files().map(of).collect()
 }
 

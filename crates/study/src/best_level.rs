@@ -7,7 +7,7 @@
 
 use crate::bundle::Contents;
 use crate::vocabulary::{Better, Measure};
-use plumb_proof::knee::{self, Knee, Level, Sought};
+use plumb_proof::knee::{self, Knee, KneeLevel, KneeSought};
 use plumb_units::median;
 
 /// Share of the highest rate that is enough.
@@ -52,9 +52,9 @@ pub fn best_level(contents: &Contents, factor: &str, limit: Option<&str>) -> Res
     })?;
     let limited = limit.map(|limit| parse(contents, limit)).transpose()?;
     let measure = study.measure.clone();
-    let figures = |measure: &Measure, level: usize| by_block(contents, measure, (place, level));
+    let figures = |measure: &Measure, level: usize| by_block(contents, measure, place, level);
     let levels = study.factors[place].levels.iter().enumerate();
-    let found: Vec<(LevelRow, Level)> = levels
+    let found: Vec<(LevelRow, KneeLevel)> = levels
         .map(|(index, level)| {
             let values = figures(&measure, index);
             let limits = limited.as_ref().map(|(limited, _)| figures(limited, index));
@@ -67,17 +67,17 @@ pub fn best_level(contents: &Contents, factor: &str, limit: Option<&str>) -> Res
                 Better::Higher => values,
                 Better::Lower => values.into_iter().map(|value| 1.0 / value).collect(),
             };
-            (row, Level { gain, limited: limits.unwrap_or_default() })
+            (row, KneeLevel { gain, limited: limits.unwrap_or_default() })
         })
         .collect();
-    let (rows, levels): (Vec<LevelRow>, Vec<Level>) = found.into_iter().unzip();
+    let (rows, levels): (Vec<LevelRow>, Vec<KneeLevel>) = found.into_iter().unzip();
     let limit = limited.as_ref().map(|(_, limit)| *limit);
-    let sought = Sought { share: ENOUGH, limit, seed: contents.plan.schedule.seed };
+    let sought = KneeSought { share: ENOUGH, limit, seed: contents.plan.schedule.seed };
     let knee = knee::knee(&levels, &sought);
     Ok(BestLevel { factor: factor.to_string(), measure, limited, levels: rows, knee })
 }
 
-/// Parses `MEASURE<=VALUE`.
+/// Parses a measure with the limit of its values, as `MEASURE<=VALUE`.
 fn parse(contents: &Contents, limit: &str) -> Result<(Measure, f64), String> {
     let expected = || format!("{limit:?}: expected MEASURE<=VALUE, as in 'ms of cache reads<=2'");
     let (name, value) = limit.split_once("<=").ok_or_else(expected)?;
@@ -90,7 +90,7 @@ fn parse(contents: &Contents, limit: &str) -> Result<(Measure, f64), String> {
 }
 
 /// Returns the mean of a measure over the runs of a level, for each block that has all its runs.
-fn by_block(contents: &Contents, measure: &Measure, (factor, level): (usize, usize)) -> Vec<f64> {
+fn by_block(contents: &Contents, measure: &Measure, factor: usize, level: usize) -> Vec<f64> {
     let has_level = |arm: usize| {
         let arms = &contents.plan.design.arms;
         arms.get(arm).and_then(|levels| levels.get(factor)) == Some(&level)

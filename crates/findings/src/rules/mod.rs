@@ -14,7 +14,7 @@ mod time;
 
 pub(crate) use doubts::of_circumstances;
 
-use crate::rule::Rule;
+use crate::rule::FindingRule;
 use crate::signals::Signals;
 use plumb_record::WaitEvent;
 use plumb_units::Nanos;
@@ -31,7 +31,7 @@ const IO_GATE: f64 = 0.10;
 const EVENT_GATE: f64 = 0.05;
 
 /// Returns every rule, in the order of the table.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
+pub fn all() -> impl Iterator<Item = &'static FindingRule> {
     let groups =
         [doubts::RULES, time::RULES, log::RULES, reads::RULES, cache::RULES, sort::RULES, server::RULES];
     groups.into_iter().flatten()

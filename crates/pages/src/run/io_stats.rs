@@ -5,7 +5,7 @@
 //! of 100 KB stands next to the time of a read.
 
 use plumb_record::{
-    BufferPool, Completion, IoFile, IoGroup, IoTally, KernelIo, LargeRequests, Record, TablespaceStats,
+    Completion, IoFile, IoGroup, IoTally, KernelIo, LargeRequests, PoolStats, Record, TablespaceStats,
 };
 use plumb_report::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Size, Throughput};
 use plumb_report::table::{Cell, RowKind, Table};
@@ -324,7 +324,7 @@ pub(super) fn pools(record: &Record) -> Option<Section> {
     (!record.buffer_pools.is_empty()).then_some(section)
 }
 
-fn census(pools: &[BufferPool]) -> Table {
+fn census(pools: &[PoolStats]) -> Table {
     let mut table = Table::default()
         .text(["Block Size", "Tablespace"])
         .numbers(["Buffers", "% of\ncache", "Dirty"])

@@ -1,5 +1,5 @@
-//! The figures that a workload is run for: commits and their latency, operations and theirs, reads a
-//! second, rows, bytes.
+//! The figures that a workload is run for: commits and their latency, operations and theirs, reads
+//! a second, rows, bytes.
 //!
 //! A record says by its counters what the workload did, so no workload is known by name.
 

@@ -17,7 +17,7 @@ enum Case {
     Skipped,
 }
 
-/// Renders the study.
+/// Renders the study as XML, a test case for each claim.
 #[must_use]
 pub fn junit(analysis: &Analysis) -> String {
     let cases: Vec<Case> = analysis.claims.iter().map(case_of).collect();

@@ -13,7 +13,7 @@
 
 mod progress_display;
 
-use crate::arguments::{Calibrate, Shown};
+use crate::arguments::{Calibrate, PrintForm};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -143,7 +143,7 @@ pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
 }
 
 /// Renders the reports of a bundle again, and prints the summary.
-pub fn rebuild(directory: &Path, shown: Shown) -> Result<Outcome, Failure> {
+pub fn rebuild(directory: &Path, shown: PrintForm) -> Result<Outcome, Failure> {
     let [calibration, provenance] = [CALIBRATION, record::FILE].map(|name| directory.join(name));
     let refused = |file: &Path, why: String| Failure::run(format!("{}: {why}", file.display()));
     let made = Calibration::from_json(&bundle_text(&calibration)?)
@@ -153,7 +153,7 @@ pub fn rebuild(directory: &Path, shown: Shown) -> Result<Outcome, Failure> {
     let report = document::document(&made, &by);
     let files = bundle::write(directory, &rendered(&report))?;
     match shown {
-        Shown::Json => output::print(&bundle_text(&calibration)?)?,
+        PrintForm::Json => output::print(&bundle_text(&calibration)?)?,
         _ => output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?,
     }
     Ok(outcome(&made))

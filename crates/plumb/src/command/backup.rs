@@ -26,7 +26,7 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     };
     let copy = || backup::backup(&instance, transactions.as_ref(), &session, &arguments.to, verification);
     let copied = interrupt.whole_or_nothing(&arguments.to, copy)?;
-    said(arguments.json, ("copied to", &arguments.to.display().to_string()), &copied)
+    said(arguments.json, "copied to", &arguments.to.display().to_string(), &copied)
 }
 
 /// Makes the database of a backup. An incomplete one is removed. Fails if the backup is damaged,
@@ -40,10 +40,10 @@ pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
     let from = arguments.from.canonicalize().unwrap_or_else(|_| arguments.from.clone());
     let restore = || backup::restore(&session, &cancel, &from, &home);
     let copied = interrupt.whole_or_nothing(&home, restore)?;
-    said(arguments.json, ("verified and restored to", &home.display().to_string()), &copied)
+    said(arguments.json, "verified and restored to", &home.display().to_string(), &copied)
 }
 
-fn said(json: bool, (what, place): (&str, &str), copied: &Copied) -> Result<Outcome, Failure> {
+fn said(json: bool, what: &str, place: &str, copied: &Copied) -> Result<Outcome, Failure> {
     let Copied { file_count, bytes, block_count, elapsed } = copied;
     if json {
         output::print_json(&json!({

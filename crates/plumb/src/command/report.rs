@@ -1,6 +1,6 @@
 //! `plumb report`: the reports of a bundle of a run, a study or a calibration, rendered again.
 
-use crate::arguments::{Report, ReportOf, Shown};
+use crate::arguments::{PrintForm, Report, ReportOf};
 use crate::command::study::{self, End};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -22,9 +22,9 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     };
     if bundle.join(plumb_study::bundle::STUDY).exists() {
         if let Some(factor) = &arguments.best {
-            return best(&bundle, (factor, arguments.limit.as_deref()), arguments.shown());
+            return best(&bundle, factor, arguments.limit.as_deref(), arguments.shown());
         }
-        return study::rebuild((&bundle, end), arguments.picture.as_deref(), arguments.shown());
+        return study::rebuild(&bundle, end, arguments.picture.as_deref(), arguments.shown());
     }
     let of_studies = [
         (arguments.picture.is_some(), "--picture", "has no effects to draw"),
@@ -45,19 +45,19 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     let document = plumb_pages::run::document(&record);
     let files = bundle::write(&directory, &rendered(&document))?;
     match arguments.shown() {
-        Shown::Json => output::print(&(record.to_json()? + "\n"))?,
+        PrintForm::Json => output::print(&(record.to_json()? + "\n"))?,
         _ => output::print(&(output::summary(&document) + &bundle::listed(&files)))?,
     }
     Ok(run::outcome(&record))
 }
 
 /// Prints the levels of a factor with the best of them.
-fn best(bundle: &Path, (factor, limit): (&str, Option<&str>), shown: Shown) -> Result<Outcome, Failure> {
+fn best(bundle: &Path, factor: &str, limit: Option<&str>, shown: PrintForm) -> Result<Outcome, Failure> {
     let (_, contents) = Contents::read(bundle, KINDS)?;
     let found =
         best_level(&contents, factor, limit).map_err(|why| Failure::usage(format!("--best: {why}")))?;
     let label = |place: usize| found.levels[place].label.as_str();
-    if shown == Shown::Json {
+    if shown == PrintForm::Json {
         let levels = found
             .levels
             .iter()
@@ -108,14 +108,14 @@ fn best(bundle: &Path, (factor, limit): (&str, Option<&str>), shown: Shown) -> R
 }
 
 /// Prints the whole report of a period, and writes it next to the run's under a name of its own.
-fn of_period(bundle: &Path, (first, last): (usize, usize), shown: Shown) -> Result<Outcome, Failure> {
+fn of_period(bundle: &Path, (first, last): (usize, usize), shown: PrintForm) -> Result<Outcome, Failure> {
     let (directory, record) = run_period(bundle, (first, last))?;
     let document = plumb_pages::run::document(&record);
     let named = rendered(&document).map(|(name, text)| {
         let (stem, end) = name.split_once('.').unwrap_or((name, "txt"));
         (format!("{stem}-{first}-{last}.{end}"), text)
     });
-    if shown == Shown::Json {
+    if shown == PrintForm::Json {
         bundle::write(&directory, &named)?;
         output::print(&(record.to_json()? + "\n"))?;
         return Ok(run::outcome(&record));

@@ -2,7 +2,7 @@
 
 use super::file_systems::{self, Required};
 use super::{ad_hoc, of_workload, places, suite};
-use crate::arguments::{self, Shown, Study, StudyFormat};
+use crate::arguments::{self, PrintForm, Study, StudyFormat};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -66,7 +66,7 @@ pub(super) fn one(
     let program = std::env::current_exe()
         .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
     let audience =
-        if arguments.conduct.shown() != Shown::Text { Audience::Nobody } else { Audience::Terminal };
+        if arguments.conduct.shown() != PrintForm::Text { Audience::Nobody } else { Audience::Terminal };
     let watch = Watch::start(audience);
     let progress = ProgressObserver { watch: &watch, interrupt };
     let opening = Opening {
@@ -348,12 +348,12 @@ pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> R
 }
 
 /// Returns the result in a form for other programs; `None` if people read it.
-fn in_form(shown: Shown, context: &Analysis, document: &Document) -> Result<Option<String>, Failure> {
+fn in_form(shown: PrintForm, context: &Analysis, document: &Document) -> Result<Option<String>, Failure> {
     Ok(match shown {
-        Shown::Text => None,
-        Shown::Json => Some(plumb_study::bundle::json(context)?),
-        Shown::Of(StudyFormat::Markdown) => Some(markdown::render(document)),
-        Shown::Of(StudyFormat::Junit) => Some(plumb_pages::study::junit(context)),
+        PrintForm::Text => None,
+        PrintForm::Json => Some(plumb_study::bundle::json(context)?),
+        PrintForm::Of(StudyFormat::Markdown) => Some(markdown::render(document)),
+        PrintForm::Of(StudyFormat::Junit) => Some(plumb_pages::study::junit(context)),
     })
 }
 
@@ -381,9 +381,10 @@ pub enum End {
 
 /// Rebuilds the reports of a bundle. Fails if a raw record was changed.
 pub fn rebuild(
-    (directory, end): (&Path, End),
+    directory: &Path,
+    end: End,
     drawn: Option<&Path>,
-    shown: Shown,
+    shown: PrintForm,
 ) -> Result<Outcome, Failure> {
     let mut bundle = Bundle::open(directory, KINDS)?;
     if end == End::Here {

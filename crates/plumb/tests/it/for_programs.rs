@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// What a command prints with `--json`, which must be JSON and nothing else.
+/// Runs a command with `--json`; standard output must be JSON and nothing else.
 #[track_caller]
 fn json(directory: &Path, arguments: &str) -> Value {
     let printed = fine(directory, arguments.split(' ').chain(["--json"]));
