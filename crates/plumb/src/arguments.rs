@@ -441,6 +441,44 @@ pub struct Conduct {
     /// Print the analysis as JSON and nothing else
     #[arg(long)]
     pub json: bool,
+    /// Print the result in this form and nothing else
+    #[arg(long, value_enum, conflicts_with = "json")]
+    pub format: Option<StudyFormat>,
+}
+
+/// Forms of a study's result for other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StudyFormat {
+    /// The first page, for a comment in a code review
+    Markdown,
+    /// A test case for each claim, for a build server
+    Junit,
+}
+
+/// Form in which a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrintForm {
+    Text,
+    Json,
+    Of(StudyFormat),
+}
+
+impl PrintForm {
+    fn of(json: bool, format: Option<StudyFormat>) -> PrintForm {
+        match format {
+            Some(format) => PrintForm::Of(format),
+            None if json => PrintForm::Json,
+            None => PrintForm::Text,
+        }
+    }
+}
+
+impl Conduct {
+    /// Returns the form of the result.
+    #[must_use]
+    pub fn shown(&self) -> PrintForm {
+        PrintForm::of(self.json, self.format)
+    }
 }
 
 /// Options for the measures of a command and for steps around its runs.
@@ -539,6 +577,9 @@ pub struct Verify {
     /// The bundle's hash as it was published: no other bundle passes, however consistent
     #[arg(long, value_name = "HASH")]
     pub expect: Option<String>,
+    /// Print what was verified as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `plumb audit`: claims, and how to print them
@@ -570,6 +611,9 @@ pub struct ShareOf {
     /// Replace this word, too (repeat for several)
     #[arg(long, value_name = "WORD")]
     pub name: Vec<String>,
+    /// Print what was replaced as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -781,6 +825,9 @@ pub struct Index {
     /// Write report.txt, report.html and record.json to this directory
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
+    /// Print the record of the build as JSON and nothing else
+    #[arg(long, conflicts_with = "report")]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -805,6 +852,9 @@ pub struct Drop {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print what was dropped as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -817,6 +867,9 @@ pub struct Backup {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print what was copied as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -826,6 +879,9 @@ pub struct Restore {
     /// The directory in which the database plumb.db is to lie
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print what was restored as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -836,6 +892,9 @@ pub struct Clean {
     /// Only list what would be removed
     #[arg(long)]
     pub dry_run: bool,
+    /// Print what was found as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The lists that `plumb list` prints.
@@ -853,6 +912,10 @@ pub enum Listing {
     Events,
     /// Counters that a run records
     Statistics,
+    /// Rules that give a run's findings: signal, threshold, origin, caveat, advice
+    Rules,
+    /// Reasons for which a faster path is not taken
+    Reasons,
     /// Tables and indexes of the database in --path
     Tables,
     /// Bundles in plumb-reports below --path
@@ -889,6 +952,9 @@ pub struct Trace {
     /// Whole paths instead of the files' names
     #[arg(long, conflicts_with = "summary")]
     pub paths: bool,
+    /// Print its sums as JSON and nothing else
+    #[arg(long, conflicts_with_all = ["paths", "summary"])]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -906,6 +972,19 @@ pub struct Report {
     /// Draw the effects of a study with their intervals, as one SVG file, which must be new
     #[arg(long, value_name = "FILE.svg", conflicts_with = "begin")]
     pub picture: Option<PathBuf>,
+    /// Name the best level of an ordered factor of a study: the first to reach 95% of the best
+    /// measure
+    #[arg(long, value_name = "FACTOR", conflicts_with_all = ["begin", "picture"])]
+    pub best: Option<String>,
+    /// With --best: only levels that keep a limit count, as in 'ms of cache reads<=2'
+    #[arg(long, value_name = "MEASURE<=VALUE", requires = "best")]
+    pub limit: Option<String>,
+    /// Print the record or the analysis as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Print the result of a study in this form and nothing else
+    #[arg(long, value_enum, conflicts_with_all = ["json", "begin"])]
+    pub format: Option<StudyFormat>,
 }
 
 /// Report that the arguments ask for.
@@ -919,6 +998,12 @@ pub enum ReportOf {
 }
 
 impl Report {
+    /// Returns the form of the result.
+    #[must_use]
+    pub fn shown(&self) -> PrintForm {
+        PrintForm::of(self.json, self.format)
+    }
+
     /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`. Fails if a
     /// period lacks an end, or one is no number.
     pub fn of(&self) -> Result<ReportOf, String> {
@@ -994,6 +1079,9 @@ pub struct Info {
     /// Bundles of runs, or of studies, all of whose runs are shown
     #[arg(required = true, value_name = "BUNDLE")]
     pub bundles: Vec<PathBuf>,
+    /// Print the columns as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -1002,10 +1090,17 @@ pub struct Compare {
     /// of its snapshots, or BUNDLE:ARM of a study, ARM a name or a number
     pub first: String,
     /// The second, in the same form; two arms of one study are compared block by block
-    pub second: String,
+    #[arg(required_unless_present_any = ["baseline", "save_baseline"])]
+    pub second: Option<String>,
     /// Write the comparison as one HTML file, too
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Compare with a baseline, which is the first: a name that --save-baseline gave
+    #[arg(long, value_name = "NAME", value_parser = parse_test_name, conflicts_with = "second")]
+    pub baseline: Option<String>,
+    /// Keep this name for the first bundle, in plumb-reports; without a second nothing is compared
+    #[arg(long, value_name = "NAME", value_parser = parse_test_name, conflicts_with = "baseline")]
+    pub save_baseline: Option<String>,
     /// Print the comparison as JSON and nothing else
     #[arg(long)]
     pub json: bool,
@@ -1015,6 +1110,7 @@ pub struct Compare {
 pub enum Page {
     Settings,
     Events,
+    Rules,
 }
 
 /// A shell that has completions.

@@ -4,6 +4,7 @@
 //! line on stderr. Exit codes are in one table (`outcome`).
 
 mod arguments;
+mod baseline;
 mod bundle;
 mod calibrate;
 mod command;

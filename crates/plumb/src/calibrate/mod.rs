@@ -13,7 +13,7 @@
 
 mod progress_display;
 
-use crate::arguments::Calibrate;
+use crate::arguments::{Calibrate, PrintForm};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -143,7 +143,7 @@ pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
 }
 
 /// Renders the reports of a bundle again, and prints the summary.
-pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
+pub fn rebuild(directory: &Path, shown: PrintForm) -> Result<Outcome, Failure> {
     let [calibration, provenance] = [CALIBRATION, record::FILE].map(|name| directory.join(name));
     let refused = |file: &Path, why: String| Failure::run(format!("{}: {why}", file.display()));
     let made = Calibration::from_json(&bundle_text(&calibration)?)
@@ -152,7 +152,10 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
         .map_err(|error| refused(&provenance, format!("does not say what made the calibration ({error})")))?;
     let report = document::document(&made, &by);
     let files = bundle::write(directory, &rendered(&report))?;
-    output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?;
+    match shown {
+        PrintForm::Json => output::print(&bundle_text(&calibration)?)?,
+        _ => output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?,
+    }
     Ok(outcome(&made))
 }
 

@@ -23,6 +23,7 @@
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `share`: copies without names.
 //! - `orphans`: leftovers of killed processes, and the ways to end one.
+//! - `for_programs`: output as JSON, Markdown and JUnit; named baselines.
 //! - `foreign_text`: names with control characters, paths that are not UTF-8.
 //! - `trace`: every request of a run, printed from its bundle.
 //! - `backup`: backups there and back.
@@ -43,6 +44,7 @@ mod conventional;
 mod export;
 mod factors;
 mod faults;
+mod for_programs;
 mod foreign_text;
 mod full_disk;
 mod import;
