@@ -20,6 +20,7 @@ mod latency;
 mod load;
 mod log;
 mod result;
+mod scan;
 mod session;
 mod settings;
 mod snapshots;
@@ -81,6 +82,7 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.extend(result::findings(record));
     sections.push(load::cache_sizes(record));
     sections.push(load::load_profile(record));
+    sections.extend(scan::scan(record));
     sections.extend(latency::responses(record));
     sections.push(events::top(record));
     sections.extend(io::streams(record));

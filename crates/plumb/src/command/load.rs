@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 /// When the file cannot be read, breaks its format, or the table cannot be made.
 pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
-    require_name(&arguments.table)?;
+    require_name("--table", &arguments.table)?;
     let interrupt = Interrupt::install()?;
     let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
     // Checks the database before a large file is read.
@@ -216,14 +216,18 @@ fn several_lines(found: SeveralLines) -> String {
     )
 }
 
-/// Names go into messages, lists and other commands' arguments.
-fn require_name(table: &str) -> Result<(), Failure> {
+/// Rejects the name of a table that an option gives. Names go into messages, lists and other
+/// commands' arguments.
+///
+/// # Errors
+/// When it is empty, too long, or has other letters.
+pub fn require_name(option: &str, table: &str) -> Result<(), Failure> {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$' | '#');
     if !table.is_empty() && table.len() <= NAME_BYTES_MAX && table.chars().all(plain) {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "--table {:?}: a table's name has 1 to {NAME_BYTES_MAX} letters, digits, _, $ or #; choose another name",
+        "{option} {:?}: a table's name has 1 to {NAME_BYTES_MAX} letters, digits, _, $ or #; choose another name",
         cut(table, NAME_BYTES_MAX)
     )))
 }
