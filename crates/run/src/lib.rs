@@ -9,6 +9,7 @@
 
 pub mod archiving;
 pub mod assemble;
+pub mod calibration_store;
 pub mod device_mix;
 pub mod device_probe;
 pub mod embedded;
@@ -20,7 +21,6 @@ pub mod orphans;
 pub mod place;
 pub mod rows;
 pub mod settings;
-pub mod stored;
 mod temporary;
 mod workers;
 pub mod workload;

@@ -32,7 +32,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_host::owner::{self, MARK};
 use plumb_io::{Directory, EntryKind, IoError};
 use plumb_study::bundle::source_of;
-use plumb_study::written;
+use plumb_study::file_journal;
 use plumb_units::Bytes;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -89,16 +89,14 @@ impl Orphan {
     }
 
     /// Removes or restores the orphan. A directory with a stray entry stays with its mark,
-    /// and the stray is returned.
-    ///
-    /// # Errors
-    /// If the kernel returns an error, or a file was edited after its study was killed.
+    /// and the stray is returned. Fails if the kernel returns an error, or a file was edited
+    /// after its study was killed.
     pub fn remove(self) -> io::Result<Option<PathBuf>> {
         if self.stray.is_some() {
             return Ok(self.stray);
         }
         if self.end == End::PutBack {
-            written::recover(&self.path).map_err(io::Error::other)?;
+            file_journal::recover(&self.path).map_err(io::Error::other)?;
         }
         if let Some(own) = self.own_directory.as_ref().filter(|own| is_of_loop(own)) {
             loops::release(&self.path)?;
@@ -295,7 +293,7 @@ fn is_of_loop(path: &Path) -> bool {
 /// Returns the file that a study overwrote, from the mark next to it.
 fn written_over(around: &Rc<Directory>, mark: &Path) -> Option<Orphan> {
     let marked = around.path().join(mark);
-    let path = written::journalled(&marked)?;
+    let path = file_journal::journalled(&marked)?;
     let held = owner::abandoned(&marked)?;
     Some(Orphan {
         path,

@@ -25,6 +25,7 @@ pub mod definition;
 pub mod disturbance;
 mod error;
 pub mod execution;
+pub mod file_journal;
 pub mod machine;
 mod observer;
 pub mod pilot;
@@ -37,7 +38,6 @@ pub mod share;
 pub mod targets;
 pub mod verify;
 pub mod vocabulary;
-pub mod written;
 
 pub use error::StudyError;
 pub use observer::{Observer, Stage, WAITS};

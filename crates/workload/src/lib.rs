@@ -30,3 +30,7 @@ pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};
 pub use specification::{Decides, Parameter, Shown, WORKLOADS, Work, Workload};
 pub use texts::{TextShape, TextsSpec, TextsTable};
 pub use wide::WideTable;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

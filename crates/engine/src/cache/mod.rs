@@ -118,7 +118,7 @@
 
 pub mod buffer_cache;
 pub mod caches;
-mod changed;
+mod changed_blocks;
 pub mod database_writer;
 mod frames;
 mod handles;
@@ -135,7 +135,7 @@ use std::sync;
 
 pub use buffer_cache::{BlockCheck, BufferCache, CacheOptions};
 pub use caches::BufferCaches;
-pub use changed::ChangedBlocks;
+pub use changed_blocks::ChangedBlocks;
 pub(crate) use frames::DeviceProgress;
 pub use handles::{ChangingBlock, PinnedBlock};
 pub use latches::WriteAhead;

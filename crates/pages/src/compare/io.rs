@@ -2,14 +2,15 @@
 
 use super::{figures, test_cells, test_columns};
 use plumb_record::IoTally;
+use plumb_record::figures::{FigureGroup, tallies};
 use plumb_report::Section;
 use plumb_report::cells;
 use plumb_report::format::{Average, Decimal, PerSecond, Reading, Size};
 use plumb_report::table::{Cell, Column, Table};
-use plumb_study::compare::{Comparison, Group, names, tallies};
+use plumb_study::compare::{Comparison, names};
 
 /// Shows the requests of a table's rows on both sides, with the test of their mean time.
-fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
+fn requests(comparison: &Comparison, group: FigureGroup, title: &str) -> Table {
     let mut columns = vec![Column::wrapped(title, 26)];
     columns.extend(
         [
@@ -71,18 +72,18 @@ fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
 const OF_TIME: &str = "Avg Time ends with a request's completion, with io_uring when that was seen; %Diff, interval and p are those of it";
 
 pub(super) fn functions(comparison: &Comparison) -> Section {
-    let table = requests(comparison, Group::Io, "Function");
+    let table = requests(comparison, FigureGroup::Io, "Function");
     Section::detail("io", "IOStat by Function").note(OF_TIME).table(table)
 }
 
 /// Shows requests by type of file.
 pub(super) fn file_types(comparison: &Comparison) -> Section {
-    let table = requests(comparison, Group::FileType, "File Type");
+    let table = requests(comparison, FigureGroup::FileType, "File Type");
     Section::detail("io-file-types", "IOStat by Filetype").note(OF_TIME).table(table)
 }
 
 pub(super) fn files(comparison: &Comparison) -> Section {
-    let table = requests(comparison, Group::File, "Tablespace, File");
+    let table = requests(comparison, FigureGroup::File, "Tablespace, File");
     Section::detail("io-files", "Tablespace and File IO Stats")
         .note("files of the same name are taken for each other, whatever directory they lie in")
         .note(OF_TIME)
@@ -92,7 +93,7 @@ pub(super) fn files(comparison: &Comparison) -> Section {
 /// Shows the work of the devices, counted by the kernel for all processes.
 pub(super) fn devices(comparison: &Comparison) -> Section {
     let table =
-        figures(comparison, Group::Device, ["Device", "1st", "2nd"], |value| Cell::of(Reading(value)));
+        figures(comparison, FigureGroup::Device, ["Device", "1st", "2nd"], |value| Cell::of(Reading(value)));
     let named = |period: &plumb_study::compare::Period| {
         let devices = period.typical().map(|run| run.io_devices.as_slice()).unwrap_or_default();
         devices.iter().map(|device| device.device.clone()).collect::<Vec<_>>().join(", ")

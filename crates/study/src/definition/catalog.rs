@@ -9,6 +9,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("large-sort-parallel.toml", include_str!("../../../../studies/large-sort-parallel.toml")),
     ("sort-write-buffers.toml", include_str!("../../../../studies/sort-write-buffers.toml")),
     ("sort-area.toml", include_str!("../../../../studies/sort-area.toml")),
+    ("memory-sweep.toml", include_str!("../../../../studies/memory-sweep.toml")),
     ("redo-direct.toml", include_str!("../../../../studies/redo-direct.toml")),
     ("redo-sync-method.toml", include_str!("../../../../studies/redo-sync-method.toml")),
     ("log-file-size.toml", include_str!("../../../../studies/log-file-size.toml")),
@@ -60,17 +61,11 @@ pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Parses all studies that ship.
-///
-/// # Errors
-/// Only if a shipped file no longer fits the vocabulary; a test prevents that.
 pub fn all(kinds: &Kinds) -> Result<Vec<Study>, StudyFileError> {
     FILES.iter().map(|(file, text)| parse(file, text, kinds)).collect()
 }
 
 /// Returns the shipped study of that name.
-///
-/// # Errors
-/// As [`all`].
 pub fn find(name: &str, kinds: &Kinds) -> Result<Option<Study>, StudyFileError> {
     Ok(all(kinds)?.into_iter().find(|study| study.name == name))
 }
