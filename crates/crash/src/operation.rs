@@ -364,7 +364,7 @@ impl Stage<'_, '_> {
                 let target = LoadTarget { table: &loaded, tablespace: large(instance), log };
                 load::load_into(instance, session, target, &source)?;
             }
-            // A load draws a table that exists as often as not, so copies need no draw of their own.
+            // Half of the drawn loads name an existing table, so copies need no draw of their own.
             Operation::Load => return self.copy_rows(TABLE, &loaded),
             Operation::CopyRows => {
                 let from = if has_loaded && self.random.below(2) == 0 { &loaded } else { TABLE };

@@ -5,7 +5,7 @@ use super::TABLE;
 use plumb_engine::check::check_table;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::view::totals::{Checksum, TotalsSpec, totals};
-use plumb_engine::view::{Share, TableView};
+use plumb_engine::view::{ExtentShare, TableView};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::Role;
 use plumb_types::{Number, Value};
@@ -147,7 +147,7 @@ fn scanned(
     table: &str,
 ) -> Result<(u64, u64), EngineError> {
     let view = TableView::open(transactions.instance(), Some(transactions), session, table)?;
-    let spec = TotalsSpec { columns: &[], predicate: None, checksum: Checksum::Taken, share: Share::ALL };
+    let spec = TotalsSpec { columns: &[], predicate: None, checksum: Checksum::Taken, share: ExtentShare::ALL };
     totals(session, &view, spec).map(|found| (found.row_count, found.row_sum))
 }
 

@@ -350,15 +350,15 @@ pub enum EngineError {
     /// A process that read a share of a table failed.
     #[error("{name} failed: {why}")]
     Instance {
-        /// Name of the instance.
+        /// Name of the instance in the report, such as `instance 2`.
         name: String,
-        /// Its error, or its end.
+        /// Error of the instance, or the way its process ended.
         why: String,
     },
     /// A table that an operation read or extended was changed or dropped by another one.
     #[error("table {table} was changed or dropped meanwhile: do it again")]
     TableChanged {
-        /// Name of the table.
+        /// Name of the table in its stored form.
         table: String,
     },
     /// A row is too long for an extent.

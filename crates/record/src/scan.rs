@@ -12,7 +12,6 @@ pub struct Scan {
     pub sums: Vec<ColumnSum>,
     /// Elapsed time of each stream, nanoseconds.
     pub streams_ns: Vec<u64>,
-    /// Extents of the table.
     pub extents: u64,
     pub instances: Vec<ScanInstance>,
 }
@@ -39,6 +38,5 @@ pub struct ScanInstance {
     pub direct_reads: IoTally,
     /// Reads into the buffer cache.
     pub cache_reads: IoTally,
-    /// Writes of every kind.
     pub writes: IoTally,
 }

@@ -398,7 +398,6 @@ pub struct CopyDone {
 /// Full scans of a table.
 #[derive(Debug, Clone)]
 pub struct ScanDone {
-    /// Columns that were added.
     pub columns: Vec<String>,
     /// Condition on the rows; `None` for all rows.
     pub predicate: Option<String>,

@@ -22,7 +22,7 @@ use crate::settings;
 use plumb_engine::parallel::servers;
 use plumb_engine::view::predicate::Predicate;
 use plumb_engine::view::totals::{self, Checksum, Totals, TotalsSpec};
-use plumb_engine::view::{Share, TableView, positions};
+use plumb_engine::view::{ExtentShare, TableView, positions};
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Cancel, Phase, Role, Session, clock};
 use plumb_host::readings::ProcessIo;
@@ -65,7 +65,7 @@ struct Request {
     scans: Scans,
 }
 
-/// Answer of an instance.
+/// Answer of an instance, as a line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Answer {
@@ -73,7 +73,7 @@ enum Answer {
     Failed(String),
 }
 
-/// Result of an instance.
+/// Result of an instance, with the totals of each stream.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Found {
     /// Rows scanned, rows found, their hash, and the sums of each stream; a sum is decimal text.
@@ -81,7 +81,7 @@ struct Found {
     done: InstanceDone,
 }
 
-/// What the instances found together.
+/// Results of all instances, added stream by stream.
 #[derive(Debug)]
 pub struct Together {
     /// Totals of each stream over all instances, with the time of the slowest instance.
@@ -103,7 +103,7 @@ pub fn scan<T>(
     let lent = instance.lend()?;
     let mut running = Vec::new();
     for part in 0..count {
-        running.push(Running::start(instance, scans, Share { part, of: count })?);
+        running.push(Running::start(instance, scans, ExtentShare { part, of: count })?);
     }
     running.iter_mut().try_for_each(|one| one.ready(&instance.cancel))?;
     let found = around(&mut || {
@@ -149,7 +149,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(instance: &Instance, scans: &Scans, share: Share) -> Result<Running, EngineError> {
+    fn start(instance: &Instance, scans: &Scans, share: ExtentShare) -> Result<Running, EngineError> {
         let name = format!("instance {}", share.part + 1);
         let request = Request {
             home: path_text(instance.home()),
@@ -298,7 +298,7 @@ fn answer(
     let columns = positions(view.schema(), scans.columns.iter().map(String::as_str))?;
     let predicate = scans.predicate.as_deref().map(|text| Predicate::parse(text, view.schema()));
     let predicate = predicate.transpose()?;
-    let share = Share { part: request.part, of: request.of };
+    let share = ExtentShare { part: request.part, of: request.of };
     let checksum = if scans.is_hashed { Checksum::Taken } else { Checksum::Skipped };
     let spec = TotalsSpec { columns: &columns, predicate: predicate.as_ref(), checksum, share };
     say(READY);

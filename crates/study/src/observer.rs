@@ -19,7 +19,6 @@ pub enum Stage<'a> {
         recorder: &'a Recorder,
         rows: u64,
     },
-    /// Tables are read whole.
     Scan {
         /// Counts the work of the database.
         recorder: &'a Recorder,

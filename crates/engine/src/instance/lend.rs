@@ -46,7 +46,7 @@ impl Instance {
 }
 
 impl Lent<'_> {
-    /// Takes the database back.
+    /// Takes the database back from its readers.
     ///
     /// # Errors
     /// If a reader still has it open.

@@ -173,7 +173,7 @@ impl<'a> RowsLoad<'a> {
         let existing = instance.catalog().tables.iter().find(|table| table.name == stored).cloned();
         Ok(RowsLoad(match existing {
             None => Load::new((instance, session), target, schema)?,
-            Some(existing) => Load::onto((instance, session), target, schema, existing)?,
+            Some(existing) => Load::onto(instance, session, target, schema, existing)?,
         }))
     }
 
@@ -235,7 +235,8 @@ impl<'a> Load<'a> {
 
     /// Prepares a load into an existing table, whose blocks stay as they are.
     fn onto(
-        (instance, coordinator): (&'a Instance, &Session),
+        instance: &'a Instance,
+        coordinator: &Session,
         target: LoadTarget<'a>,
         schema: &'a Schema,
         existing: Table,
@@ -341,7 +342,7 @@ impl<'a> Load<'a> {
             chained_row_count: pieces.iter().map(|piece| piece.chained_row_count).sum(),
         };
         if let Some(existing) = &self.existing {
-            self.extend(coordinator, existing, (&outcome, &column_statistics), extents)?;
+            self.extend(coordinator, existing, &outcome, &column_statistics, extents)?;
             return Ok(outcome);
         }
         let table = Table {
@@ -364,7 +365,8 @@ impl<'a> Load<'a> {
         &self,
         coordinator: &Session,
         existing: &Table,
-        (outcome, columns): (&LoadOutcome, &[ColumnStatistics]),
+        outcome: &LoadOutcome,
+        columns: &[ColumnStatistics],
         extents: &[SegmentExtent],
     ) -> Result<(), EngineError> {
         let is_indexed = |catalog: &Catalog| catalog.indexes_of(&self.name).next().is_some();

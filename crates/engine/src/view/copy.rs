@@ -25,7 +25,7 @@ use crate::parallel::table_queue::{Closed, TableQueue};
 use crate::table::load::{LoadOutcome, LoadTarget, RowsLoad};
 use crate::table::scan::Granules;
 use crate::view::predicate::Predicate;
-use crate::view::{Share, TableView};
+use crate::view::{ExtentShare, TableView};
 use crate::{EngineError, Instance};
 use plumb_events::{Role, Session, Statistic};
 use plumb_types::{RowBatch, RowError, Schema, columns};
@@ -45,7 +45,7 @@ pub enum LoadDegree {
     Parallel,
 }
 
-/// A copy to do.
+/// Columns, condition and target of a copy.
 #[derive(Clone, Copy)]
 pub struct CopySpec<'s> {
     /// Positions of the columns of the new rows.
@@ -73,7 +73,7 @@ pub fn copy(
         Schema { columns: spec.columns.iter().map(|place| view.schema().columns[*place].clone()).collect() };
     let load = RowsLoad::new(instance, session, spec.target, &schema)?;
     let degree = instance.parallel_degree();
-    let granules = view.granules(Share::ALL);
+    let granules = view.granules(ExtentShare::ALL);
     let source = Source { view, granules: &granules, spec: &spec };
     let load_degree = if spec.load == LoadDegree::Serial { 1 } else { degree };
     load.run(session, load_degree, |session, operation, push| match spec.load {

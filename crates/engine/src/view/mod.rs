@@ -5,9 +5,9 @@
 //!                                     ├── TableView ── rows as images ──> sums, copies, exports
 //! transactions       Rows blocks    ──┘
 //! ```
-//! Both kinds are read the same way: granules of the table's extents, large direct requests, several
-//! in flight ([`crate::table::scan`]). They differ in finding the rows of a block. A loaded block
-//! has rows behind one another and never changes. A block of transactions has versions, and a
+//! Both kinds are read the same way ([`crate::table::scan`]): granules of the table's extents,
+//! large direct requests, several in flight. They differ in finding the rows of a block. A loaded
+//! block has its rows in sequence and never changes. A block of transactions has versions, and a
 //! statement sees one of each row ([`crate::transaction`]).
 //!
 //! [`predicate`] tests rows, [`totals`] counts and adds them, and [`copy`] loads them into another
@@ -49,16 +49,16 @@ enum Rows<'t> {
 
 /// A part of a table's extents, for one of several instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct ExtentShare {
     /// Number of the part, from 0.
     pub part: usize,
-    /// Number of parts.
+    /// Number of parts of the table.
     pub of: usize,
 }
 
-impl Share {
-    /// The whole table.
-    pub const ALL: Share = Share { part: 0, of: 1 };
+impl ExtentShare {
+    /// The whole table as one part.
+    pub const ALL: ExtentShare = ExtentShare { part: 0, of: 1 };
 
     /// Returns this part of a list: parts differ by one element at most, and may be empty.
     fn of_extents(self, extents: &[SegmentExtent]) -> &[SegmentExtent] {
@@ -142,13 +142,13 @@ impl<'t> TableView<'t> {
 
     /// Returns the extents of a part of the table.
     #[must_use]
-    pub fn extents_of(&self, share: Share) -> &[SegmentExtent] {
+    pub fn extents_of(&self, share: ExtentShare) -> &[SegmentExtent] {
         share.of_extents(self.extents())
     }
 
     /// Returns the number of blocks that a scan of this part reads.
     #[must_use]
-    pub fn block_count(&self, share: Share) -> u64 {
+    pub fn block_count(&self, share: ExtentShare) -> u64 {
         self.extents_of(share).iter().map(|piece| u64::from(piece.used)).sum()
     }
 
@@ -167,7 +167,7 @@ impl<'t> TableView<'t> {
 
     /// Creates the granules of a part of the table, which the servers of a scan take.
     #[must_use]
-    pub fn granules(&self, share: Share) -> Granules<'_> {
+    pub fn granules(&self, share: ExtentShare) -> Granules<'_> {
         Granules::of(self.extents_of(share), self.tablespace(), self.expected())
     }
 
@@ -232,7 +232,7 @@ pub(crate) fn position(schema: &Schema, name: &str) -> Result<usize, EngineError
 
 #[cfg(test)]
 mod tests {
-    use super::Share;
+    use super::ExtentShare;
     use crate::storage::control::SegmentExtent;
     use crate::storage::tablespace::Extent;
 
@@ -244,7 +244,7 @@ mod tests {
                 used: 8,
             };
             let extents: Vec<SegmentExtent> = (0..count).map(extent).collect();
-            let parts = (0..of).flat_map(|part| Share { part, of }.of_extents(&extents)).copied();
+            let parts = (0..of).flat_map(|part| ExtentShare { part, of }.of_extents(&extents)).copied();
             assert_eq!(parts.collect::<Vec<_>>(), extents, "{count} extents in {of} parts");
         }
     }

@@ -12,7 +12,7 @@ use crate::EngineError;
 use crate::parallel::servers;
 use crate::transaction::check::row_hash;
 use crate::view::predicate::Predicate;
-use crate::view::{Share, TableView};
+use crate::view::{ExtentShare, TableView};
 use plumb_events::{Role, Session};
 use plumb_types::{ColumnType, ColumnWalk, NumberSum};
 use plumb_units::RowId;
@@ -26,7 +26,7 @@ pub enum Checksum {
     Skipped,
 }
 
-/// A scan to do.
+/// Columns, condition and part of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct TotalsSpec<'s> {
     /// Positions of the NUMBER columns to add.
@@ -36,7 +36,7 @@ pub struct TotalsSpec<'s> {
     /// Choice of a checksum.
     pub checksum: Checksum,
     /// Part of the table.
-    pub share: Share,
+    pub share: ExtentShare,
 }
 
 /// Result of a scan.

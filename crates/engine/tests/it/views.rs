@@ -11,7 +11,7 @@ use plumb_engine::transaction::{Logging, Transactions};
 use plumb_engine::view::copy::{CopySpec, LoadDegree, copy};
 use plumb_engine::view::predicate::Predicate;
 use plumb_engine::view::totals::{Checksum, Totals, TotalsSpec, totals};
-use plumb_engine::view::{Share, TableView, positions};
+use plumb_engine::view::{ExtentShare, TableView, positions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session};
 use plumb_io::sim::Faults;
@@ -61,7 +61,7 @@ fn scanned(session: &Session, view: &TableView<'_>, predicate: Option<&str>) -> 
         columns: &columns,
         predicate: predicate.as_ref(),
         checksum: Checksum::Taken,
-        share: Share::ALL,
+        share: ExtentShare::ALL,
     };
     seen(&totals(session, view, spec).expect("scanned"))
 }
@@ -105,7 +105,7 @@ fn rows_are_the_same_whichever_way_a_table_was_filled() {
                         columns: &[0],
                         predicate: None,
                         checksum: Checksum::Taken,
-                        share: Share { part, of: 5 },
+                        share: ExtentShare { part, of: 5 },
                     };
                     totals(session, &view, spec).expect("scanned")
                 });
@@ -176,7 +176,8 @@ fn copied(
     instance: &Instance,
     from: &str,
     to: &str,
-    (load, predicate): (LoadDegree, Option<&str>),
+    load: LoadDegree,
+    predicate: Option<&str>,
 ) -> Result<LoadOutcome, EngineError> {
     let session = instance.recorder.session(Role::LoadCoordinator);
     let view = TableView::open(instance, None, &session, from)?;
@@ -202,15 +203,15 @@ fn a_copy_has_the_projected_rows_behind_those_that_were_there() {
             let rows = rows(4000, 9);
             load(instance, "t", &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
             let (all, sum, _) = model(&rows, |_| true);
-            let outcome = copied(instance, "t", "u", (load_degree, None)).expect("copied");
+            let outcome = copied(instance, "t", "u", load_degree, None).expect("copied");
             assert_eq!((outcome.row_count, count_and_sum(instance, "u")), (all, (all, sum)));
             let (some, low, _) = model(&rows, |key| !key.is_null() && *key < number(0));
-            let outcome = copied(instance, "t", "u", (load_degree, Some("k < 0"))).expect("added");
+            let outcome = copied(instance, "t", "u", load_degree, Some("k < 0")).expect("added");
             assert_eq!(outcome.row_count, some);
             assert_eq!(count_and_sum(instance, "u"), (all + some, sum + low));
-            let none = copied(instance, "t", "u", (load_degree, Some("k > 99999"))).expect("nothing added");
+            let none = copied(instance, "t", "u", load_degree, Some("k > 99999")).expect("nothing added");
             assert_eq!((none.row_count, count_and_sum(instance, "u").0), (0, all + some));
-            copied(instance, "u", "u", (load_degree, None)).expect("added to itself");
+            copied(instance, "u", "u", load_degree, None).expect("added to itself");
             assert_eq!(count_and_sum(instance, "u"), (2 * (all + some), 2 * (sum + low)));
             assert_green(instance, "u");
             build_on(instance, ("ui", "u"), &[("k", false)]).expect("an index on all of them");
@@ -224,14 +225,14 @@ fn a_copy_has_the_projected_rows_behind_those_that_were_there() {
 fn a_copy_that_cannot_be_is_refused_by_one_line() {
     let instance = &in_memory(&SMALL);
     let check = |from: &str, to: &str, predicate: Option<&str>, expect: &str| {
-        let error = copied(instance, from, to, (LoadDegree::Parallel, predicate)).expect_err(expect);
+        let error = copied(instance, from, to, LoadDegree::Parallel, predicate).expect_err(expect);
         assert_eq!(error.to_string(), expect);
     };
     load(instance, "t", &Rows::of_keys(0..100)).expect("loaded");
     check("x", "u", None, "there is no table X in this database; it has T");
     check("t", "u", Some("z = 1"), "there is no column z in this database; it has K, T");
     check("t", "t", None, "columns of the rows for table T: found NUMBER, expected NUMBER, VARCHAR2(4000)");
-    copied(instance, "t", "u", (LoadDegree::Serial, None)).expect("copied");
+    copied(instance, "t", "u", LoadDegree::Serial, None).expect("copied");
     build_on(instance, ("ui", "u"), &[("k", false)]).expect("an index");
     check(
         "t",
@@ -242,7 +243,7 @@ fn a_copy_that_cannot_be_is_refused_by_one_line() {
     let session = session(instance);
     let view = TableView::open(instance, None, &session, "t").expect("a view");
     drop_named(instance, "t").expect("dropped");
-    let spec = TotalsSpec { columns: &[0], predicate: None, checksum: Checksum::Skipped, share: Share::ALL };
+    let spec = TotalsSpec { columns: &[0], predicate: None, checksum: Checksum::Skipped, share: ExtentShare::ALL };
     let error = totals(&session, &view, spec).expect_err("dropped").to_string();
     assert_eq!(error, "table T was changed or dropped meanwhile: do it again");
     let error = copy(
@@ -272,13 +273,13 @@ fn a_table_with_redo_and_one_without_are_not_mixed() {
     copy(instance, &session, &view, with("logged")).expect("with redo");
     copy(instance, &session, &view, with("logged")).expect("added with redo");
     assert_eq!(count_and_sum(instance, "logged"), (200, 2 * 4950));
-    let error = copied(instance, "t", "logged", (LoadDegree::Serial, None)).expect_err("without");
+    let error = copied(instance, "t", "logged", LoadDegree::Serial, None).expect_err("without");
     assert_eq!(
         error.to_string(),
         "a load without redo contradicts table LOGGED, which exists: its blocks are in the log; load with logging, or \
          into a new table"
     );
-    copied(instance, "t", "bare", (LoadDegree::Serial, None)).expect("without redo");
+    copied(instance, "t", "bare", LoadDegree::Serial, None).expect("without redo");
     let error = copy(instance, &session, &view, with("bare")).expect_err("with redo").to_string();
     assert!(error.starts_with("a load with redo contradicts table BARE"), "{error}");
 }
@@ -293,13 +294,13 @@ fn a_copy_that_fails_leaves_its_target_as_it_was() {
                 let instance = &in_memory(&SMALL);
                 let disk = memory_disk(instance);
                 load(instance, "t", &Rows::uniform(20_000, 3)).expect("loaded");
-                copied(instance, "t", "u", (load_degree, Some("k < 100000000"))).expect("copied");
+                copied(instance, "t", "u", load_degree, Some("k < 100000000")).expect("copied");
                 let before = count_and_sum(instance, "u");
                 disk.plan_faults(match place % 8 {
                     1 => Faults { fail_read: Some(place), ..Faults::default() },
                     _ => Faults { fail_write: Some(place), ..Faults::default() },
                 });
-                let result = copied(instance, "t", "u", (load_degree, None));
+                let result = copied(instance, "t", "u", load_degree, None);
                 disk.plan_faults(Faults::default());
                 failures += u64::from(result.is_err());
                 match result {

@@ -22,7 +22,7 @@ use plumb_engine::transaction::check::row_hash;
 use plumb_engine::view::copy::{self, CopySpec, LoadDegree};
 use plumb_engine::view::predicate::Predicate;
 use plumb_engine::view::totals::{self, Checksum, Totals, TotalsSpec};
-use plumb_engine::view::{Share, TableView};
+use plumb_engine::view::{ExtentShare, TableView};
 use plumb_engine::{EngineError, Setting, Settings, drop as dropping};
 use plumb_events::{Phase, Role, Session, clock};
 use plumb_study::Stage;
@@ -108,7 +108,7 @@ impl Execution for Producer {
                 logged: log.is_some(),
                 old,
                 block_bytes: instance.tablespace(view.tablespace()).block_size.bytes() as u64,
-                source_blocks: view.block_count(Share::ALL),
+                source_blocks: view.block_count(ExtentShare::ALL),
                 loaded,
             };
             let log_done = LogDone::of(transactions.log(), Some(start));
@@ -158,7 +158,7 @@ fn totals_of(place: &Place<'_>, session: &Session) -> Result<(Vec<String>, Total
     let (columns, names): (Vec<usize>, Vec<String>) =
         numbers.map(|(at, column)| (at, column.name.clone())).unzip();
     let spec =
-        TotalsSpec { columns: &columns, predicate: None, checksum: Checksum::Taken, share: Share::ALL };
+        TotalsSpec { columns: &columns, predicate: None, checksum: Checksum::Taken, share: ExtentShare::ALL };
     Ok((names, totals::totals(session, &view, spec)?))
 }
 

@@ -21,7 +21,7 @@ use plumb_engine::transaction::check::row_hash;
 use plumb_engine::transaction::import::{ImportSpec, import};
 use plumb_engine::view::predicate::Predicate;
 use plumb_engine::view::totals::{self, Checksum, Totals, TotalsSpec};
-use plumb_engine::view::{Share, TableView};
+use plumb_engine::view::{ExtentShare, TableView};
 use plumb_engine::{EngineError, Setting, Settings};
 use plumb_events::{Event, Phase, Role, Session, clock};
 use plumb_study::Stage;
@@ -154,7 +154,6 @@ impl Execution for Scan {
         Ok(vec![CheckLine { name: "scan = rows as generated".to_string(), detail, elapsed }])
     }
 
-    /// A scan leaves nothing.
     fn undo(&self, _: &Place<'_>) -> Result<(), EngineError> {
         Ok(())
     }
@@ -187,11 +186,11 @@ impl Asked {
 
     fn spec(&self, checksum: Checksum) -> TotalsSpec<'_> {
         let predicate = self.predicate.as_ref();
-        TotalsSpec { columns: &self.columns, predicate, checksum, share: Share::ALL }
+        TotalsSpec { columns: &self.columns, predicate, checksum, share: ExtentShare::ALL }
     }
 }
 
-/// Scans at once.
+/// Scans of the whole table at once.
 struct Streams<'s> {
     count: usize,
     checksum: Checksum,
@@ -215,7 +214,7 @@ impl Streams<'_> {
             columns: asked.names.clone(),
             predicate: asked.predicate.as_ref().map(ToString::to_string),
             checksum: self.checksum,
-            block_count: view.block_count(Share::ALL),
+            block_count: view.block_count(ExtentShare::ALL),
             block_bytes: view.instance().tablespace(view.tablespace()).block_size.bytes() as u64,
             extents: view.extents().len() as u64,
             streams: streams.into_iter().map(|(totals, elapsed)| StreamDone { totals, elapsed }).collect(),

@@ -9,7 +9,7 @@ use plumb_record::Receipt;
 use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, RowCount};
 
-/// Bytes from which the kernel's count is compared, and the share that must have come from a device.
+/// Bytes from which the kernel's count is compared, and the share that a device must have given.
 const BYTES_TO_JUDGE: u64 = 16 * Bytes::M;
 const SHARE_MIN: f64 = 0.95;
 
