@@ -147,7 +147,8 @@ fn scanned(
     table: &str,
 ) -> Result<(u64, u64), EngineError> {
     let view = TableView::open(transactions.instance(), Some(transactions), session, table)?;
-    let spec = TotalsSpec { columns: &[], predicate: None, checksum: Checksum::Taken, share: ExtentShare::ALL };
+    let spec =
+        TotalsSpec { columns: &[], predicate: None, checksum: Checksum::Taken, share: ExtentShare::ALL };
     totals(session, &view, spec).map(|found| (found.row_count, found.row_sum))
 }
 

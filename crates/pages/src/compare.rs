@@ -139,7 +139,7 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         settings(comparison),
         load_profile(comparison),
         events::top(comparison),
-        plain(comparison, FigureGroup::TimeModel, ("time-model", "Time Model"), "Time of all sessions (s)"),
+        plain(comparison, FigureGroup::TimeModel, "time-model", "Time Model", "Time of all sessions (s)"),
         events::classes(comparison),
         events::events(comparison, FigureGroup::Event),
         events::events(comparison, FigureGroup::Background),
@@ -498,12 +498,7 @@ fn settings(comparison: &Comparison) -> Section {
 }
 
 /// Shows quotients of counters, or parts of a time model, with their tests.
-fn plain(
-    comparison: &Comparison,
-    group: FigureGroup,
-    (id, title): (&'static str, &str),
-    name: &str,
-) -> Section {
+fn plain(comparison: &Comparison, group: FigureGroup, id: &'static str, title: &str, name: &str) -> Section {
     let table = figures(comparison, group, [name, "1st", "2nd"], |value| Cell::of(Reading(value)));
     Section::detail(id, title).table(table)
 }

@@ -582,9 +582,9 @@ pub struct ShareOf {
 
 #[derive(Debug, Args)]
 pub struct Calibrate {
-    /// A directory on the storage to measure; the file made there is removed again, and the result
-    /// stays in it as plumb-calibration.json. Several paths are measured alone, at once, and as
-    /// one volume
+    /// A directory on the storage to measure; the file made there is removed again, and the
+    /// result stays in it as plumb-calibration.json. Several paths are measured alone, at
+    /// once, and as one volume
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: Vec<PathBuf>,
     /// The volume that several paths form
@@ -614,8 +614,8 @@ pub struct Calibrate {
     /// their level: burst credits that run out, flash that is full; as 30m
     #[arg(long, value_name = "TIME", value_parser = parse_sustain, allow_hyphen_values = true)]
     pub sustain: Option<Nanos>,
-    /// Most requests a second, for a device in use; the result is then in doubt, and is not kept
-    /// for later runs
+    /// Most requests a second, for a device in use; the result is then in doubt, and is
+    /// not kept for later runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub max_rate: Option<u64>,
     /// Load a device that others use without asking first
@@ -1135,6 +1135,8 @@ fn parse_link(text: &str) -> Result<Bytes, String> {
             let number = |text: &str| text.parse::<u64>().ok().filter(|number| (1..=1024).contains(number));
             number(ports).zip(number(gigabits)).map(|(ports, gigabits)| ports * gigabits * 100_000_000)
         }
+        // The b of 4Gb means bits of a link and bytes of a file, so it is refused.
+        None if text.trim_end_matches("/s").ends_with('b') => None,
         None => plumb_units::parse_size(text.trim_end_matches("/s")).ok().filter(|rate| *rate > 0),
     };
     rate.map(Bytes).ok_or_else(|| {
@@ -1207,9 +1209,19 @@ fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, parse_time};
+    use super::{Arguments, parse_link, parse_time};
     use clap::CommandFactory as _;
-    use plumb_units::Nanos;
+    use plumb_units::{Bytes, Nanos};
+
+    #[test]
+    fn a_link_is_bytes_a_second_or_ports_of_fibre_channel() {
+        assert_eq!(parse_link("8x4GFC"), Ok(Bytes(3_200_000_000)));
+        assert_eq!(parse_link("3200M/s"), Ok(Bytes(3200 << 20)));
+        for refused in ["4Gb", "4Gb/s", "0", "0x4GFC", "8x4", "fast"] {
+            let why = parse_link(refused).expect_err(refused);
+            assert!(why.starts_with(&format!("\"{refused}\" is no rate: ")), "{why}");
+        }
+    }
 
     #[test]
     fn the_declaration_is_consistent() {

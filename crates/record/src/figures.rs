@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureGroup {
-    /// Elapsed time; for a database also DB time, its CPU and that of background processes;
-    /// seconds.
+    /// Elapsed time; for a database also DB time, its CPU and
+    /// that of background processes; seconds.
     Time,
     /// Measures taken by the target itself, each in its unit.
     Measure,
@@ -268,8 +268,8 @@ fn statistic(run: &Record, name: &str) -> f64 {
     run.statistics.iter().find(|row| row.name == name).map_or(0.0, |row| row.total as f64)
 }
 
-/// Returns a quotient of sums of counters; `None` if the run lacks a counter, or the denominator
-/// is 0.
+/// Returns a quotient of sums of counters; `None` if the run lacks a counter,
+/// or the denominator is 0.
 fn quotient(run: &Record, of: &[&str], by: &[&str]) -> Option<f64> {
     let sum = |names: &[&str]| names.iter().map(|name| statistic(run, name)).sum::<f64>();
     let is_known = of.iter().all(|name| run.statistics.iter().any(|row| row.name == *name));

@@ -257,7 +257,7 @@ fn group_commits(options: &Options, home: &Path, servers: usize) -> Result<()> {
         let place = Statistic::RedoWrites as usize;
         instance.recorder.snapshot().sessions.iter().map(|session| session.statistics[place]).sum()
     };
-    groups(options, servers, (&transactions, &log_writes), &mut |count| {
+    groups(options, servers, &transactions, &log_writes, &mut |count| {
         let times = (0..count).map(|_| bare.write(&session, 512)).collect::<Result<Vec<u64>>>()?;
         Ok((percentile(times.clone(), 0.5), percentile(times, 0.99)))
     })?;
@@ -302,17 +302,18 @@ impl Pairs {
 fn groups(
     options: &Options,
     servers: usize,
-    (transactions, log_writes): (&Transactions<'_>, &dyn Fn() -> u64),
+    transactions: &Transactions<'_>,
+    log_writes: &dyn Fn() -> u64,
     bare: &mut dyn FnMut(usize) -> Result<(f64, f64)>,
 ) -> Result<()> {
     let [mut times, mut rates, mut medians, mut p99s] = [const { Vec::new() }; 4];
     let [mut bares, mut bare_p99s, mut shared, mut cpu] = [const { Vec::new() }; 4];
     for _ in 0..options.blocks {
         let (bare, bare_p99) = bare(options.commits)?;
-        let one = group(transactions, (1, 0), options.commits)?;
+        let one = group(transactions, 1, 0, options.commits)?;
         let (writes, used) = (log_writes(), clock::process_cpu());
         let commits = options.commits * 8;
-        let many = group(transactions, (options.sessions, servers), commits)?;
+        let many = group(transactions, options.sessions, servers, commits)?;
         shared.push(commits as f64 / (log_writes() - writes) as f64);
         cpu.push(clock::process_cpu().saturating_sub(used).seconds() * 1e6 / commits as f64);
         times.push(many.0 / one.0);
@@ -347,7 +348,8 @@ fn groups(
 /// Commits a second, and their median and 99th percentile in microseconds.
 fn group(
     transactions: &Transactions<'_>,
-    (sessions, servers): (usize, usize),
+    sessions: usize,
+    servers: usize,
     commits: usize,
 ) -> Result<(f64, f64, f64)> {
     let instance = transactions.instance();

@@ -243,7 +243,8 @@ fn a_copy_that_cannot_be_is_refused_by_one_line() {
     let session = session(instance);
     let view = TableView::open(instance, None, &session, "t").expect("a view");
     drop_named(instance, "t").expect("dropped");
-    let spec = TotalsSpec { columns: &[0], predicate: None, checksum: Checksum::Skipped, share: ExtentShare::ALL };
+    let spec =
+        TotalsSpec { columns: &[0], predicate: None, checksum: Checksum::Skipped, share: ExtentShare::ALL };
     let error = totals(&session, &view, spec).expect_err("dropped").to_string();
     assert_eq!(error, "table T was changed or dropped meanwhile: do it again");
     let error = copy(

@@ -155,7 +155,7 @@ pub(super) fn histograms(comparison: &Comparison) -> Option<Section> {
             }));
             table.row(cells);
         }
-        drawings.push(Drawing::Plot(overlaid(name, sides, (first, last))));
+        drawings.push(Drawing::Plot(overlaid(name, sides, first, last)));
     }
     Some(
         Section::detail("histograms", "Wait Event Histograms Over Each Other")
@@ -180,7 +180,7 @@ fn counts(period: &Period, group: FigureGroup, name: &str) -> [u64; ENTRIES] {
     counts
 }
 
-fn overlaid(name: &str, sides: &[[u64; ENTRIES]; 2], (first, last): (usize, usize)) -> Plot {
+fn overlaid(name: &str, sides: &[[u64; ENTRIES]; 2], first: usize, last: usize) -> Plot {
     let share = |side: &[u64; ENTRIES], entry: usize| {
         100.0 * side[entry] as f64 / side.iter().sum::<u64>().max(1) as f64
     };

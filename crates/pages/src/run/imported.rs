@@ -18,7 +18,7 @@ const FIGURES_MOST: usize = 40;
 #[must_use]
 pub fn document(imported: &Imported, plumb_version: &str) -> Document {
     let data = serde_json::to_string(imported).unwrap_or_else(|_| "null".to_string());
-    let mut document = page(imported, (format!("IMPORTED {}", imported.kind.to_uppercase()), data));
+    let mut document = page(imported, format!("IMPORTED {}", imported.kind.to_uppercase()), data);
     document.sections = own_sections(imported);
     document.footer = footer(plumb_version);
     document
@@ -27,7 +27,7 @@ pub fn document(imported: &Imported, plumb_version: &str) -> Document {
 /// Returns the report of an imported record.
 pub(super) fn of_record(record: &Record, imported: &Imported) -> Document {
     let data = serde_json::to_string(record).unwrap_or_else(|_| "null".to_string());
-    let mut document = page(imported, (record.header.title.clone(), data));
+    let mut document = page(imported, record.header.title.clone(), data);
     document.headline.extend(super::head::headline(record));
     document.sections = own_sections(imported);
     let has_row = |section: &Section| {
@@ -69,7 +69,7 @@ fn count(imported: &Imported, outcome: Consistent) -> u64 {
     imported.tallies.iter().map(of).sum()
 }
 
-fn page(imported: &Imported, (title, data): (String, String)) -> Document {
+fn page(imported: &Imported, title: String, data: String) -> Document {
     let [held, failed, impossible] = [Consistent::Holds, Consistent::Fails, Consistent::Impossible]
         .map(|outcome| count(imported, outcome));
     let asked = held + failed + impossible;

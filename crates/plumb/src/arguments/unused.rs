@@ -346,6 +346,7 @@ mod tests {
             "set" => "sort_area_size=1M",
             "matrix" => "row",
             "order" => "seq",
+            "simulate" => "raid0",
             _ => "1",
         };
         let uses: [(&str, &[&str]); 7] = [

@@ -85,8 +85,8 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     Ok(outcome(&calibration))
 }
 
-/// Exit code: a calibration in doubt ends as an unstable study does, and one with more than its link
-/// can carry as an impossible one.
+/// Returns the exit code: that of UNSTABLE for a calibration in doubt, that of IMPOSSIBLE for one
+/// with a figure above its link.
 fn outcome(calibration: &Calibration) -> Outcome {
     match calibration.doubts().is_empty() {
         _ if !calibration.impossible().is_empty() => Outcome::Stands(Standing::Impossible),
@@ -109,8 +109,8 @@ fn devices(paths: &[PathBuf]) -> Result<Vec<DeviceDescription>, Failure> {
     Ok(devices)
 }
 
-/// Asks before a device is loaded that others use. Off a terminal nobody can answer, and the result
-/// says that it is in doubt.
+/// Asks before it loads a device that others use. Without a terminal no user can answer, so the
+/// result says that it is in doubt.
 fn may_load(arguments: &Calibrate, devices: &[DeviceDescription]) -> Result<(), Failure> {
     let asked = io::stdin().is_terminal() && io::stderr().is_terminal();
     if arguments.yes || arguments.json || !asked {

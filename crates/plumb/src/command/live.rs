@@ -76,7 +76,7 @@ pub fn import(
     let watch = Watch::start(audience(arguments));
     watch.stage(&Stage::Import { recorder: &instance.recorder, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
-    let (imported, measured) = measured(&transactions, (&session, source, &spec), &devices, &watch);
+    let (imported, measured) = measured(&transactions, &session, source, &spec, &devices, &watch);
     let measured = measured.map_err(|error| ended_early(&error, &imported, &table))?;
     let judged = redo::judge(&transactions, &table, (imported.row_count, imported.row_sum));
     drop(watch);
@@ -114,7 +114,9 @@ pub fn import(
 /// Measures the import; with an error also returns the committed rows.
 fn measured(
     transactions: &Transactions<'_>,
-    (session, source, spec): (&Session, &CsvFile, &ImportSpec<'_>),
+    session: &Session,
+    source: &CsvFile,
+    spec: &ImportSpec<'_>,
     devices: &[DeviceDescription],
     watch: &Watch,
 ) -> (Imported, Result<Measured, EngineError>) {

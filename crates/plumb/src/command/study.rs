@@ -79,12 +79,12 @@ pub(super) fn one(
     let mut target = targets::open(&plan.study, opening)?;
     let budget = arguments.conduct.budget;
     let (plan, budget) = match arguments.conduct.find {
-        Some(effect) => sized(&mut *target, plan, Sought { effect, budget }, (interrupt, &progress))?,
+        Some(effect) => sized(&mut *target, plan, Sought { effect, budget }, interrupt, &progress)?,
         None => (plan, budget),
     };
     let mut bundle = place.begin(&plan, environment(&mut *target, &plan)?)?;
     let directory = bundle.directory().to_path_buf();
-    let ended = to_its_end(&mut bundle, &mut *target, (budget, &file_systems), (interrupt, &progress));
+    let ended = to_its_end(&mut bundle, &mut *target, budget, &file_systems, interrupt, &progress);
     let ended = match arguments.factor.is_empty() {
         true => ended,
         false => ended.map_err(ad_hoc::with_options),
@@ -134,8 +134,10 @@ fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
 fn to_its_end(
     bundle: &mut Bundle,
     target: &mut dyn Target,
-    (budget, file_systems): (Option<Nanos>, &Required),
-    (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
+    budget: Option<Nanos>,
+    file_systems: &Required,
+    interrupt: &Interrupt,
+    progress: &ProgressObserver<'_>,
 ) -> Result<Stop, Failure> {
     interrupt.reserved(bundle.reservation());
     let named = command_line::quoted(&bundle.directory().display().to_string());
@@ -153,7 +155,8 @@ fn sized(
     target: &mut dyn Target,
     plan: Plan,
     sought: Sought,
-    (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
+    interrupt: &Interrupt,
+    progress: &ProgressObserver<'_>,
 ) -> Result<(Plan, Option<Nanos>), Failure> {
     let found = pilot::pilot(target, &plan, sought, &interrupt.cancel(), progress)?;
     let pilot = found.ok_or_else(|| interrupt.failure())?;

@@ -4,7 +4,7 @@
 //! runs ──[used_blocks]──> blocks ──[figures]──> figures ──[claims]──> tests ────────┐
 //!                            │                     └─────[stability]──> stability ──┼─> judgements
 //!                            ├──[doubts]──> receipts, verification, cache, bounds ──┘        │
-//!                            └──[head, doubtful_runs]──> course of the study ──[advice]──> findings
+//!                            └──[head, doubtful_runs]──> course of the study ─[advice]─> findings
 //! proved ──[why]──> CPU, waits and the rest of the elapsed difference
 //! ```
 //!
@@ -41,8 +41,8 @@ use used_blocks::UsedBlocks;
 /// Confidence of intervals that judge no claim.
 const CONFIDENCE: f64 = 0.95;
 
-/// Conclusions from the figures; empty for a study that may continue, because each look at its
-/// figures spends error.
+/// Conclusions from the figures; empty for a study that may continue, because each look
+/// at its figures spends error.
 #[derive(Default)]
 struct Judgements {
     stability: Stability,

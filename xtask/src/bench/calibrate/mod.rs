@@ -93,7 +93,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     let mut comparisons = Comparison::all(options.ring);
     let times = round::Times { each: time, wait: Nanos((options.wait.max(0.0) * 1e9) as u64) };
     for round in 0..options.repeat {
-        match round::run(&mut comparisons, &bench, &fio, times, (options.seed, round)) {
+        match round::run(&mut comparisons, &bench, &fio, times, options.seed, round) {
             // What was measured until then counts.
             Err(_) if stop.cancelled() && round > 0 => break,
             ended => ended?,

@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let last = options.first.saturating_add(options.trials);
     let mut next = options.first;
     while next < last && plumb_events::now() < end {
-        next = Watched::start(options, &documents, (next, last - next))?.watch(end, &mut tally)?;
+        next = Watched::start(options, &documents, next, last - next)?.watch(end, &mut tally)?;
     }
     print!("{}", tally.shown());
     let found = tally.finds.len();
@@ -136,7 +136,7 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(options: &Options, documents: &Path, (first, trials): (u64, u64)) -> anyhow::Result<Watched> {
+    fn start(options: &Options, documents: &Path, first: u64, trials: u64) -> anyhow::Result<Watched> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["bench", "fuzz", "--child", "--seed", &options.seed.to_string()])
             .args(["--first", &first.to_string(), "--trials", &trials.to_string(), "--documents"])

@@ -51,8 +51,8 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
         for side in order(&mut random, if beside_fio { 7 } else { 5 }) {
             sides[side].push(match side {
                 0..=2 => missed_reads(table, ours[side], &for_seconds(options.seconds))?,
-                3 => bare_reads(table, (count, BlockCheck::Whole), &for_seconds(options.seconds))?,
-                4 => bare_reads(table, (count, BlockCheck::Header), &for_seconds(options.seconds))?,
+                3 => bare_reads(table, count, BlockCheck::Whole, &for_seconds(options.seconds))?,
+                4 => bare_reads(table, count, BlockCheck::Header, &for_seconds(options.seconds))?,
                 5 => jobs(Jobs::One { depth: count })?,
                 _ => jobs(Jobs::Many { count })?,
             });
@@ -175,7 +175,8 @@ pub(super) fn missed_reads(
 /// distance to fio that is the first access to bytes that another processor put into memory.
 fn bare_reads(
     table: &TableOfBlocks,
-    (depth, check): (usize, BlockCheck),
+    depth: usize,
+    check: BlockCheck,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Rate> {
     let session = table.instance.recorder.session(Role::User);

@@ -76,7 +76,7 @@ fn updates_once(options: &Options, servers: usize, beside_fio: bool) -> Result<O
     }
     let files = |purpose: Purpose| database.instance().tablespace(purpose).files[0].file.path().to_path_buf();
     let log = database.instance().home().join("redo01.log");
-    let reads = fio_streams(&ours, (&files(Purpose::Users), &log), options)?;
+    let reads = fio_streams(&ours, &files(Purpose::Users), &log, options)?;
     println!("  fio beside the same writes: {reads:.0} reads/s");
     Ok(Some(ours.reads / reads))
 }
@@ -287,7 +287,7 @@ pub(super) fn reads_beside_a_checkpoint(options: &Options, home: &Path) -> Resul
 }
 
 /// Reads a second that fio has beside the writes of a run, at their rates.
-fn fio_streams(ours: &Streams, (data, log): (&Path, &Path), options: &Options) -> Result<f64> {
+fn fio_streams(ours: &Streams, data: &Path, log: &Path, options: &Options) -> Result<f64> {
     let common = |name: &str, file: &Path| {
         vec![
             format!("--name={name}"),

@@ -126,7 +126,7 @@ impl Job {
         concluded?;
         let checks = self.verified()?;
         let figures = self.figures(&printed, directory, began)?;
-        self.count(&mut run, &ended, (&before.1, &after.1));
+        self.count(&mut run, &ended, &before.1, &after.1);
         run.files = self.files(directory)?;
         run.treatment = self.treatment(&run);
         (run.output, run.errors) = (printed.output.clone(), printed.errors.clone());
@@ -346,7 +346,7 @@ impl Job {
         if ended.usage.peak.0 > ours { ended.usage.peak.0.max(seen) } else { seen }
     }
 
-    fn count(&self, run: &mut CommandRun, ended: &Ended, (before, after): (&[DiskStats], &[DiskStats])) {
+    fn count(&self, run: &mut CommandRun, ended: &Ended, before: &[DiskStats], after: &[DiskStats]) {
         if let Some(io) = ended.usage.io {
             run.asked_read_bytes = Some(io.rchar.0);
             run.asked_written_bytes = Some(io.wchar.0);
