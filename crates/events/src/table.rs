@@ -616,6 +616,7 @@ phases! {
     IndexCreation, "index creation", Load, WRITE, "An index is made of rows that transactions have inserted.";
     Load, "load", Load, WRITE, "A table is loaded, or a file of records made.";
     CreateAsSelect, "create table as select", Work, WRITE, "A table is made of the rows of another one.";
+    TableCopy, "table copy", Work, None, "Rows of a table are read, and loaded into another one.";
     Backup, "backup", Work, WRITE, "The files of a tablespace are copied, because no redo has what was loaded into it.";
     DeviceProbe, "device probe", Calibration, READ, "The device is measured, beside the work.";
     MixBefore, "device mix before", Calibration, None, "The device's own rate for the mix of reads and writes that is asked for.";

@@ -109,6 +109,9 @@ pub enum Command {
     Load(Load),
     /// Build an index on a table by a parallel disk sort
     Index(Index),
+    /// Copy rows of a table into a new or an existing one by direct path: all of their columns or
+    /// some, all rows or those that satisfy a condition
+    Copy(CopyRows),
     /// Check a table, or all of them, and their indexes against each other
     Check(Check),
     /// Write the rows of a table, as CSV, in the order in which they lie or in that of an index
@@ -151,6 +154,9 @@ pub enum Command {
     /// Make one run of a study, as standard input asks
     #[command(hide = true)]
     StudyRun,
+    /// Scan a share of a table, as standard input asks
+    #[command(hide = true)]
+    ScanInstance,
     /// Print a generated page of the documentation
     #[command(hide = true)]
     Document(Document),
@@ -181,6 +187,7 @@ impl Command {
             Command::Sort(sort) => Some(sort.place()),
             Command::Load(load) => Some(&load.path),
             Command::Index(index) => Some(&index.path),
+            Command::Copy(copy) => Some(&copy.path),
             Command::Check(check) => Some(&check.path),
             Command::Export(export) => Some(&export.path),
             Command::Head(head) => Some(&head.path),
@@ -267,6 +274,7 @@ impl WorkArguments {
             Domain::Word(_) => "WORD",
             Domain::Blocks(_) => "BLOCKS",
             Domain::Time => "TIME",
+            Domain::Text(_) => "TEXT",
             _ => "N",
         };
         Arg::new(parameter.name)
@@ -800,6 +808,45 @@ pub struct Load {
     pub bundle: Option<PathBuf>,
 }
 
+/// Sessions that fill the blocks of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LoadWay {
+    /// One session loads the rows that all servers scan
+    Serial,
+    /// Each server loads the rows that it scans
+    Parallel,
+}
+
+#[derive(Debug, Args)]
+pub struct CopyRows {
+    /// Name of the table to read
+    pub table: String,
+    /// Name of the table that gets the rows, new or loaded by direct path; old rows stay
+    #[arg(long, value_name = "T")]
+    pub to: String,
+    /// The columns of the new rows, with commas between them [default: all]
+    #[arg(long, value_name = "COLUMN,..")]
+    pub columns: Option<String>,
+    /// Condition on the rows, as "store_id < 100 and sales_date >= '1996-03-01'"
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
+    pub condition: Option<String>,
+    /// Who fills the blocks; `--set parallel_degree=N` is the number of servers
+    #[arg(long, value_enum, default_value = "parallel")]
+    pub load: LoadWay,
+    /// No redo, even where archive_log_mode is on, unless force_logging is: a backup is then needed
+    #[arg(long)]
+    pub no_logging: bool,
+    /// The directory in which the database plumb.db lies
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+    /// Set a setting (repeat for several)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Print what was copied as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct Index {
     /// Name of the table to index
@@ -1280,13 +1327,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 25, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 26, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("twenty-five commands"));
+            assert!(page.contains("twenty-six commands"));
         }
     }
 

@@ -23,6 +23,7 @@ mod log_io;
 mod mix;
 pub mod operation;
 pub mod outside;
+mod scan;
 mod session_snapshot;
 pub mod trace;
 mod trace_summary;
@@ -41,6 +42,7 @@ pub use io_stats::{
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate, is_near_mix};
+pub use scan::{ColumnSum, Scan, ScanInstance};
 pub use session_snapshot::SessionSnapshot;
 pub use trace_summary::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
@@ -148,6 +150,9 @@ pub struct Record {
     pub responses: Vec<Response>,
     /// The sort, if the workload has one.
     pub sort: Option<Sort>,
+    /// Full scans, if the workload has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<Scan>,
     /// The log, if the workload has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogIo>,
@@ -297,6 +302,7 @@ impl Record {
             intervals: Vec::new(),
             responses: Vec::new(),
             sort: None,
+            scan: None,
             log: None,
             trace: None,
             parameters: Vec::new(),

@@ -21,6 +21,7 @@ mod latency;
 mod load;
 mod log;
 mod result;
+mod scan;
 mod session;
 mod settings;
 mod snapshots;
@@ -82,6 +83,7 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.push(result::receipts(record));
     sections.push(load::cache_sizes(record));
     sections.push(load::load_profile(record));
+    sections.extend(scan::scan(record));
     sections.extend(latency::responses(record));
     sections.push(events::top(record));
     sections.extend(io::profile(record));

@@ -8,6 +8,7 @@
 //! - `redo`: the import workload, alone and in a study.
 //! - `periods`: snapshots within a run, samples during it, and a line a run.
 //! - `places`: the directories of the files of a study's runs.
+//! - `scans`: whole tables, read by streams and instances, and copied, also by killed copies.
 //! - `slob`: random reads and updates, by arguments, by a slob.conf and in a study.
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations: output, files and errors.
@@ -59,6 +60,7 @@ mod places;
 mod program;
 mod record_sort;
 mod redo;
+mod scans;
 mod share;
 mod slob;
 mod sort;

@@ -19,6 +19,7 @@ mod mix;
 mod one_pass;
 mod phases;
 mod receipts;
+mod scan;
 mod session_snapshot;
 mod settings;
 mod sort;
@@ -80,6 +81,7 @@ pub fn record(seen: &Evidence) -> Record {
         intervals: beside::intervals(seen, &timeline),
         responses: load_profile::responses(seen),
         sort: sort::sort(seen),
+        scan: scan::scan(seen),
         log: log_io::log_io(seen, trace),
         trace: trace.map(|kept| trace::summary(kept, timeline.since_start(seen.measured.begin))),
         parameters: seen.asked.parameters.clone(),

@@ -16,6 +16,8 @@ pub const FILES: &[(&str, &str)] = &[
     ("block-size.toml", include_str!("../../../../studies/block-size.toml")),
     ("logging.toml", include_str!("../../../../studies/logging.toml")),
     ("archiving.toml", include_str!("../../../../studies/archiving.toml")),
+    ("producer.toml", include_str!("../../../../studies/producer.toml")),
+    ("scan.toml", include_str!("../../../../studies/scan.toml")),
     ("fio-engines.toml", include_str!("../../../../studies/fio-engines.toml")),
     ("fio-block-size.toml", include_str!("../../../../studies/fio-block-size.toml")),
     ("sqlite-journal.toml", include_str!("../../../../studies/sqlite-journal.toml")),
