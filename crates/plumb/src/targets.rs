@@ -16,9 +16,6 @@ pub const KINDS: &Kinds = &[&Engine, &Commands, &Postgres];
 pub const RUNNERS: &[&dyn Runner] = &[&Engine, &Commands, &Postgres];
 
 /// Opens the target of a study.
-///
-/// # Errors
-/// When it cannot be opened.
 pub fn open<'a>(study: &Study, opening: Opening<'a>) -> Result<Box<dyn Target + 'a>, StudyError> {
     Ok(match study.vocabulary.target() {
         target if target == Commands.name() => Box::new(CommandTarget::open(study, opening)?),

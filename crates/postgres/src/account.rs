@@ -1,9 +1,9 @@
 //! The operating system's user that runs a server.
 //!
 //! `postgres` and `initdb` refuse root, and `initdb` needs a user that the machine knows. So root
-//! runs them as `postgres`, else as `nobody`. The server accepts only plumb's own user, whom the
-//! kernel reports for each connection (`peer`), so that there is no password to keep. This holds
-//! for `nobody`, too, whose number other daemons may have.
+//! runs them as `postgres`, else as `nobody`. The server accepts only plumb's own user, as the
+//! kernel reports it for each connection (`peer`), so that there is no password to keep. This holds
+//! for `nobody`, too, although other daemons may have its number.
 
 use crate::PostgresError;
 use crate::installation::said;

@@ -35,6 +35,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -232,6 +233,8 @@ impl Borrowed {
         command.arg("-D").arg(&data).args(options(given));
         command.stdin(Stdio::null()).stdout(output).stderr(errors).env("LC_ALL", "C");
         Account::of_server()?.run(&mut command);
+        // A signal of the terminal is for this program alone.
+        command.process_group(0);
         end_with_this_thread(&mut command, Signal::QUIT);
         let program = self.installation.program("postgres");
         let child = command.spawn().map_err(|source| wrong("cannot start", &program, source))?;

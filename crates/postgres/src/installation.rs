@@ -64,7 +64,7 @@ impl Installation {
                 return Err(PostgresError::NoProgram { directory: directory.to_path_buf(), program });
             }
         }
-        let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
+        let directory = linked(directory);
         let line = said(Command::new(directory.join("postgres")).arg("--version")).unwrap_or_default();
         let version = line.rsplit_once("(PostgreSQL) ").map_or("", |(_, version)| version).to_string();
         let digits = version.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
@@ -121,6 +121,14 @@ impl Installation {
     }
 }
 
+/// Returns the directory that the links of a directory's programs lead to, because the server's
+/// other programs are there; the directory itself if its programs are no links to one.
+fn linked(directory: &Path) -> PathBuf {
+    let program = directory.join("postgres").canonicalize();
+    let there = program.ok().and_then(|program| Some(program.parent()?.to_path_buf()));
+    there.filter(|there| there.join("initdb").is_file()).unwrap_or_else(|| directory.to_path_buf())
+}
+
 /// Returns the directory of a server named by its directory, its `bin` or its program.
 fn directory_of(asked: &Path) -> PathBuf {
     match asked {
@@ -173,6 +181,13 @@ mod tests {
         let by_program = found.path().join("postgres");
         let by_program = Installation::find(by_program.to_str()).expect("by its program");
         assert_eq!(by_program, installation);
+        let links = tempfile::tempdir().expect("a directory");
+        for program in ["postgres", "initdb"] {
+            std::os::unix::fs::symlink(found.path().join(program), links.path().join(program))
+                .expect("a link");
+        }
+        let linked = Installation::find(links.path().to_str()).expect("both programs");
+        assert_eq!(linked.directory, installation.directory, "the other programs are there");
         let half = fake("16.4", &["postgres"]);
         let error = Installation::find(half.path().to_str()).expect_err("no initdb").to_string();
         assert!(error.contains("there is no initdb in it; name the directory that has both"), "{error}");

@@ -245,7 +245,8 @@ fn maintenance_workers(asked: &Asked, evidence: &Evidence) -> Judged {
     let found = evidence.watched.workers;
     let wanted: u64 = asked.canonical.parse().unwrap_or(0);
     let said = evidence.sort_lines.iter().filter(|line| line.contains("begin index sort")).count() as u64;
-    let began = said.saturating_sub(1);
+    // The leader sorts a share, and merges in a sort of its own.
+    let began = said.saturating_sub(2);
     let mut what = format!("{found} processes `parallel worker` at once, of {wanted}");
     if found < wanted && began > found {
         let lines = format!("; {began} began by the server's word, and ended between two samples");

@@ -276,7 +276,8 @@ fn images(borrowed: &Borrowed, positions: [u64; 2]) -> Option<Bytes> {
     image_bytes(&said(&mut command)?)
 }
 
-/// Parses the line of totals: number, bytes of records, of page images, of both; shares in brackets.
+/// Parses the line of totals: number, bytes of records, of page images, of both. Shares are in
+/// brackets.
 fn image_bytes(report: &str) -> Option<Bytes> {
     let total = report.lines().find_map(|line| line.strip_prefix("Total"))?;
     let numbers = total.split_whitespace().filter(|word| !word.starts_with('['));

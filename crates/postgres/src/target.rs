@@ -123,8 +123,15 @@ impl<'a> PostgresTarget<'a> {
         }
     }
 
-    /// Makes and loads the data directory for these settings, after removing the previous one.
+    /// Makes and loads the data directory for these settings, after removing the previous one. An
+    /// interrupt ends it in any step, with an error of that step.
     fn create(&mut self, fixed: Vec<Assignment>) -> Result<(), PostgresError> {
+        let made = self.make(fixed);
+        self.opening.cancel.check()?;
+        made
+    }
+
+    fn make(&mut self, fixed: Vec<Assignment>) -> Result<(), PostgresError> {
         self.loaded = None;
         self.require_room()?;
         let installation = self.installation_of(&fixed)?;

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Exact, from the kernel: the time of each process on a processor, ready for one, and neither
-//! (off CPU). Sampled: how the time off CPU divides among wait events. A sample is an event with the
-//! state of its process, because neither alone is enough. A process without an event may still wait,
-//! and one with an event may be on a processor, copying from the page cache.
+//! (off CPU). Sampled: how the time off CPU divides among wait events. A sample is an event with
+//! the state of its process, because neither alone is enough. A process without an event may still
+//! wait, and one with an event may be on a processor, copying from the page cache.
 //!
 //! The interval is drawn for each sample, 10 ms on average, because a fixed one locks on to the
 //! server's own timers. Late samples are counted. What the sampler costs is measured: the time of

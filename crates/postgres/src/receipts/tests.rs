@@ -113,7 +113,7 @@ fn workers_cut_by_memory_contradict_with_the_cure() {
     enough.watched.workers = 2;
     check(&enough, Held::Held, "2 processes `parallel worker` at once, of 2");
     let mut short = evidence;
-    short.sort_lines = vec!["begin index sort: unique = f, workMem = 1, randomAccess = f".to_string(); 3];
+    short.sort_lines = vec!["begin index sort: unique = f, workMem = 1, randomAccess = f".to_string(); 4];
     check(&short, Held::NotChecked, "2 began by the server's word, and ended between two samples");
 }
 

@@ -1,9 +1,9 @@
 //! Redo: page views are inserted in arrays with a commit after each, by some sessions at once.
 //!
 //! Rows, seed and length of an array are those of the engine's redo: `buffer = 1K` makes many small
-//! transactions, 16M few large ones. An array is one prepared INSERT over `unnest`, so that a commit
-//! costs one round trip. The log keeps the server's default level, because commits without a log
-//! that a standby can use are another question.
+//! transactions, 16M few large ones. An array is one prepared INSERT over `unnest`, so that a
+//! commit costs one round trip. The log keeps the server's default level, because commits without
+//! a log that a standby can use are another question.
 
 use super::{Begun, Execution, Outcome, Place, Settings, counted};
 use crate::PostgresError;

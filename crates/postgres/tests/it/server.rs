@@ -93,7 +93,9 @@ fn a_path_that_the_servers_user_cannot_reach_is_refused_and_left_as_it_was() {
         println!("skipped: only root runs the server as another user");
         return;
     }
-    let place = tempfile::tempdir().expect("a directory of mode 0700");
+    let place = place();
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(place.path(), closed).expect("a mode");
     let installation = installed().expect("found before");
     let error =
         Cluster::create(place.path(), "3", &installation, &PLAIN).expect_err("out of reach").to_string();
