@@ -402,6 +402,14 @@ pub struct Study {
     /// With a workload and --factor: a setting that all runs share (repeat for several)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Run the study on another kind of target: engine, or postgres by a server of this machine;
+    /// the table of that name in the study's file says what differs there
+    #[arg(long, value_name = "KIND", conflicts_with_all = ["command", "resume"])]
+    pub target: Option<String>,
+    /// With --target postgres: the directory of `postgres` and `initdb` [default: the highest
+    /// version found]
+    #[arg(long, value_name = "DIR", requires = "target")]
+    pub server: Option<String>,
     /// Parameters of the workload that all runs share
     #[command(flatten)]
     pub parameters: WorkParameters,
@@ -559,6 +567,8 @@ impl CompareCommands {
             command: Some(String::new()),
             factor: self.commands,
             set: Vec::new(),
+            target: None,
+            server: None,
             parameters: WorkParameters::default(),
             around: self.around,
             conduct: self.conduct,

@@ -244,6 +244,8 @@ impl Record {
             process: sum.process,
             foreground_events: sum.foreground_events,
             background_events: sum.background_events,
+            sampling: None,
+            readings: Vec::new(),
             sessions: sum.sessions,
             session: None,
             statistics: sum.statistics,

@@ -95,6 +95,9 @@ pub struct Record {
     pub checks: Vec<Check>,
     /// Evidence that each setting took effect.
     pub receipts: Vec<Receipt>,
+    /// Figures of receipts by which the evidence of two runs is compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Reading>,
     /// Conclusions from the figures, with advice.
     pub findings: Vec<Finding>,
     /// The parts of the run in the order of their start.
@@ -112,6 +115,9 @@ pub struct Record {
     pub foreground_events: Vec<WaitEvent>,
     /// Wait events of background processes, in any order, idle ones included.
     pub background_events: Vec<WaitEvent>,
+    /// Samples behind the events, if their times are estimates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// Parts of each session's time.
     pub sessions: Vec<SessionTime>,
     /// Figures of the session that did the work, if it was a single one.
@@ -279,6 +285,7 @@ impl Record {
             circumstances: None,
             checks: Vec::new(),
             receipts: Vec::new(),
+            readings: Vec::new(),
             findings: Vec::new(),
             phases: Vec::new(),
             memory: Memory::default(),
@@ -287,6 +294,7 @@ impl Record {
             process: None,
             foreground_events: Vec::new(),
             background_events: Vec::new(),
+            sampling: None,
             sessions: Vec::new(),
             session: None,
             statistics: Vec::new(),
@@ -617,6 +625,40 @@ pub struct Receipt {
     pub held: Held,
     #[serde(default, skip_serializing_if = "Seen::is_outside")]
     pub seen: Seen,
+}
+
+/// A figure of a receipt from outside the program. Where it is alike in two arms, the setting
+/// made no difference there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    pub setting: String,
+    /// The figure, in a unit of the setting's own.
+    pub value: f64,
+    /// The largest difference that counts as none, in the same unit.
+    pub step: f64,
+}
+
+/// Samples of a program's wait events. Their times are shares of exact times off CPU, and
+/// `waits` of an event counts samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Mean time between two samples, nanoseconds.
+    pub interval_ns: u64,
+    pub samples: u64,
+    /// Samples that came late.
+    pub late: u64,
+    /// CPU time that sampling cost, nanoseconds.
+    pub cost_ns: u64,
+    /// Standard error of each foreground event's time.
+    pub errors: Vec<SamplingError>,
+}
+
+/// Standard error of the time of an event, from its number of samples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SamplingError {
+    pub event: String,
+    /// Nanoseconds.
+    pub error_ns: u64,
 }
 
 /// Source of the evidence for a setting.

@@ -48,6 +48,8 @@ pub(crate) fn large_sort() -> Record {
         process: None,
         foreground_events: foreground_events(),
         background_events: background_events(),
+        sampling: None,
+        readings: Vec::new(),
         sessions,
         session: None,
         statistics: statistics(),

@@ -185,7 +185,7 @@ fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
 }
 
 /// Returns the study of a name or a file.
-fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
+fn find(name: &str, arguments: &Study) -> Result<definition::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
     if is_file {
@@ -193,7 +193,7 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
             let cure = plumb_io::cure(&error, file, "name a study's file that may be read");
             Failure::run(format!("cannot read the study {name}: {error}{cure}"))
         })?;
-        return in_places(name, &text, paths);
+        return in_places(name, &text, arguments);
     }
     let Some((file, text)) = catalog::text(name) else {
         if Workload::find(name).is_some() {
@@ -209,13 +209,20 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
             "there is no study {name:?}{near}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
         )));
     };
-    in_places(file, text, paths)
+    in_places(file, text, arguments)
 }
 
-/// Returns the study of a file's text, in these places.
-fn in_places(file: &str, text: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
+/// Returns the study of a file's text, on the target and in the places of the arguments.
+fn in_places(file: &str, text: &str, arguments: &Study) -> Result<definition::Study, Failure> {
     let mut draft = definition::Draft::of_text(file, text).map_err(StudyError::from)?;
-    places::fill(&mut draft, paths)?;
+    if let Some(target) = &arguments.target {
+        draft.set("--target", "target", target.as_str());
+    }
+    draft.replace_for(KINDS).map_err(StudyError::from)?;
+    if let Some(server) = &arguments.server {
+        draft.set_in("--server", "settings", "server", server.as_str());
+    }
+    places::fill(&mut draft, &arguments.conduct.path)?;
     Ok(draft.check(KINDS).map_err(StudyError::from)?)
 }
 
@@ -228,7 +235,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
         }
         Some(command) => ad_hoc::study(command, &arguments.factor, &arguments.around)?,
         None if !arguments.factor.is_empty() => of_workload::study(arguments)?,
-        None => find(arguments.study.as_deref().unwrap_or_default(), &arguments.conduct.path)?,
+        None => find(arguments.study.as_deref().unwrap_or_default(), arguments)?,
     };
     let options = PlanOptions {
         rows: arguments.rows.or(earlier.and_then(|plan| other_rows(&plan.study, &study))),
