@@ -21,6 +21,7 @@
 //! for a random one, and its administrator sets `random_page_cost` lower. Sessions that share a log
 //! write also need processors, so their commits are an upper bound.
 
+use crate::analysis::SATURATED;
 use crate::{Calibration, DurableMethod, DurablePoint, Estimate, FigureKind, LogSpace};
 use plumb_units::{Bytes, Nanos};
 
@@ -154,8 +155,7 @@ fn random_page_cost(calibration: &Calibration) -> Option<DerivedFigure> {
 fn io_concurrency(calibration: &Calibration) -> Option<DerivedFigure> {
     let curve = calibration.curve(0);
     let depth = curve.saturation()?.outstanding as f64;
-    let arithmetic =
-        format!("fewest outstanding reads with {:.0}% of the most", super::curve::SATURATED * 1e2);
+    let arithmetic = format!("fewest outstanding reads with {:.0}% of the most", SATURATED * 1e2);
     Some(exact(DerivedKind::IoConcurrency, depth, arithmetic))
 }
 
