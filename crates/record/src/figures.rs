@@ -8,8 +8,10 @@
 //! run's own directory, are named by purpose or rank, because the path often differs.
 
 use crate::operation::{operations, total};
-use crate::{HostCpu, IoFunction, IoTally, ProcessUse, Record, SessionTime, WaitEvent};
-use plumb_events::SessionKind;
+use crate::{
+    HostCpu, IoFunction, IoGroup, IoTally, ProcessUse, Record, SessionTime, TablespaceStats, WaitEvent,
+};
+use plumb_events::{Direction, IoStream, SessionKind};
 use plumb_units::total_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,8 +20,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureGroup {
-    /// Elapsed time; for a database also DB time, its CPU and that of background processes;
-    /// seconds.
+    /// Elapsed time; for a database also DB time, its CPU and
+    /// that of background processes; seconds.
     Time,
     /// Measures taken by the target itself, each in its unit.
     Measure,
@@ -43,6 +45,10 @@ pub enum FigureGroup {
     Io,
     /// Mean time of a request by type of file; nanoseconds.
     FileType,
+    /// Mean time of a request by stream and direction; nanoseconds.
+    Stream,
+    /// Mean time of a request by tablespace, reads of one block and of several apart; nanoseconds.
+    Tablespace,
     /// Mean time of a request by tablespace and file; nanoseconds.
     File,
     /// Block devices by rank, each figure in the unit its name says.
@@ -54,7 +60,7 @@ pub enum FigureGroup {
 
 impl FigureGroup {
     /// The tables of a comparison, in the order of its report.
-    pub const ALL: [FigureGroup; 15] = [
+    pub const ALL: [FigureGroup; 17] = [
         FigureGroup::Time,
         FigureGroup::Measure,
         FigureGroup::Host,
@@ -67,6 +73,8 @@ impl FigureGroup {
         FigureGroup::Background,
         FigureGroup::Io,
         FigureGroup::FileType,
+        FigureGroup::Stream,
+        FigureGroup::Tablespace,
         FigureGroup::File,
         FigureGroup::Device,
         FigureGroup::Statistic,
@@ -232,7 +240,11 @@ pub fn figures(group: FigureGroup, run: &Record) -> Vec<(String, f64)> {
         FigureGroup::Class => classes(run),
         FigureGroup::Event => waited(&run.foreground_events),
         FigureGroup::Background => waited(&run.background_events),
-        FigureGroup::Io | FigureGroup::FileType | FigureGroup::File => tallies(group, run)
+        FigureGroup::Io
+        | FigureGroup::Stream
+        | FigureGroup::FileType
+        | FigureGroup::Tablespace
+        | FigureGroup::File => tallies(group, run)
             .into_iter()
             .filter(|(_, tally)| tally.requests > 0)
             .filter_map(|(name, tally)| Some((name, tally.time_ns? as f64 / tally.requests as f64)))
@@ -268,8 +280,8 @@ fn statistic(run: &Record, name: &str) -> f64 {
     run.statistics.iter().find(|row| row.name == name).map_or(0.0, |row| row.total as f64)
 }
 
-/// Returns a quotient of sums of counters; `None` if the run lacks a counter, or the denominator
-/// is 0.
+/// Returns a quotient of sums of counters; `None` if the run lacks a counter,
+/// or the denominator is 0.
 fn quotient(run: &Record, of: &[&str], by: &[&str]) -> Option<f64> {
     let sum = |names: &[&str]| names.iter().map(|name| statistic(run, name)).sum::<f64>();
     let is_known = of.iter().all(|name| run.statistics.iter().any(|row| row.name == *name));
@@ -341,45 +353,67 @@ fn waited(events: &[WaitEvent]) -> Vec<(String, f64)> {
     busy.map(|event| (event.event.clone(), seconds(event.time_ns))).collect()
 }
 
-/// Sums requests in a direction, by function, by type of file or by file.
+/// Sums requests in a direction, by function, stream, type of file, tablespace or file.
 pub fn tallies(group: FigureGroup, run: &Record) -> Vec<(String, IoTally)> {
     let mut sums: Vec<(String, IoTally)> = Vec::new();
-    let mut add = |name: String, tally: IoTally| match sums.iter_mut().find(|(known, _)| *known == name) {
+    let mut add = |(name, tally): (String, IoTally)| match sums.iter_mut().find(|(known, _)| *known == name) {
         Some((_, sum)) => sum.add(&tally),
         None => sums.push((name, tally)),
     };
     match group {
-        FigureGroup::Io => {
-            run.io_functions.iter().flat_map(directions).for_each(|(name, tally)| add(name, tally))
-        }
+        FigureGroup::Io => run.io_by_function().iter().flat_map(directions).for_each(add),
+        FigureGroup::Stream => run.io_functions.iter().flat_map(of_stream).for_each(add),
+        FigureGroup::FileType => run.io_by_file_type().iter().flat_map(of_type).for_each(add),
+        FigureGroup::Tablespace => run.io_by_tablespace().iter().flat_map(of_tablespace).for_each(add),
         _ => {
             for file in &run.io_files {
-                let name = match group {
-                    FigureGroup::FileType => file_type(&file.tablespace).to_string(),
-                    // Directories differ between runs, so only the file name identifies the file.
-                    _ => format!("{} {}", file.tablespace, file.path.rsplit('/').next().unwrap_or_default()),
-                };
-                add(format!("{name}: reads"), file.reads);
-                add(format!("{name}: writes"), file.writes);
+                // Directories differ between runs, so only the file name identifies the file.
+                let name =
+                    format!("{} {}", file.tablespace, file.path.rsplit('/').next().unwrap_or_default());
+                add((format!("{name}: reads"), file.reads));
+                add((format!("{name}: writes"), file.writes));
             }
         }
     }
     sums
 }
 
-/// Maps a tablespace to its file type, in the words of IOStat by Filetype.
-fn file_type(tablespace: &str) -> &'static str {
-    match tablespace.to_ascii_lowercase().as_str() {
-        "users" | "indx" => "Data File",
-        "temp" => "Temp File",
-        "(log)" => "Log File",
-        _ => "Other",
-    }
+/// Returns the reads and writes of a group, each under its name.
+fn directions(group: &IoGroup) -> [(String, IoTally); 2] {
+    [(format!("{}: reads", group.name), group.reads), (format!("{}: writes", group.name), group.writes)]
 }
 
-/// Returns a function's reads and writes, each under its name.
-fn directions(row: &IoFunction) -> [(String, IoTally); 2] {
-    [(format!("{}: reads", row.function), row.reads), (format!("{}: writes", row.function), row.writes)]
+/// Returns the requests of a stream; an imported report has functions alone.
+fn of_stream(row: &IoFunction) -> Vec<(String, IoTally)> {
+    let known = IoStream::named(&row.function);
+    let tally = |stream: IoStream| match stream.direction() {
+        Direction::Read => row.reads,
+        Direction::Write => row.writes,
+    };
+    known.map(|stream| (row.function.clone(), tally(stream))).into_iter().collect()
+}
+
+/// Returns the requests of a type of file, small and large ones apart where they are counted so.
+fn of_type(group: &IoGroup) -> Vec<(String, IoTally)> {
+    let mut rows = directions(group).to_vec();
+    if let (Some([reads, writes]), Some(large)) = (group.small(), group.large) {
+        let sized = [
+            ("small reads", reads),
+            ("large reads", large.reads),
+            ("small writes", writes),
+            ("large writes", large.writes),
+        ];
+        rows.extend(sized.map(|(name, tally)| (format!("{}: {name}", group.name), tally)));
+    }
+    rows
+}
+
+fn of_tablespace(stats: &TablespaceStats) -> Vec<(String, IoTally)> {
+    let name = |part: &str| format!("{}: {part}", stats.tablespace);
+    let mut rows = vec![(name("reads"), stats.reads), (name("writes"), stats.writes)];
+    rows.extend(stats.single.map(|single| (name("1-block reads"), single)));
+    rows.extend(stats.multiblock().map(|multiblock| (name("multiblock reads"), multiblock)));
+    rows
 }
 
 /// Returns figures of each device by rank, from the kernel's counters.

@@ -17,11 +17,13 @@ pub mod figures;
 pub mod fixture;
 mod imported;
 mod interval;
+mod io_stats;
 mod json;
 mod log_io;
 mod mix;
 pub mod operation;
 pub mod outside;
+mod scan;
 mod session_snapshot;
 pub mod trace;
 mod trace_summary;
@@ -33,9 +35,14 @@ pub use imported::{
     Consistency, ConsistencyTally, Consistent, Imported, ImportedFact, ImportedFigure, ImportedSection,
 };
 pub use interval::{Interval, Period, ProcessUse};
+pub use io_stats::{
+    BufferWaits, IoFile, IoFunction, IoGroup, IoSize, KernelIo, LargeRequests, PoolBlocks, PoolStats,
+    TablespaceShape, TablespaceStats,
+};
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate, is_near_mix};
+pub use scan::{ColumnSum, Scan, ScanInstance};
 pub use session_snapshot::SessionSnapshot;
 pub use trace_summary::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
@@ -88,6 +95,9 @@ pub struct Record {
     pub checks: Vec<Check>,
     /// Evidence that each setting took effect.
     pub receipts: Vec<Receipt>,
+    /// Figures of receipts by which the evidence of two runs is compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Reading>,
     /// Conclusions from the figures, with advice.
     pub findings: Vec<Finding>,
     /// The parts of the run in the order of their start.
@@ -105,6 +115,9 @@ pub struct Record {
     pub foreground_events: Vec<WaitEvent>,
     /// Wait events of background processes, in any order, idle ones included.
     pub background_events: Vec<WaitEvent>,
+    /// Samples behind the events, if their times are estimates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// Parts of each session's time.
     pub sessions: Vec<SessionTime>,
     /// Figures of the session that did the work, if it was a single one.
@@ -112,10 +125,19 @@ pub struct Record {
     pub session: Option<SessionSnapshot>,
     /// Counters of the period, in any order.
     pub statistics: Vec<StatisticRow>,
-    /// Requests and bytes by requesting function.
+    /// Requests and bytes by stream and function.
     pub io_functions: Vec<IoFunction>,
     /// Requests and bytes by data file.
     pub io_files: Vec<IoFile>,
+    /// Bytes between this process and devices, counted by the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_io: Option<KernelIo>,
+    /// Block and extent sizes of the tablespaces; empty in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tablespaces: Vec<TablespaceShape>,
+    /// Buffer caches by block size; empty in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buffer_pools: Vec<PoolStats>,
     /// The block devices under the paths, counted by the kernel for all processes.
     #[serde(default)]
     pub io_devices: Vec<IoDevice>,
@@ -134,6 +156,9 @@ pub struct Record {
     pub responses: Vec<Response>,
     /// The sort, if the workload has one.
     pub sort: Option<Sort>,
+    /// Full scans, if the workload has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<Scan>,
     /// The log, if the workload has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogIo>,
@@ -260,6 +285,7 @@ impl Record {
             circumstances: None,
             checks: Vec::new(),
             receipts: Vec::new(),
+            readings: Vec::new(),
             findings: Vec::new(),
             phases: Vec::new(),
             memory: Memory::default(),
@@ -268,11 +294,15 @@ impl Record {
             process: None,
             foreground_events: Vec::new(),
             background_events: Vec::new(),
+            sampling: None,
             sessions: Vec::new(),
             session: None,
             statistics: Vec::new(),
             io_functions: Vec::new(),
             io_files: Vec::new(),
+            kernel_io: None,
+            tablespaces: Vec::new(),
+            buffer_pools: Vec::new(),
             io_devices: Vec::new(),
             completion: Completion::default(),
             io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
@@ -280,6 +310,7 @@ impl Record {
             intervals: Vec::new(),
             responses: Vec::new(),
             sort: None,
+            scan: None,
             log: None,
             trace: None,
             parameters: Vec::new(),
@@ -596,6 +627,40 @@ pub struct Receipt {
     pub seen: Seen,
 }
 
+/// A figure of a receipt from outside the program. Where it is alike in two arms, the setting
+/// made no difference there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    pub setting: String,
+    /// The figure, in a unit of the setting's own.
+    pub value: f64,
+    /// The largest difference that counts as none, in the same unit.
+    pub step: f64,
+}
+
+/// Samples of a program's wait events. Their times are shares of exact times off CPU, and
+/// `waits` of an event counts samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Mean time between two samples, nanoseconds.
+    pub interval_ns: u64,
+    pub samples: u64,
+    /// Samples that came late.
+    pub late: u64,
+    /// CPU time that sampling cost, nanoseconds.
+    pub cost_ns: u64,
+    /// Standard error of each foreground event's time.
+    pub errors: Vec<SamplingError>,
+}
+
+/// Standard error of the time of an event, from its number of samples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SamplingError {
+    pub event: String,
+    /// Nanoseconds.
+    pub error_ns: u64,
+}
+
 /// Source of the evidence for a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -628,14 +693,26 @@ pub enum Held {
 }
 
 /// A conclusion from the figures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
+    /// Name of the rule, such as `R7`; empty in older records.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule: String,
     /// The conclusion, in a sentence.
     pub what: String,
     /// The figures that show it.
     pub evidence: String,
     /// Advice; empty if there is nothing to do.
     pub advice: String,
+    /// Reason for which the conclusion may be wrong; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub caveat: String,
+    /// DB time that could be saved at most, nanoseconds; none where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saves_ns: Option<u64>,
+    /// Command of the study that would prove it; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub study: String,
 }
 
 /// A part of the run.
@@ -856,23 +933,6 @@ pub struct IoDevice {
     /// Time in flight summed over requests, nanoseconds.
     #[serde(default)]
     pub weighted_ns: Option<u64>,
-}
-
-/// I/O of one function (a stream, such as `Direct Reads temp`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IoFunction {
-    pub function: String,
-    pub reads: IoTally,
-    pub writes: IoTally,
-}
-
-/// I/O of one data file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IoFile {
-    pub tablespace: String,
-    pub path: String,
-    pub reads: IoTally,
-    pub writes: IoTally,
 }
 
 /// Bytes over time. Every report must have the same series in the same order, empty ones too,

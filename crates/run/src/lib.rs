@@ -15,6 +15,7 @@ pub mod device_probe;
 pub mod embedded;
 mod error;
 pub mod evidence;
+pub mod instances;
 pub mod loops;
 pub mod orphans;
 pub mod place;

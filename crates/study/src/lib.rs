@@ -18,6 +18,7 @@
 //! Nothing is printed; progress goes to an [`Observer`].
 
 pub mod analysis;
+pub mod best_level;
 pub mod bundle;
 pub mod canary;
 pub mod compare;

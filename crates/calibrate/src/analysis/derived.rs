@@ -1,8 +1,8 @@
 //! Figures that follow from the main figures: commits, time of a scan, parameters of optimizers.
 //!
-//! A cost-based optimizer must know what a random block costs beside a sequential one. PostgreSQL
+//! A cost-based optimizer needs the cost of a random block relative to a sequential one. PostgreSQL
 //! has the ratio as a setting, Oracle gathers the times as system statistics. Both are quotients of
-//! what a calibration measured:
+//! measured figures:
 //!
 //! ```text
 //! seq      = block / rate of sequential reads by one thread     time of a block in a scan
@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The interval of a quotient divides the low end by the high one and the reverse. That is wider
-//! than an interval of the same confidence, and needs no assumption about how the two vary together.
+//! than an interval of the same confidence, but assumes nothing about how both vary together.
 //!
 //! Limits: these are costs of the device. A database that has most blocks in its cache pays less
 //! for a random one, and its administrator sets `random_page_cost` lower. Sessions that share a log
@@ -53,7 +53,7 @@ macro_rules! derived {
                 match self { $(DerivedKind::$variant => $unit),* }
             }
 
-            /// Who takes the figure: the reader, or the optimizer of a database.
+            /// Reader of the figure: a person, or the optimizer of a database.
             #[must_use]
             pub const fn user(self) -> &'static str {
                 match self { $(DerivedKind::$variant => $user),* }

@@ -37,13 +37,12 @@ pub struct Sustained {
 pub struct Window {
     /// Start since the start of the load, nanoseconds.
     pub begin_ns: u64,
-    /// Requests a second.
     pub iops: f64,
     /// 99th percentile of the latency, microseconds.
     pub p99_micros: f64,
 }
 
-/// Windows between two changes.
+/// The windows between two changes of level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     /// Start and end since the start of the load.

@@ -1,4 +1,4 @@
-//! A load kept up for minutes: its levels, and the curve over time.
+//! A sustained load: its levels, and its curve over time.
 
 use super::number;
 use plumb_calibrate::{Calibration, Level, Sustained};
@@ -7,7 +7,7 @@ use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, short_count};
 use plumb_report::table::{Cell, Column, Table};
 use plumb_report::{Drawing, Section, cells};
 
-/// Steps on the axis of time.
+/// Steps on the time axis.
 const STEPS: usize = 6;
 
 pub(super) fn section(calibration: &Calibration) -> Option<Section> {

@@ -1,21 +1,23 @@
 //! First lines: the run's state, its provenance, and the headline figures.
 
+use super::work;
 use plumb_record::Record;
 use plumb_record::figures::{ACTIVE_SESSIONS, FigureGroup, figure};
 use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Headline, Section, cells};
 
-/// Returns the headline figures: elapsed and DB time, then their bounds.
+/// Returns the headline figures: elapsed time, what the workload is for, then DB time and memory.
 pub(crate) fn headline(record: &Record) -> Vec<Headline> {
     let header = &record.header;
     let sessions = figure(record, FigureGroup::Ratio, ACTIVE_SESSIONS);
-    let mut figures = vec![
-        Headline {
-            name: "Elapsed".to_string(),
-            value: format!("{} s", Seconds(header.elapsed_ns).figure()),
-            aside: format!("on {}", header.host.processors()),
-        },
+    let mut figures = vec![Headline {
+        name: "Elapsed".to_string(),
+        value: format!("{} s", Seconds(header.elapsed_ns).figure()),
+        aside: format!("on {}", header.host.processors()),
+    }];
+    figures.extend(work::figures(record));
+    figures.extend([
         Headline {
             name: "DB Time".to_string(),
             value: format!("{} s", Seconds(header.db_time()).figure()),
@@ -31,7 +33,7 @@ pub(crate) fn headline(record: &Record) -> Vec<Headline> {
                 share => format!("{share}% of DB time"),
             },
         },
-    ];
+    ]);
     if let Some(peak) = record.memory.peak_rss_bytes {
         let [declared, budget] = [record.memory.declared_bytes(), record.memory.budget_bytes()].map(Size);
         let aside = format!("{} declared, budget {}", declared.figure(), budget.figure());

@@ -2,7 +2,7 @@
 
 use super::file_systems::{self, Required};
 use super::{ad_hoc, of_workload, places, suite};
-use crate::arguments::{self, Study};
+use crate::arguments::{self, PrintForm, Study, StudyFormat};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -11,8 +11,8 @@ use crate::targets::{self, KINDS};
 use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
 use plumb_record::outside;
-use plumb_report::Document;
 use plumb_report::picture::picture;
+use plumb_report::{Document, markdown};
 use plumb_study::StudyError;
 use plumb_study::analysis::result::Analysis;
 use plumb_study::bundle::{Bundle, Environment, REPORTS, Reservation, Stop, write_new};
@@ -65,7 +65,8 @@ pub(super) fn one(
     let calibration = calibrate::stored(&path)?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
-    let audience = if arguments.conduct.json { Audience::Nobody } else { Audience::Terminal };
+    let audience =
+        if arguments.conduct.shown() != PrintForm::Text { Audience::Nobody } else { Audience::Terminal };
     let watch = Watch::start(audience);
     let progress = ProgressObserver { watch: &watch, interrupt };
     let opening = Opening {
@@ -184,7 +185,7 @@ fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
 }
 
 /// Returns the study of a name or a file.
-fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
+fn find(name: &str, arguments: &Study) -> Result<definition::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
     if is_file {
@@ -192,7 +193,7 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
             let cure = plumb_io::cure(&error, file, "name a study's file that may be read");
             Failure::run(format!("cannot read the study {name}: {error}{cure}"))
         })?;
-        return in_places(name, &text, paths);
+        return in_places(name, &text, arguments);
     }
     let Some((file, text)) = catalog::text(name) else {
         if Workload::find(name).is_some() {
@@ -208,13 +209,20 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
             "there is no study {name:?}{near}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
         )));
     };
-    in_places(file, text, paths)
+    in_places(file, text, arguments)
 }
 
-/// Returns the study of a file's text, in these places.
-fn in_places(file: &str, text: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
+/// Returns the study of a file's text, on the target and in the places of the arguments.
+fn in_places(file: &str, text: &str, arguments: &Study) -> Result<definition::Study, Failure> {
     let mut draft = definition::Draft::of_text(file, text).map_err(StudyError::from)?;
-    places::fill(&mut draft, paths)?;
+    if let Some(target) = &arguments.target {
+        draft.set("--target", "target", target.as_str());
+    }
+    draft.replace_for(KINDS).map_err(StudyError::from)?;
+    if let Some(server) = &arguments.server {
+        draft.set_in("--server", "settings", "server", server.as_str());
+    }
+    places::fill(&mut draft, &arguments.conduct.path)?;
     Ok(draft.check(KINDS).map_err(StudyError::from)?)
 }
 
@@ -227,7 +235,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
         }
         Some(command) => ad_hoc::study(command, &arguments.factor, &arguments.around)?,
         None if !arguments.factor.is_empty() => of_workload::study(arguments)?,
-        None => find(arguments.study.as_deref().unwrap_or_default(), &arguments.conduct.path)?,
+        None => find(arguments.study.as_deref().unwrap_or_default(), arguments)?,
     };
     let options = PlanOptions {
         rows: arguments.rows.or(earlier.and_then(|plan| other_rows(&plan.study, &study))),
@@ -342,11 +350,21 @@ fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, Stud
 }
 
 pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
-    if arguments.conduct.json {
-        return output::print(&plumb_study::bundle::json(context)?);
-    }
     let document = plumb_pages::study::document(context);
+    if let Some(text) = in_form(arguments.conduct.shown(), context, &document)? {
+        return output::print(&text);
+    }
     output::print(&(output::report(&document) + "\n" + &output::summary(&document) + &paths(directory)))
+}
+
+/// Returns the result in a form for other programs; `None` if people read it.
+fn in_form(shown: PrintForm, context: &Analysis, document: &Document) -> Result<Option<String>, Failure> {
+    Ok(match shown {
+        PrintForm::Text => None,
+        PrintForm::Json => Some(plumb_study::bundle::json(context)?),
+        PrintForm::Of(StudyFormat::Markdown) => Some(markdown::render(document)),
+        PrintForm::Of(StudyFormat::Junit) => Some(plumb_pages::study::junit(context)),
+    })
 }
 
 /// Returns the paths of the reports, a line each.
@@ -372,7 +390,12 @@ pub enum End {
 }
 
 /// Rebuilds the reports of a bundle. Fails if a raw record was changed.
-pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outcome, Failure> {
+pub fn rebuild(
+    directory: &Path,
+    end: End,
+    drawn: Option<&Path>,
+    shown: PrintForm,
+) -> Result<Outcome, Failure> {
     let mut bundle = Bundle::open(directory, KINDS)?;
     if end == End::Here {
         bundle.end_here()?;
@@ -383,7 +406,10 @@ pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outco
     if let Some(file) = drawn {
         draw(&document, file)?;
     }
-    output::print(&(output::summary(&document) + &paths(directory)))?;
+    match in_form(shown, &context, &document)? {
+        Some(text) => output::print(&text)?,
+        None => output::print(&(output::summary(&document) + &paths(directory)))?,
+    }
     // The standing is printed; the outcome only says that the reports were written.
     Ok(Outcome::Fine)
 }

@@ -8,6 +8,7 @@
 //! - `redo`: the import workload, alone and in a study.
 //! - `periods`: snapshots within a run, samples during it, and a line a run.
 //! - `places`: the directories of the files of a study's runs.
+//! - `scans`: whole tables, read by streams and instances, and copied, also by killed copies.
 //! - `slob`: random reads and updates, by arguments, by a slob.conf and in a study.
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations: output, files and errors.
@@ -23,6 +24,7 @@
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `share`: copies without names.
 //! - `orphans`: leftovers of killed processes, and the ways to end one.
+//! - `for_programs`: output as JSON, Markdown and JUnit; named baselines.
 //! - `foreign_text`: names with control characters, paths that are not UTF-8.
 //! - `trace`: every request of a run, printed from its bundle.
 //! - `backup`: backups there and back.
@@ -43,6 +45,7 @@ mod conventional;
 mod export;
 mod factors;
 mod faults;
+mod for_programs;
 mod foreign_text;
 mod full_disk;
 mod import;
@@ -57,6 +60,7 @@ mod places;
 mod program;
 mod record_sort;
 mod redo;
+mod scans;
 mod share;
 mod slob;
 mod sort;

@@ -14,7 +14,8 @@ fn run(arguments: &[&str]) -> Value {
     assert_eq!(names(directory.path()), Vec::<String>::new(), "all files of the run are removed");
     let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
     let checks = record["checks"].as_array().expect("a list");
-    assert_eq!(checks.len(), 3, "{checks:?}");
+    // The result, and that the figures of I/O add up.
+    assert!(checks.len() >= 5, "{checks:?}");
     for check in checks {
         assert_eq!(check["passed"], true, "{arguments:?}: {check}");
     }

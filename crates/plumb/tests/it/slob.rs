@@ -15,7 +15,7 @@ fn record_of(directory: &Path, arguments: &[&str]) -> Value {
     let record = fine(directory, all.collect::<Vec<_>>());
     let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
     let checks = record["checks"].as_array().expect("a list");
-    assert_eq!(checks.len(), 3, "{checks:?}");
+    assert!(checks.len() >= 3, "{checks:?}");
     assert!(checks.iter().all(|check| check["passed"] == true), "{arguments:?}: {checks:?}");
     for receipt in record["receipts"].as_array().expect("a list") {
         assert_ne!(receipt["held"], "contradicted", "{arguments:?}: {receipt}");

@@ -11,8 +11,10 @@
 mod ctas;
 pub mod large_sort;
 pub mod named_file;
+mod producer;
 pub mod record_sort;
 pub mod redo;
+mod scan;
 mod sizing;
 mod slob;
 mod start;
@@ -120,8 +122,15 @@ pub trait Execution: Sync {
 }
 
 /// Every workload that the engine carries out.
-const EXECUTIONS: &[&dyn Execution] =
-    &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo, &ctas::Ctas, &slob::Slob];
+const EXECUTIONS: &[&dyn Execution] = &[
+    &large_sort::LargeSort,
+    &record_sort::RecordSort,
+    &redo::Redo,
+    &ctas::Ctas,
+    &slob::Slob,
+    &scan::Scan,
+    &producer::Producer,
+];
 
 /// Returns the execution of this workload.
 #[must_use]

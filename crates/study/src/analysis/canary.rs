@@ -48,8 +48,8 @@ pub(super) fn series(used: &UsedBlocks<'_>) -> Vec<Series> {
     times.into_iter().filter_map(of).collect()
 }
 
-/// Returns the time that serves as a covariate of these figures, if one explains enough of their
-/// noise.
+/// Returns the time that serves as a covariate of these figures, if one
+/// explains enough of their noise.
 pub(super) fn best<'a>(until: Until, series: &'a [Series], figures: &Observations) -> Option<&'a Series> {
     let explained = series.iter().filter_map(|canary| Some((Explained::of(figures, &canary.times)?, canary)));
     let best = explained.max_by(|(one, _), (other, _)| one.share.total_cmp(&other.share))?;

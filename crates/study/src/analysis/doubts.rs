@@ -9,7 +9,7 @@ use super::used_blocks::{UsedBlocks, fault};
 use crate::definition::Claim;
 use plumb_proof::effect::Change;
 use plumb_record::{self as record, Held, Record};
-use plumb_units::Bytes;
+use plumb_units::{Bytes, median};
 use std::collections::BTreeSet;
 
 /// Share of the files' pages that the page cache may hold at the start of a run.
@@ -32,6 +32,7 @@ pub(super) fn contradictions(used: &UsedBlocks<'_>, claim: &Claim) -> Vec<String
     for change in [Some(claim.change), claim.with].into_iter().flatten() {
         found.extend(without_effect(used, &arms, change));
         found.extend(one_treatment(used, claim));
+        found.extend(alike(used, claim, change));
         found.extend(kept_in_cache(used, &arms, change));
     }
     found
@@ -98,6 +99,39 @@ fn one_treatment(used: &UsedBlocks<'_>, claim: &Claim) -> Option<String> {
         "one treatment: runs on both sides had the same executables, arguments, environment and files; expects = \"same\" \
          says where that is meant"
             .to_string()
+    })
+}
+
+/// Reports a setting whose readings from outside are alike on both sides: whatever the program
+/// says, the change did nothing there.
+fn alike(used: &UsedBlocks<'_>, claim: &Claim, change: Change) -> Option<String> {
+    let plan = &used.contents.plan;
+    let sides = claim.sides(&plan.design);
+    let settings = plan.study.factors[change.factor].differing(change.from, change.to);
+    let readings = |arms: &[usize], name: &str| {
+        let records = used.records(arms).into_iter().map(|(_, record)| record);
+        let readings = records.flat_map(|record| &record.readings).filter(|reading| reading.setting == name);
+        let (values, steps): (Vec<f64>, Vec<f64>) =
+            readings.map(|reading| (reading.value, reading.step)).unzip();
+        (!values.is_empty()).then(|| (median(&values), steps.into_iter().fold(0.0, f64::max)))
+    };
+    let compared = settings.iter().filter_map(|name| {
+        let ((to, one), (from, other)) = (readings(&sides.to, name)?, readings(&sides.from, name)?);
+        Some((*name, from, to, one.max(other)))
+    });
+    let compared: Vec<_> = compared.collect();
+    let differs = |(_, from, to, step): &(&str, f64, f64, f64)| (from - to).abs() > *step;
+    let (name, from, to, step) = compared.first().filter(|_| !compared.iter().any(differs))?;
+    let evidence = used.records(&sides.to).into_iter().find_map(|(_, record)| {
+        let own = record.receipts.iter().find(|receipt| receipt.setting == *name);
+        own.map(|receipt| receipt.evidence.clone())
+    });
+    (!plan.study.expects_same).then(|| {
+        format!(
+            "the evidence of {name} is alike on both sides: {from:.3} and {to:.3}, and a difference up to {step:.3} is none; \
+             last seen: {}",
+            evidence.unwrap_or_default()
+        )
     })
 }
 

@@ -1,6 +1,6 @@
 //! The course of a study: its end, arms, design and list of runs.
 
-use super::result::{Arm, Counted, Design, StudyRun, StudyState};
+use super::result::{Arm, ArmIo, Counted, Design, IoTable, StudyRun, StudyState};
 use super::used_blocks::{UsedBlocks, fault};
 use crate::bundle::{Ended, RunRecord, Stop};
 use crate::definition::Factor;
@@ -8,7 +8,8 @@ use crate::plan::Until;
 use crate::vocabulary::{Made, TakesEffect};
 use plumb_proof::design::Order;
 use plumb_record::calendar::Moment;
-use plumb_record::{MeasuredLimits, Record, SettingRow};
+use plumb_record::{IoTally, MeasuredLimits, Record, SettingRow};
+use plumb_units::total_of;
 use std::time::Duration;
 
 /// Returns the state, the end of the last run, and the time the study
@@ -40,9 +41,49 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
             _ => Some(f64::midpoint(values[middle - 1], values[middle])),
         };
         let (least, most) = (values.first().copied(), values.last().copied());
-        Arm { name: plan.arm_name(arm), levels: levels.clone(), median, least, most }
+        let runs: Vec<&Record> = records.iter().map(|(_, record)| *record).collect();
+        let declared = runs.iter().map(|run| run.memory.declared_bytes()).max().filter(|bytes| *bytes > 0);
+        let io = arm_io(&runs);
+        Arm {
+            name: plan.arm_name(arm),
+            levels: levels.clone(),
+            median,
+            least,
+            most,
+            declared_bytes: declared,
+            peak_bytes: runs.iter().filter_map(|run| run.memory.peak_rss_bytes).max(),
+            io_ns: (!io.is_empty()).then(|| total_of(runs.iter().map(|run| run.header.elapsed_ns))),
+            io,
+        }
     };
     plan.design.arms.iter().enumerate().map(arm).collect()
+}
+
+/// Sums the I/O of runs by function, by type of file and by tablespace.
+fn arm_io(runs: &[&Record]) -> Vec<ArmIo> {
+    let mut sums: Vec<ArmIo> = Vec::new();
+    let mut add = |table: IoTable, name: &str, [reads, writes]: [IoTally; 2]| match sums
+        .iter_mut()
+        .find(|known| known.table == table && known.name == name)
+    {
+        Some(known) => {
+            known.reads.add(&reads);
+            known.writes.add(&writes);
+        }
+        None => sums.push(ArmIo { table, name: name.to_string(), reads, writes }),
+    };
+    for run in runs {
+        for (table, groups) in
+            [(IoTable::Function, run.io_by_function()), (IoTable::Filetype, run.io_by_file_type())]
+        {
+            let moved = groups.iter().filter(|group| group.reads.requests + group.writes.requests > 0);
+            moved.for_each(|group| add(table, &group.name, [group.reads, group.writes]));
+        }
+        for stats in run.io_by_tablespace().iter().filter(|it| it.reads.requests + it.writes.requests > 0) {
+            add(IoTable::Tablespace, &stats.tablespace, [stats.reads, stats.writes]);
+        }
+    }
+    sums
 }
 
 pub(super) fn design(used: &UsedBlocks<'_>) -> Design {

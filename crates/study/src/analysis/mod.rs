@@ -41,8 +41,8 @@ use used_blocks::UsedBlocks;
 /// Confidence of intervals that judge no claim.
 const CONFIDENCE: f64 = 0.95;
 
-/// Conclusions from the figures; empty for a study that may continue, because each look at its
-/// figures spends error.
+/// Conclusions from the figures; empty for a study that may continue, because each look
+/// at its figures spends error.
 #[derive(Default)]
 struct Judgements {
     stability: Stability,

@@ -30,7 +30,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Version of the comparison's format.
-pub const COMPARE_SCHEMA_VERSION: u32 = 4;
+pub const COMPARE_SCHEMA_VERSION: u32 = 5;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {

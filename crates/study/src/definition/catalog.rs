@@ -16,6 +16,8 @@ pub const FILES: &[(&str, &str)] = &[
     ("block-size.toml", include_str!("../../../../studies/block-size.toml")),
     ("logging.toml", include_str!("../../../../studies/logging.toml")),
     ("archiving.toml", include_str!("../../../../studies/archiving.toml")),
+    ("producer.toml", include_str!("../../../../studies/producer.toml")),
+    ("scan.toml", include_str!("../../../../studies/scan.toml")),
     ("fio-engines.toml", include_str!("../../../../studies/fio-engines.toml")),
     ("fio-block-size.toml", include_str!("../../../../studies/fio-block-size.toml")),
     ("sqlite-journal.toml", include_str!("../../../../studies/sqlite-journal.toml")),
@@ -30,6 +32,13 @@ pub const FILES: &[(&str, &str)] = &[
     ("shared-servers.toml", include_str!("../../../../studies/shared-servers.toml")),
     ("block-checksum.toml", include_str!("../../../../studies/block-checksum.toml")),
     ("trace-overhead.toml", include_str!("../../../../studies/trace-overhead.toml")),
+    ("pg-sort-memory.toml", include_str!("../../../../studies/pg-sort-memory.toml")),
+    ("pg-wal-sync-method.toml", include_str!("../../../../studies/pg-wal-sync-method.toml")),
+    ("pg-commit-delay.toml", include_str!("../../../../studies/pg-commit-delay.toml")),
+    ("pg-checkpoint-distance.toml", include_str!("../../../../studies/pg-checkpoint-distance.toml")),
+    ("pg-checksums.toml", include_str!("../../../../studies/pg-checksums.toml")),
+    ("pg-wal-compression.toml", include_str!("../../../../studies/pg-wal-compression.toml")),
+    ("pg-direct-io.toml", include_str!("../../../../studies/pg-direct-io.toml")),
 ];
 
 /// Studies that answer one question together.

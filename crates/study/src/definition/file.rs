@@ -9,7 +9,7 @@
 use super::draft::{Draft, Places, StudyFileError};
 use super::published::{Published, PublishedRow, minutes};
 use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
-use crate::vocabulary::{Assignment, Kinds, Measure, TargetKind, Vocabulary};
+use crate::vocabulary::{Assignment, Kinds, Measure, Refusal, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
 use plumb_units::nearest;
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
-use toml::de::{DeTable, Deserializer};
+use toml::de::{DeTable, DeValue, Deserializer};
 
 /// Value of a setting: text, a number or a truth value.
 #[derive(Debug, Clone, Deserialize)]
@@ -175,6 +175,15 @@ impl Draft<'_> {
         read(self.whole, &self.places, kinds, Age::New)
     }
 
+    /// Replaces keys by those of the table for the draft's target, and removes such tables.
+    ///
+    /// # Errors
+    /// If there is no such target, or its table is none.
+    pub fn replace_for(&mut self, kinds: &Kinds) -> Result<(), StudyFileError> {
+        let kind = kind_of(&self.whole, &self.places, kinds)?;
+        replace(&mut self.whole, kind, kinds).map_err(|refusal| self.places.of(refusal))
+    }
+
     /// Checks the draft of a study kept in a bundle. Rules for new studies are skipped, because the
     /// study has already run and its figures must stay readable.
     fn check_kept(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
@@ -196,20 +205,49 @@ fn read(
     kinds: &Kinds,
     age: Age,
 ) -> Result<Study, StudyFileError> {
-    let named = whole.get("target").and_then(|target| target.get_ref().as_str());
-    let Some(kind) = kinds.iter().find(|kind| named.is_none_or(|named| named == kind.name())) else {
-        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let span = whole.get("target").map_or(0..0, Spanned::span);
-        let what =
-            format!("there is no target {:?}; it takes {}", named.unwrap_or_default(), names.join(", "));
-        return Err(places.at(span, &what));
-    };
-    let sections = sections(&mut whole, *kind);
+    let kind = kind_of(&whole, places, kinds)?;
+    replace(&mut whole, kind, kinds).map_err(|refusal| places.of(refusal))?;
+    let sections = sections(&mut whole, kind);
     whole.remove("target");
     let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(|refusal| places.of(refusal))?;
     let raw = RawStudy::deserialize(Deserializer::from(Spanned::new(0..0, whole)));
     let raw = raw.map_err(|error| places.of(error.into()))?;
     Reader { places, vocabulary, age }.study(&raw)
+}
+
+/// Returns the kind of target that a draft names; the first without a name.
+fn kind_of<'k>(
+    whole: &DeTable<'_>,
+    places: &Places<'_>,
+    kinds: &'k Kinds,
+) -> Result<&'k dyn TargetKind, StudyFileError> {
+    let named = whole.get("target").and_then(|target| target.get_ref().as_str());
+    kinds.iter().copied().find(|kind| named.is_none_or(|named| named == kind.name())).ok_or_else(|| {
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        let span = whole.get("target").map_or(0..0, Spanned::span);
+        let what =
+            format!("there is no target {:?}; it takes {}", named.unwrap_or_default(), names.join(", "));
+        places.at(span, &what)
+    })
+}
+
+/// Removes the tables that say what differs on a kind of target; the keys of this kind's table
+/// replace those of the file.
+fn replace(whole: &mut DeTable<'_>, kind: &dyn TargetKind, kinds: &Kinds) -> Result<(), Refusal> {
+    let tables = kinds.iter().filter_map(|other| other.replaces());
+    for (name, table) in tables.filter_map(|name| Some((name, whole.remove(name)?))).collect::<Vec<_>>() {
+        let place = table.span();
+        let DeValue::Table(keys) = table.into_inner() else {
+            return Err(Refusal {
+                place,
+                what: format!("[{name}] is a table of keys that replace those of the file"),
+            });
+        };
+        if kind.replaces() == Some(name) {
+            whole.extend(keys);
+        }
+    }
+    Ok(())
 }
 
 /// Removes from a file the sections that its kind of target parses itself.

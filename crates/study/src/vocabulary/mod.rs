@@ -53,6 +53,12 @@ pub trait TargetKind: Sync {
     /// Returns the tables of a study file that it reads itself.
     fn sections(&self) -> &'static [&'static str];
 
+    /// Returns the table of a study file whose keys replace those of the file if this is the
+    /// target; other targets ignore the table.
+    fn replaces(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the vocabulary of a study with these sections. Fails with the first error of a
     /// section and its place in the file.
     fn vocabulary(&self, sections: Deserializer<'_>) -> Result<Vocabulary, Refusal>;
