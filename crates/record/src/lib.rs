@@ -645,7 +645,7 @@ pub struct Sampling {
     /// Mean time between two samples, nanoseconds.
     pub interval_ns: u64,
     pub samples: u64,
-    /// Samples that came late.
+    /// Number of samples that were taken late.
     pub late: u64,
     /// CPU time that sampling cost, nanoseconds.
     pub cost_ns: u64,
@@ -657,7 +657,6 @@ pub struct Sampling {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SamplingError {
     pub event: String,
-    /// Nanoseconds.
     pub error_ns: u64,
 }
 

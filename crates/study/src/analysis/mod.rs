@@ -1,9 +1,9 @@
 //! From raw records to verdicts: a pure function of a bundle's contents.
 //!
 //! ```text
-//! runs ──[used_blocks]──> blocks ──[figures]──> figures ──[claims]──> tests ────────┐
-//!                            │                     └─────[stability]──> stability ──┼─> judgements
-//!                            ├──[doubts]──> receipts, verification, cache, bounds ──┘        │
+//! runs ──[used_blocks]──> blocks ──[figures]──> figures ──[claims]──> tests ───────┐
+//!                            │                     └─────[stability]──> stability ─┼─> judgements
+//!                            ├──[doubts]──> receipts, verification, cache, bounds ─┘       │
 //!                            └──[head, doubtful_runs]──> course of the study ─[advice]─> findings
 //! proved ──[why]──> CPU, waits and the rest of the elapsed difference
 //! ```

@@ -57,7 +57,7 @@ pub struct Options {
     /// Number of the first trial.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Most trials to make.
+    /// Largest number of trials to make.
     #[arg(long, default_value_t = u64::MAX)]
     trials: u64,
     /// Directory that keeps the original documents for the next run; otherwise they are removed.
@@ -131,7 +131,6 @@ impl Tally {
 struct Watched {
     child: Child,
     lines: Receiver<String>,
-    /// The trial in progress.
     at: (u64, String),
 }
 

@@ -1,26 +1,24 @@
-//! What a buffer cache costs, beside the device: reads that miss, hits, scans beside a hot set,
-//! updates and checkpoints.
+//! Costs of the buffer cache, with the device's own in the same run: missed reads, hits, scans past
+//! a hot set, updates and checkpoints.
 //!
-//! - Missed reads ([`reads`]): sessions that each read random blocks through the cache, on threads
-//!   of their own and on shared servers, and fio (io_uring) on the same file, in turns whose order
-//!   is drawn: one job with as many outstanding, which takes in many completions at once, and as
-//!   many jobs with one each, which switch threads as sessions do. Rates a physical read, 99th
-//!   percentiles, CPU a read.
-//! - One session: reads through the cache and bare ones of its own channel, ten at a time in turn.
-//!   The difference of their medians.
+//! - Missed reads ([`reads`]): sessions that read random blocks through the cache, on threads of
+//!   their own and on shared servers, and fio (io_uring) on the same file, in turns of random order.
+//!   One job of fio has as many requests outstanding and takes many completions at once; as many
+//!   jobs with one each switch threads as sessions do. Rates, 99th percentiles, CPU a read.
+//! - One session: reads through the cache and bare ones of its own channel, ten at a time in turn,
+//!   and the difference of their medians.
 //! - Sessions: 1 to 256 of them, and fio with as many outstanding.
-//! - Hit ([`hits`]): pin and unpin of blocks that are there, one thread.
-//! - Scan: the hit ratio of a hot set of half the cache, alone and beside a scan of ten times the
-//!   cache; and how soon a new hot set is admitted.
-//! - Updates ([`writes`]): SLOB at 20%, and fio with the same three streams on the same files:
-//!   reads as many as there are sessions, writes and log writes at the rates that the engine had.
-//!   What is compared is the rate of reads.
-//! - Checkpoint: dirty blocks of a large cache written by one, against fio's random writes of as
-//!   many blocks; and the 99th percentile of reads beside one, and without.
+//! - Hit ([`hits`]): pin and unpin of cached blocks, one thread.
+//! - Scan: the hit ratio of a hot set of half the cache, without a scan and while one of ten times
+//!   the cache runs; and the passes until a new hot set is admitted.
+//! - Updates ([`writes`]): SLOB at 20%, and fio with the same three streams on the same files: as
+//!   many reads as there are sessions, writes and log writes at the engine's rates. The rates of
+//!   reads are compared.
+//! - Checkpoint: dirty blocks of a large cache, against fio's random writes of as many blocks; and
+//!   the 99th percentile of reads while one runs, and without.
 //!
-//! Each figure stands beside the goal that it is held against, and the load of the machine before
-//! and after: on one that does other things a figure of one side is worth little, a ratio of
-//! neighbours more.
+//! Each figure is printed with its goal, and with the load of the machine before and after: on a
+//! busy machine a figure of one side is worth little, a ratio of neighbours more.
 
 mod hits;
 mod reads;
