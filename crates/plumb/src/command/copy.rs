@@ -97,11 +97,11 @@ fn done(arguments: &CopyRows, instance: &Instance, copied: &LoadOutcome, elapsed
     }
     let rate = copied.row_count as f64 / elapsed.seconds().max(1e-9);
     format!(
-        "table {to}: {} copied in {elapsed} ({} rows/s), {} in {} blocks; it has {} rows\n",
+        "table {to}: {} copied in {elapsed} ({} rows/s), {} in {}; it has {}\n",
         output::counted(copied.row_count, "row"),
         RowCount(rate as u64),
         Bytes(copied.row_bytes),
-        RowCount(copied.block_count),
-        RowCount(total)
+        output::counted(copied.block_count, "block"),
+        output::counted(total, "row")
     )
 }

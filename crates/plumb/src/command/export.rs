@@ -15,9 +15,9 @@ use plumb_engine::index::btree::BTree;
 use plumb_engine::storage::control::{Index, stored_name};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::fetch::{self, RowFetcher};
-use plumb_engine::table::scan::{self, Granules};
+use plumb_engine::view::{ExtentShare, TableView};
 use plumb_engine::{EngineError, Instance, Settings};
-use plumb_events::Role;
+use plumb_events::{Role, Session};
 use plumb_host::owner::Owner;
 use plumb_io::Disk;
 use plumb_types::{Column, Schema, Value};
@@ -253,7 +253,7 @@ impl Rows<'_> {
                 drop(instance);
                 self.of_transactions(path, interrupt, &mut take)
             }
-            None => self.of_loaded(&instance, &schema, &mut take),
+            None => self.of_loaded(&instance, &mut take),
         };
         match (failed, ended) {
             (Some(written), _) => Err(written.into()),
@@ -294,17 +294,13 @@ impl Rows<'_> {
     fn of_loaded(
         &self,
         instance: &Instance,
-        schema: &Schema,
         take: &mut dyn FnMut(&[Value]) -> Result<(), EngineError>,
     ) -> Result<(), Failure> {
         let session = instance.recorder.session(Role::User);
-        let table = instance.catalog().table(self.table)?.clone();
         let Some(name) = self.order_by else {
-            let (operation, granules) = (instance.operation(), Granules::new(&table));
-            return Ok(scan::scan(instance, &session, &operation, &granules, |image, row| {
-                take(&fetch::values(schema, image, row)?)
-            })?);
+            return Ok(as_they_lie(&TableView::open(instance, None, &session, self.table)?, &session, take)?);
         };
+        let table = instance.catalog().table(self.table)?.clone();
         let index = self.index(instance, name)?;
         let blocks = RefCell::new(CacheReader::new(&session, instance.caches()));
         let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
@@ -357,11 +353,19 @@ impl Rows<'_> {
         let instance = database::open(path, Settings::default(), interrupt)?;
         let session = instance.recorder.session(Role::User);
         let transactions = database::open_transactions(&instance, &session)?;
-        let mut connection = transactions.connect(&session);
-        let mut transaction = connection.begin();
-        transaction.scan(&stored_name(self.table), |row| take(&row.values))?;
-        Ok(transaction.rollback()?)
+        let view = TableView::open(&instance, Some(&transactions), &session, self.table)?;
+        Ok(as_they_lie(&view, &session, take)?)
     }
+}
+
+/// Passes all rows of a table in block order.
+fn as_they_lie(
+    view: &TableView<'_>,
+    session: &Session,
+    take: &mut dyn FnMut(&[Value]) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let (operation, granules) = (view.instance().operation(), view.granules(ExtentShare::ALL));
+    view.scan(session, &operation, &granules, |image, row| take(&fetch::values(view.schema(), image, row)?))
 }
 
 /// A file that gets its name when it is complete.

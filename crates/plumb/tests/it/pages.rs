@@ -15,7 +15,7 @@ const GENERATED: [&str; 3] = ["events.md", "findings.md", "settings.md"];
 
 /// Small amounts, used if the command has the option or the workload takes it.
 const AMOUNTS: [(&str, &str, &[&str]); 6] = [
-    ("--rows", "2K", &["large-sort", "redo", "ctas"]),
+    ("--rows", "2K", &["large-sort", "redo", "ctas", "scan", "producer"]),
     ("--size", "1M", &["record-sort"]),
     ("--scale", "600", &["slob"]),
     ("--schemas", "2", &["slob"]),

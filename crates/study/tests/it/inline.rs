@@ -70,7 +70,7 @@ fn a_refusal_names_the_option() {
     );
     assert_eq!(
         refused(&of("large", &[io()])),
-        "plumb study large: there is no workload \"large\"; it takes large-sort, record-sort, redo, ctas, slob (did you mean large-sort?)"
+        "plumb study large: there is no workload \"large\"; it takes large-sort, record-sort, redo, ctas, slob, scan, producer (did you mean large-sort?)"
     );
     let twice = Inline {
         settings: vec![stated("--set filesystemio_options=none", "filesystemio_options", "none")],
