@@ -208,7 +208,7 @@ mod tests {
                 duration: Some(Nanos(10_000_000)),
                 ..Options::new(Mode::Dss, 1, "2026-01-02T03:04:05Z")
             };
-            calibrate(&device, &options, &()).expect("a calibration")
+            calibrate(std::slice::from_ref(&device), &options, &()).expect("a calibration")
         })
     }
 
