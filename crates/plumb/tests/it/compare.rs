@@ -157,7 +157,7 @@ fn arms_of_a_study_are_compared_block_by_block() {
     assert!(text.contains("  -> 1 block was lost to a failed run of its arms and left out\n"), "{text}");
     let elapsed = line(&text, "Elapsed  ").split_whitespace().collect::<Vec<_>>();
     assert_eq!((elapsed[elapsed.len() - 2], elapsed[elapsed.len() - 1]), ("11", "lower"), "{elapsed:?}");
-    assert!(text.contains("  -> as the claim faster of the study says it\n"), "{text}");
+    assert!(text.contains("  -> as the claim x of the study says it\n"), "{text}");
     // The second run of the reference is no run of the arm, and the study's test knows both.
     assert!(line(&text, "First (1st)").contains("x=FALSE   11"), "{text}");
     let rows = line(&text, "sorts (rows)");
