@@ -76,11 +76,11 @@ fn row<'c>(cells: impl IntoIterator<Item = &'c str>) -> String {
 
 /// Escapes a text for a line and a cell of a table; control characters are replaced.
 fn line(text: &str) -> String {
-    let text = visible(text);
+    let text = text.replace(['\n', '\r'], " ");
+    let text = visible(&text);
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
-            '\n' | '\r' => escaped.push(' '),
             '|' | '<' | '>' | '*' | '_' | '`' | '[' | ']' | '\\' | '#' => {
                 escaped.push('\\');
                 escaped.push(letter);

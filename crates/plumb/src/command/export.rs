@@ -99,19 +99,20 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
         columns: arguments.columns.as_deref(),
         limit: arguments.rows,
     };
-    let mut shown: Vec<Vec<String>> = Vec::new();
+    let mut shown: Vec<Vec<Option<String>>> = Vec::new();
     let names = rows.visit(
         &arguments.path,
         &interrupt,
         |_| Ok(()),
         |values| {
-            shown.push(values.iter().map(|(column, value)| column.text(value)).collect());
+            let text = |column: &Column, value: &Value| (*value != Value::Null).then(|| column.text(value));
+            shown.push(values.iter().map(|(column, value)| text(column, value)).collect());
             Ok(())
         },
     )?;
     if arguments.json {
-        let object = |row: Vec<String>| {
-            let cell = |cell: String| if cell.is_empty() { Json::Null } else { cell.into() };
+        let object = |row: Vec<Option<String>>| {
+            let cell = |cell: Option<String>| cell.map_or(Json::Null, Json::from);
             Json::Object(names.iter().cloned().zip(row.into_iter().map(cell)).collect())
         };
         return output::print_json(&Json::Array(shown.into_iter().map(object).collect()))
@@ -121,8 +122,10 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
         return output::print(&format!("no rows; its columns are {}\n", names.join(", ")))
             .map(|()| Outcome::Fine);
     }
-    shown.insert(0, names);
-    output::print(&aligned_under_head(&shown)).map(|()| Outcome::Fine)
+    let null = |cell: Option<String>| cell.unwrap_or_else(|| "NULL".to_string());
+    let rows = shown.into_iter().map(|row| row.into_iter().map(null).collect());
+    let all: Vec<Vec<String>> = std::iter::once(names).chain(rows).collect();
+    output::print(&aligned_under_head(&all)).map(|()| Outcome::Fine)
 }
 
 /// Writes CSV lines; returns the number of rows.

@@ -63,12 +63,12 @@ fn lists_come_from_the_tables() {
 #[test]
 fn generated_pages_are_not_stale() {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-    for page in ["settings", "events"] {
+    for (page, name) in [("settings", "settings"), ("events", "events"), ("rules", "findings")] {
         let generated = fine(Path::new(docs), ["document", page]);
-        let written = fs::read_to_string(format!("{docs}/{page}.md")).unwrap_or_default();
+        let written = fs::read_to_string(format!("{docs}/{name}.md")).unwrap_or_default();
         assert!(
             written == generated,
-            "docs/{page}.md is stale: `cargo run -- document {page} > docs/{page}.md`"
+            "docs/{name}.md is stale: `cargo run -- document {page} > docs/{name}.md`"
         );
     }
 }

@@ -211,7 +211,7 @@ fn an_older_bundle_is_rejected_and_can_be_analysed_again() {
     let refused = verify(directory.path(), &[&Engine], plumb_pages::study::rendered)
         .expect_err("of schema 1")
         .to_string();
-    let expected = "analysis.json: its schema version is 1, and this program writes version 6; `plumb report";
+    let expected = "analysis.json: its schema version is 1, and this program writes version 7; `plumb report";
     assert!(refused.contains(expected) && refused.lines().count() == 1, "{refused}");
     let mut bundle = Bundle::open(directory.path(), &[&Engine]).expect("it is whole");
     publish(&mut bundle, plumb_pages::study::rendered).expect("it is written");
