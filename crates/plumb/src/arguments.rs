@@ -1,10 +1,12 @@
 //! The arguments of every command.
 
 mod export;
+mod snoop;
 mod sort;
 pub mod unused;
 
 pub use export::{Export, Format, Head};
+pub use snoop::{Snoop, View};
 pub use sort::Sort;
 
 use crate::failure::Failure;
@@ -140,6 +142,10 @@ pub enum Command {
     /// Print the requests that `plumb run --trace` kept, one a line as iosnoop
     /// does, with histograms and averages
     Trace(Trace),
+    /// Show every request of a running program, at the call and at the device, by the kernel's
+    /// tracepoints; as root
+    #[command(after_help = snoop::ABOUT)]
+    Snoop(Snoop),
     /// Render the reports of a bundle again from its record; exits with 0 when they are written
     Report(Report),
     /// Print the script with which a shell completes commands, options and names
@@ -1134,13 +1140,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 25, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 26, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("twenty-five commands"));
+            assert!(page.contains("twenty-six commands"));
         }
     }
 

@@ -252,6 +252,7 @@ impl Record {
             measures: Vec::new(),
             command: None,
             imported: None,
+            snoop: None,
         })
     }
 

@@ -22,6 +22,7 @@ pub(crate) fn large_sort() -> Record {
         measures: Vec::new(),
         command: None,
         imported: None,
+        snoop: None,
         schema_version: SCHEMA_VERSION,
         header: header(db_time_ns, db_cpu_ns),
         period: None,

@@ -20,6 +20,7 @@ mod of_workload;
 mod places;
 pub mod report;
 pub mod share;
+pub mod snoop;
 pub mod sort;
 pub mod study;
 pub mod study_run;

@@ -83,6 +83,7 @@ pub fn record(seen: &Evidence) -> Record {
         measures: Vec::new(),
         command: None,
         imported: None,
+        snoop: None,
     };
     record.load_profile.extend(load_profile::behind(seen));
     record.circumstances = Some(circumstances::circumstances(seen, &record));
