@@ -411,7 +411,7 @@ fn long(random: &mut SplitMix) -> String {
     text
 }
 
-/// Returns the columns behind the id.
+/// Returns the columns after the id.
 fn values(content: &Content) -> [Value; 3] {
     let long = if content.2.is_empty() { Value::Null } else { Value::Text(content.2.clone()) };
     [number(content.0), Value::Text(content.1.clone()), long]

@@ -29,7 +29,7 @@
 //! without redo a backup is due, and its time is part of the load's.
 //!
 //! Limits: data files outside of the database's directory are refused. So is a direct path load or
-//! build that ends during the backup, unless all its redo is behind the checkpoint. If sessions
+//! build that ends during the backup, unless all its redo is after the checkpoint. If sessions
 //! need the held log, the backup fails rather than the sessions. Copies of filled log files are not
 //! included.
 

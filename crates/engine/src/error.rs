@@ -334,7 +334,7 @@ pub enum EngineError {
     Missing {
         /// Kind of thing, such as `table`, `index` or `column`.
         kind: &'static str,
-        /// Name that was asked for.
+        /// The requested name.
         name: String,
         /// Names that exist, in words.
         known: String,

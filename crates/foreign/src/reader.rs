@@ -1,22 +1,21 @@
-//! The readers, and how the parts of a file find theirs.
+//! Splits a file into reports and chooses the reader of each.
 //!
 //! ```text
 //! file ──[begins: which line begins which kind]──> parts ──[read]──> reports ──[check]──> imports
 //! ```
 //!
-//! A kind of report is recognised by its content, never by a file's name. A file may have several
-//! reports, because people put them together: each line that begins a report begins a part, which
-//! lasts to the next such line. A file of HTML is cut at `<html` alone. Lines before the first
-//! report are a terminal's noise and are left out. A file without any such line goes to the
-//! readers of fragments.
+//! A report is recognised by its content, never by the file's name. A file may have several
+//! reports: each line that begins a report begins a part, which ends before the next such line.
+//! HTML is cut only at `<html`. Lines before the first report are ignored. A file without any such
+//! line goes to the readers of fragments.
 //!
-//! Memory is bounded by that of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
+//! Memory is bounded by the size of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
 use crate::report::Report;
 use crate::source::{ForeignError, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, Record};
 
-/// Cells of all tables of a file at most.
+/// Most cells in all tables of a file.
 pub const CELLS_MOST: usize = 4_000_000;
 
 /// A reader of one kind of report.
@@ -24,38 +23,36 @@ pub const CELLS_MOST: usize = 4_000_000;
 pub struct Reader {
     /// The kind, such as `AWR report`.
     pub kind: &'static str,
-    /// The text that this kind is recognised by.
+    /// Recognises the start of a report.
     pub begins: Begins,
-    /// Reads a part that it begins. It never fails: lines that it does not understand are listed.
+    /// Reads a part. It never fails: lines that are not understood are listed.
     pub read: fn(&SourcePart<'_>) -> Report,
     /// Checks the report by its own arithmetic.
     pub check: fn(&Report) -> Vec<Consistency>,
-    /// Returns the figures that follow from printed ones and that a reader asks for first.
+    /// Returns the derived figures that readers ask for first.
     pub derive: fn(&Report) -> Vec<ImportedFigure>,
-    /// Fills in what a record has besides its head.
+    /// Fills a record with everything except its head.
     pub fill: fn(&Report, &mut Record),
 }
 
-/// The text that a kind of report is recognised by.
+/// Test that recognises a kind of report.
 #[derive(Debug, Clone, Copy)]
 pub enum Begins {
     /// By a line of text.
     Line(fn(&str) -> bool),
     /// By the first [`HEAD_BYTES`] of a page of HTML, in lower case.
     Page(fn(&str) -> bool),
-    /// By a line within a file that no other reader has a report of: a table without a head.
+    /// By a line of a file without other reports: a table without a head.
     Fragment(fn(&str) -> bool),
-    /// As [`Begins::Fragment`], by all lines at once: those that begin a report, counted from 0.
+    /// As [`Begins::Fragment`], for all lines at once: returns those that begin a report, from 0.
     Fragments(fn(&SourcePart<'_>) -> Vec<usize>),
 }
 
-/// Bytes of a page that its reader is chosen by.
+/// Bytes of a page that decide its reader.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Reads all reports of a file, each with its reader.
-///
-/// # Errors
-/// When no part of the file is a report, or its tables have more than [`CELLS_MOST`] cells.
+/// Reads all reports of a file, each with its reader. Fails if no part of the file is a report, or
+/// its tables have more than [`CELLS_MOST`] cells.
 pub fn reports<'r>(
     source: &Source,
     readers: &'r [Reader],
@@ -73,7 +70,7 @@ pub fn reports<'r>(
         report.checks = (reader.check)(&report);
         found.push((reader, report));
     }
-    // A line may begin a report that then has nothing.
+    // A line may look like the start of a report that has no content.
     found.retain(|(_, report): &(&Reader, Report)| !report.sheets.is_empty() || !report.facts.is_empty());
     match found.is_empty() {
         true => Err(ForeignError::Unknown { path: source.path.clone(), lines: source.len() }),
@@ -81,7 +78,7 @@ pub fn reports<'r>(
     }
 }
 
-/// The parts of a file that begin with a known line, with their readers.
+/// Returns the parts of a file that begin with a known line, with their readers.
 fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, SourcePart<'s>)> {
     let whole = source.part(0, source.len());
     let is_html = contains_tag(head(whole.text));
@@ -93,10 +90,10 @@ fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, 
     begins.iter().zip(ends).filter_map(part).collect()
 }
 
-/// A line that begins a part, counted from 0, and the reader that knows it.
+/// A line that begins a part, counted from 0, and its reader.
 type Begin<'r> = (usize, Option<&'r Reader>);
 
-/// The lines of text that begin a report, counted from 0.
+/// Returns the lines of text that begin a report, counted from 0.
 fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> Vec<Begin<'r>> {
     let begun = |line: &str| {
         readers.iter().find(|reader| match reader.begins {
@@ -108,7 +105,7 @@ fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> 
     let mut found: Vec<(usize, &Reader)> = Vec::new();
     for (at, (_, line)) in whole.lines().enumerate() {
         match begun(line) {
-            // All fragments of a file are one report.
+            // All fragments of a file form one report.
             Some(reader) if fragments && found.iter().any(|(_, known)| std::ptr::eq(*known, reader)) => {}
             Some(reader) => found.push((at, reader)),
             None => {}
@@ -123,7 +120,7 @@ fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> 
     found.into_iter().map(|(line, reader)| (line, Some(reader))).collect()
 }
 
-/// The lines that begin a page of HTML.
+/// Returns the lines that begin a page of HTML.
 fn pages<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<Begin<'r>> {
     let lower = whole.text.to_ascii_lowercase();
     let mut begins: Vec<usize> = lower.match_indices("<html").map(|(at, _)| at).collect();
@@ -145,13 +142,13 @@ fn pages<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<Begin<'r>> {
     found
 }
 
-/// True if a text has a tag of a page with tables. Reports as text have no tags.
+/// True if a text has a tag of tables in HTML, which reports in text never have.
 fn contains_tag(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     ["<html", "<table", "<body", "<td"].iter().any(|tag| text.contains(tag))
 }
 
-/// The first [`HEAD_BYTES`] of a text.
+/// Returns the first [`HEAD_BYTES`] of a text.
 fn head(text: &str) -> &str {
     let mut end = HEAD_BYTES.min(text.len());
     while !text.is_char_boundary(end) {

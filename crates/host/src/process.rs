@@ -68,7 +68,7 @@ pub struct Ended {
 /// A running command; dropping it kills all its processes.
 #[derive(Debug)]
 pub struct Started {
-    /// The process, with the pipes that were asked for.
+    /// The process, with the pipes that were requested.
     pub child: Child,
     pid: Pid,
     begin: Nanos,

@@ -692,7 +692,7 @@ impl File {
         }
     }
 
-    /// Issues one read system call; it may return fewer bytes than asked for.
+    /// Issues one read system call; it may return fewer bytes than requested.
     pub(crate) fn read_once(&self, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
         match &self.backing {
             Backing::Kernel(fd) => pread(fd, into, offset),

@@ -12,7 +12,7 @@ pub use sort::Sort;
 use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use plumb_calibrate::{Cells, Mode, Options, Pattern};
+use plumb_calibrate::{Cells, Mode, Options, Pattern, VolumeLayout};
 use plumb_units::{BlockSize, Bytes, Domain, Nanos};
 use plumb_workload::specification::REDO;
 use plumb_workload::{DateForm, Delimiter, Parameter, Quote, WORKLOADS, Workload};
@@ -33,9 +33,7 @@ pub struct Arguments {
 }
 
 /// Parses the words of a command line. The inner error is an option that the command would ignore.
-///
-/// # Errors
-/// When they are no command, or help was asked for.
+/// A request for help is an error, too.
 pub fn parse<W: Into<OsString> + Clone>(
     words: impl IntoIterator<Item = W>,
 ) -> Result<Result<Arguments, Failure>, clap::Error> {
@@ -185,7 +183,7 @@ impl Command {
             Command::Study(study) if study.resume.is_none() => {
                 Some(study.conduct.path.first().map_or(Path::new("."), PathBuf::as_path))
             }
-            Command::Calibrate(calibrate) => Some(&calibrate.path),
+            Command::Calibrate(calibrate) => calibrate.path.first().map(PathBuf::as_path),
             Command::Sort(sort) => Some(sort.place()),
             Command::Load(load) => Some(&load.path),
             Command::Index(index) => Some(&index.path),
@@ -583,9 +581,20 @@ pub struct ShareOf {
 #[derive(Debug, Args)]
 pub struct Calibrate {
     /// A directory on the storage to measure; the file made there is removed again, and the result
-    /// stays in it as plumb-calibration.json
+    /// stays in it as plumb-calibration.json. Several paths are measured alone, at once, and as
+    /// one volume
     #[arg(long, value_name = "DIR", default_value = ".")]
-    pub path: PathBuf,
+    pub path: Vec<PathBuf>,
+    /// The volume that several paths form
+    #[arg(long, value_name = "LAYOUT", value_parser = one_of(VolumeLayout::ALL.iter().map(|layout| (layout.name(), layout.help(), *layout))))]
+    pub simulate: Option<VolumeLayout>,
+    /// Bytes of a stripe of --simulate raid0 [default: 1M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
+    pub stripe: Option<Bytes>,
+    /// Bytes that the link to the storage carries in a second, as 3200M or as ports: 8x4GFC; a
+    /// figure that is larger is IMPOSSIBLE
+    #[arg(long, value_name = "RATE", value_parser = parse_link)]
+    pub link: Option<Bytes>,
     /// The kind of calibration to run
     #[arg(long, default_value = "quick", value_parser = one_of(Mode::ALL.iter().map(|mode| (mode.name(), mode.help(), *mode))))]
     pub run: Mode,
@@ -599,6 +608,17 @@ pub struct Calibrate {
     /// Length of the file [default: 2G for quick and 16G for the others, or half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub file_size: Option<Bytes>,
+    /// Keep small random writes up for this time after everything else, and search for changes of
+    /// their level: burst credits that run out, flash that is full; as 30m
+    #[arg(long, value_name = "TIME", value_parser = parse_sustain, allow_hyphen_values = true)]
+    pub sustain: Option<Nanos>,
+    /// Most requests a second, for a device in use; the result is then in doubt, and is not kept
+    /// for later runs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub max_rate: Option<u64>,
+    /// Load a device that others use without asking first
+    #[arg(long)]
+    pub yes: bool,
     /// Time of each repeat of a measurement [default: a share of the time of --run]
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
@@ -905,10 +925,8 @@ pub enum ReportOf {
 }
 
 impl Report {
-    /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`.
-    ///
-    /// # Errors
-    /// When a period lacks an end, or one is no number.
+    /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`. Fails if a
+    /// period lacks an end, or one is no number.
     pub fn of(&self) -> Result<ReportOf, String> {
         let number = |argument: &str, text: &str| {
             let number = text.parse::<usize>();
@@ -1067,8 +1085,28 @@ fn parse_bytes(text: &str) -> Result<Bytes, String> {
     plumb_units::parse_size(text).map(Bytes).map_err(|error| error.to_string())
 }
 
+/// The payload of a link: bytes a second, or ports of Fibre Channel. A gigabit there carries
+/// 100 MB/s, because eight bits take ten on the wire.
+fn parse_link(text: &str) -> Result<Bytes, String> {
+    let ports = text.strip_suffix("GFC").and_then(|ports| ports.split_once('x'));
+    let rate = match ports {
+        Some((ports, gigabits)) => {
+            let number = |text: &str| text.parse::<u64>().ok().filter(|number| (1..=1024).contains(number));
+            number(ports).zip(number(gigabits)).map(|(ports, gigabits)| ports * gigabits * 100_000_000)
+        }
+        None => plumb_units::parse_size(text.trim_end_matches("/s")).ok().filter(|rate| *rate > 0),
+    };
+    rate.map(Bytes).ok_or_else(|| {
+        format!("\"{text}\" is no rate: bytes a second, as 3200M, or ports of Fibre Channel, as 8x4GFC")
+    })
+}
+
 fn parse_time(text: &str) -> Result<Nanos, String> {
     within(text, Nanos(1_000), Nanos(3600 * SECOND), "1us to 3600s")
+}
+
+fn parse_sustain(text: &str) -> Result<Nanos, String> {
+    within(text, Nanos(10 * SECOND), Nanos(24 * 3600 * SECOND), "10s to 24h")
 }
 
 /// A share, from a percentage.

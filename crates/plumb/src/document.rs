@@ -14,7 +14,7 @@ pub fn render(page: Page) -> String {
     }
 }
 
-/// The manual page of the program, with a section for each command: there are no other pages.
+/// Returns the manual page of the program, with a section for each command.
 #[must_use]
 pub fn manual() -> String {
     let command = Arguments::command();
@@ -51,12 +51,12 @@ fn roff(text: &str) -> String {
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
 }
 
-/// The settings that lists show.
+/// Returns the settings shown in lists.
 fn shown_settings() -> impl Iterator<Item = &'static Setting> {
     Setting::ALL.iter().filter(|setting| !setting.row().is_hidden())
 }
 
-/// The settings in columns, a head first.
+/// Returns the settings in columns, after a head.
 #[must_use]
 pub fn settings_list() -> Vec<Vec<String>> {
     let head = ["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"].map(String::from).to_vec();
@@ -68,7 +68,7 @@ pub fn settings_list() -> Vec<Vec<String>> {
     std::iter::once(head).chain(rows).collect()
 }
 
-/// The wait events in columns, a head first.
+/// Returns the wait events in columns, after a head.
 #[must_use]
 pub fn events_list() -> Vec<Vec<String>> {
     let head = ["EVENT", "CLASS", "WAITS FOR"].map(String::from).to_vec();
@@ -78,7 +78,7 @@ pub fn events_list() -> Vec<Vec<String>> {
     std::iter::once(head).chain(rows).collect()
 }
 
-/// The statistics in columns, a head first.
+/// Returns the statistics in columns, after a head.
 #[must_use]
 pub fn statistics_list() -> Vec<Vec<String>> {
     let head = ["STATISTIC", "UNIT", "COUNTS"].map(String::from).to_vec();
@@ -140,9 +140,8 @@ fn events_page() -> String {
     }
     page.push_str(
         "\n## I/O streams\n\nThe functions of the I/O statistics and the lines of the I/O profile.\n\n\
-         The service time of a request begins when it is handed to the kernel. With `sync` and `threads` it\n\
-         ends when the system call returns. With `io_uring` it ends when the session sees the completion, at\n\
-         its next enter or later: reports say \"seen after\", next to the device's own time.\n\n",
+         The service time of a request begins at the call of the kernel. It ends when that returns (`sync`,\n\
+         `threads`), or when the session sees the completion (`io_uring`; reports say \"seen after\").\n\n",
     );
     for stream in IoStream::ALL {
         page.push_str(&entry(&format!("`{}`: {}", stream.name(), stream.sentence())));
@@ -150,7 +149,7 @@ fn events_page() -> String {
     page
 }
 
-/// An entry of a list, in lines of at most 100 columns.
+/// Returns an entry of a list, in lines of at most 100 columns.
 fn entry(text: &str) -> String {
     format!("- {}\n", plumb_report::text::wrap(text, 98).join("\n  "))
 }

@@ -19,7 +19,7 @@ pub struct Failure {
     pub message: String,
     /// Outcome, which has the exit code.
     pub outcome: Outcome,
-    /// True if a study can go on from its bundle, where its runs are: the history leaves it out.
+    /// True if a study can continue from its bundle; the history then leaves it out.
     pub resumable: bool,
 }
 

@@ -15,9 +15,6 @@ pub const KINDS: &Kinds = &[&Engine, &Commands];
 pub const RUNNERS: &[&dyn Runner] = &[&Engine, &Commands];
 
 /// Opens the target of a study.
-///
-/// # Errors
-/// When it cannot be opened.
 pub fn open<'a>(study: &Study, opening: Opening<'a>) -> Result<Box<dyn Target + 'a>, StudyError> {
     Ok(match study.vocabulary.target() == Commands.name() {
         true => Box::new(CommandTarget::open(study, opening)?),

@@ -51,3 +51,7 @@ pub mod verdict;
 pub use error::ProofError;
 pub use plumb_units::median;
 pub use summary::normal_quantile;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

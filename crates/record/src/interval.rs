@@ -209,7 +209,8 @@ impl Record {
         }
         header.elapsed_ns = sum.end_ns - sum.begin_ns;
         (header.db_time_ns, header.db_cpu_ns) = (Some(sum.db_time_ns), Some(sum.db_cpu_ns));
-        // Every field is named: a new one has to say whether it is the run's, the period's, or left out.
+        // Every field is named, so that the author of a new one must decide whether the run or the
+        // period supplies it.
         Some(Record {
             stopped_ns: self.stopped_ns,
             circumstances: self.circumstances.clone(),

@@ -209,8 +209,8 @@ pub struct CommandRun {
     pub environment: Vec<String>,
     /// Random number of bytes added to its environment.
     pub padding_bytes: u64,
-    /// Hash of everything it was given: contents of executables and named files, arguments,
-    /// environment.
+    /// Hash of everything it was given: contents of executables
+    /// and named files, arguments, environment.
     pub treatment: String,
     /// The executables of its processes.
     pub executables: Vec<HashedFile>,
@@ -347,7 +347,7 @@ pub struct Host {
 }
 
 impl Header {
-    /// Returns the DB time, nanoseconds; 0 where it is not known, which rows and shares print as blank.
+    /// Returns the DB time, nanoseconds; 0 if it is unknown, which rows and shares print as blank.
     #[must_use]
     pub fn db_time(&self) -> u64 {
         self.db_time_ns.unwrap_or(0)
@@ -749,7 +749,8 @@ pub struct WaitEvent {
     pub waits: u64,
     pub time_ns: u64,
     pub max_ns: Option<u64>,
-    /// Waits by length: entry 0 counts those below 1 us, entry i those in [2^(i-1), 2^i) us; the last holds all above.
+    /// Waits by length: entry 0 counts those below 1 us, entry i those in [2^(i-1), 2^i) us. The
+    /// last entry has no upper end.
     pub histogram: Vec<u64>,
     /// Waits by length within 3.2%, for quantiles; missing in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -811,8 +812,8 @@ pub struct StatisticRow {
 pub struct IoTally {
     pub requests: u64,
     pub bytes: u64,
-    /// Service time summed over requests, nanoseconds: from the hand-over to the kernel to the [`Completion`].
-    /// None where an imported report does not say it.
+    /// Service time summed over requests, nanoseconds: from the call of the kernel to the
+    /// [`Completion`]. `None` if an imported report lacks it.
     pub time_ns: Option<u64>,
 }
 
@@ -823,7 +824,8 @@ impl Default for IoTally {
 }
 
 impl IoTally {
-    /// Adds another tally of the same kind. The time of both is known if that of each is that moved anything.
+    /// Adds another tally of the same kind. The sum's time is known if each
+    /// tally with requests has one.
     pub fn add(&mut self, next: &IoTally) {
         self.time_ns = match (self.requests, next.requests) {
             (_, 0) => self.time_ns,

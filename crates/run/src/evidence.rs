@@ -304,8 +304,8 @@ impl Evidence {
     }
 }
 
-/// Returns the checks of a verification that passed. A failed one is a single check named
-/// `subject`.
+/// Returns the checks of a verification that passed. A failed one is
+/// a single check named `subject`.
 #[must_use]
 pub fn checks(found: Result<Vec<CheckLine>, EngineError>, subject: &str) -> Vec<Check> {
     let passed = |line: CheckLine| Check {
@@ -676,9 +676,6 @@ pub fn of_log(log: &Log, before: &[(Transfers, Transfers, Option<Residency>)]) -
 }
 
 /// Does work between two readings; it returns its summary, and the files of its own that it used.
-///
-/// # Errors
-/// If the work fails.
 pub fn around(
     instance: &Instance,
     devices: &[DeviceDescription],

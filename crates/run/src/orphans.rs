@@ -89,10 +89,8 @@ impl Orphan {
     }
 
     /// Removes or restores the orphan. A directory with a stray entry stays with its mark,
-    /// and the stray is returned.
-    ///
-    /// # Errors
-    /// If the kernel returns an error, or a file was edited after its study was killed.
+    /// and the stray is returned. Fails if the kernel returns an error, or a file was edited
+    /// after its study was killed.
     pub fn remove(self) -> io::Result<Option<PathBuf>> {
         if self.stray.is_some() {
             return Ok(self.stray);

@@ -11,7 +11,6 @@
 //! Limits: a disk is identified by the kernel's description and by the identity of its file system.
 //! A copy of a whole disk under the same name counts as the same disk. A calibration of one device
 //! says nothing about files spread over several.
-//! several.
 
 use plumb_calibrate::{Calibration, FigureKind};
 use plumb_events::clock;
@@ -45,9 +44,7 @@ pub enum StoredError {
 }
 
 /// Reads the earlier calibration of a path; `None` if there is none that this version can read.
-///
-/// # Errors
-/// If another file has its name, which a new calibration must not replace.
+/// Fails if another file has its name, which a new calibration must not replace.
 pub fn read(path: &Path) -> Result<Option<Calibration>, StoredError> {
     let file = path.join(FILE);
     let foreign = |why: String| Err(StoredError::Foreign { file: file.clone(), why });
@@ -65,9 +62,6 @@ pub fn read(path: &Path) -> Result<Option<Calibration>, StoredError> {
 }
 
 /// Replaces the earlier calibration, whole or not at all; returns its path.
-///
-/// # Errors
-/// If it cannot be written.
 pub fn write(path: &Path, record: &str) -> Result<PathBuf, StoredError> {
     let file = path.join(FILE);
     let fresh = path.join(format!("{FILE}.{}", std::process::id()));

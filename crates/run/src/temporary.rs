@@ -34,9 +34,7 @@ pub struct Temporary {
 
 impl Temporary {
     /// Makes a database in new directories of this name, one in each place, after a check for room.
-    ///
-    /// # Errors
-    /// If there is no room, or something cannot be made; then nothing is left behind.
+    /// Fails if there is no room, or something cannot be made. Then nothing is left behind.
     pub fn create(
         places: &Places<'_>,
         name: &str,
@@ -114,10 +112,7 @@ impl Temporary {
         Ok(Temporary { instance: Some(instance), directories: Vec::new(), owners: Vec::new(), keep: false })
     }
 
-    /// Returns the database, which must be open.
-    ///
-    /// # Panics
-    /// After [`Temporary::close`].
+    /// Returns the database, which must be open. Panics after [`Temporary::close`].
     #[must_use]
     pub fn instance(&self) -> &Instance {
         self.instance.as_ref().expect("there until it is closed")

@@ -43,11 +43,8 @@ const JOURNAL: [&str; 3] = [ORIGINAL, ABSENT, WRITTEN];
 pub struct Written(Vec<(Place, Owner)>);
 
 impl Written {
-    /// Writes files, each whole or not at all.
-    ///
-    /// # Errors
-    /// With the file that cannot be written or kept, or belongs to another
-    /// process; all files are restored.
+    /// Writes files, each whole or not at all. After an error all files are restored. Fails if a
+    /// file cannot be written or kept, or belongs to another process.
     pub fn write(files: &[(String, String)], directory: &Path) -> Result<Written, String> {
         let mut written = Written::default();
         for (name, text) in files {
@@ -75,10 +72,8 @@ impl Written {
         Ok(written)
     }
 
-    /// Restores the files, with errors reported.
-    ///
-    /// # Errors
-    /// With the file that could not be restored; its original stays under the other name.
+    /// Restores the files, with errors reported. If a file cannot be restored, its original
+    /// stays under the other name.
     pub fn put_back(mut self) -> Result<(), String> {
         let back =
             |(place, _owner): (Place, Owner)| place.put_back().map_err(|error| place.not_put_back(&error));
@@ -111,11 +106,8 @@ pub fn journalled(mark: &Path) -> Option<PathBuf> {
     JOURNAL.iter().any(|what| place.found(what).is_some()).then_some(path)
 }
 
-/// Restores a file whose run was killed; a file without a journal is unchanged.
-///
-/// # Errors
-/// If the file was edited since, its journal belongs to another user, or the kernel returns an
-/// error: a line with the cure.
+/// Restores a file whose run was killed; a file without a journal is unchanged. Fails if the file
+/// was edited since, or its journal belongs to another user.
 pub fn recover(path: &Path) -> Result<(), String> {
     Place::of(path).map_err(|error| error.to_string())?.recover()
 }

@@ -39,3 +39,7 @@ pub const COLUMN_COUNT_MAX: usize = 255;
 
 /// Longest text column in bytes.
 pub const TEXT_BYTES_MAX: u32 = 32_767;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

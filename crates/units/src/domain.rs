@@ -19,7 +19,7 @@ pub enum Domain {
     BlockSize,
     /// A path, or nothing.
     Path,
-    /// Blocks from this number on, or bytes where K, M, G, T or P stands behind it.
+    /// Blocks from this number on, or bytes where K, M, G, T or P follows.
     Blocks(u64),
     /// A time; a number without a unit is of seconds.
     Time,

@@ -36,5 +36,9 @@ pub use takes_effect::TakesEffect;
 pub use time::Nanos;
 pub use visible::{COLUMN_MOST, changes_direction, cut, visible, visible_lines};
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests;

@@ -27,3 +27,7 @@ pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};
 pub use specification::{Decides, Parameter, Shown, WORKLOADS, Work, Workload};
 pub use texts::{TextShape, TextsSpec, TextsTable};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

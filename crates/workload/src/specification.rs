@@ -12,16 +12,17 @@ use plumb_units::{Bytes, Domain, Nanos, parse_count, parse_duration, parse_size}
 use std::fmt;
 use std::fmt::Write as _;
 
-/// Values that a parameter takes.
+/// Flag of a value given in bytes instead of blocks.
 const IN_BYTES: u64 = 1 << 63;
 
-/// The blocks of a length that [`Domain::Blocks`] has read, where a block has so many bytes.
+/// Returns the number of blocks in a value parsed by [`Domain::Blocks`], given the bytes of a
+/// block.
 #[must_use]
 pub fn blocks_of(value: u64, block_bytes: u64) -> u64 {
     if value & IN_BYTES == 0 { value } else { (value & !IN_BYTES) / block_bytes }
 }
 
-/// Divides a length that [`Takes::Blocks`] has read, in its own unit; the result is at least 1.
+/// Divides a value parsed by [`Domain::Blocks`], in its own unit; the result is at least 1.
 pub(crate) fn part_of_blocks(value: u64, parts: u64) -> u64 {
     value & IN_BYTES | ((value & !IN_BYTES) / parts.max(1)).max(1)
 }
@@ -64,7 +65,7 @@ pub struct Parameter {
     pub decides: Decides,
     /// Values that it takes, with their range.
     pub takes: Domain,
-    /// Its default as it would be typed; none where nothing stands for it.
+    /// Default as typed by a user; `None` if no value means the default.
     pub default: Option<&'static str>,
     /// Parameter that this one replaces, because both give the same in other words.
     pub instead_of: Option<&'static str>,

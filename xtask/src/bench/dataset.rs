@@ -1,12 +1,11 @@
-//! What is sorted: which table, its columns, and the key of the index.
+//! The tables that benches sort: columns, rows and the key of the index.
 //!
-//! A table is described once, here, and handed to each peer as it is: scripts
-//! get it in their job and translate the kinds of columns into their own types.
+//! Each table is described once, here. Peers receive the description and translate the kinds of
+//! columns into their own types.
 //!
-//! Results are checked by the number of rows and the sum of a weight of their
-//! keys, which every peer can compute: of two numbers it is
-//! `store * KEY_FACTOR + product`, of a text its length, its last character and
-//! the fifth from the end.
+//! A result is checked by the number of rows and the sum of a weight of their keys, which every
+//! peer can compute. The weight of two numbers is `store * KEY_FACTOR + product`. The weight of a
+//! text depends on its length, its last character and the fifth from the end.
 
 use clap::ValueEnum;
 use plumb_engine::index::build::IndexSpec;
@@ -20,22 +19,22 @@ use plumb_workload::{PAGE_BYTES_MAX, PagesSpec, PagesTable, SalesSpec, SalesTabl
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// A store and a product are the key `store * KEY_FACTOR + product` in sums.
+/// Factor of the store in the weight of two numbers.
 pub(in crate::bench) const KEY_FACTOR: u64 = 1_000_000;
-/// Factors of the last character of a text and of the fifth from its end.
+/// Factors of a text's last character and of the fifth from its end, in its weight.
 pub(in crate::bench) const LAST_FACTOR: u64 = 1_000;
 pub(in crate::bench) const FIFTH_FACTOR: u64 = 1_000_000;
 
-/// Which keys are compared.
+/// The key of the sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::bench) enum Keys {
-    /// Two numbers, which come to at most 8 bytes: the sales by store and product.
+    /// Sales by store and product: two numbers of at most 8 bytes together.
     Numbers,
-    /// Text of 5 to 60 characters with long shared beginnings: views of web pages.
+    /// Views of web pages: text of 5 to 60 characters with long shared prefixes.
     Text,
 }
 
-/// What a column holds; each peer has a type for it.
+/// The kind of a column; each peer has a type for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Date,
@@ -56,7 +55,7 @@ impl Kind {
 }
 
 impl Keys {
-    /// As the command line has it.
+    /// Returns the word of the command line.
     pub(in crate::bench) fn name(self) -> &'static str {
         match self {
             Keys::Numbers => "numbers",
@@ -64,7 +63,7 @@ impl Keys {
         }
     }
 
-    /// The heading of its part of the document.
+    /// Returns the heading of its part of the document.
     pub(in crate::bench) fn title(self) -> &'static str {
         match self {
             Keys::Numbers => "Keys of two numbers",
@@ -72,7 +71,7 @@ impl Keys {
         }
     }
 
-    /// What is sorted by what.
+    /// Returns a phrase that names the table and its key.
     pub(in crate::bench) fn describe(self) -> String {
         match self {
             Keys::Numbers => "the sales table, an index on (store_id, prod_id)".to_string(),
@@ -97,7 +96,7 @@ impl Keys {
         }
     }
 
-    /// Columns of the key, in order.
+    /// Returns the columns of the key, in order.
     pub(in crate::bench) fn key(self) -> &'static [&'static str] {
         match self {
             Keys::Numbers => &["store_id", "prod_id"],
@@ -127,7 +126,7 @@ impl Keys {
         }
     }
 
-    /// Bytes that a row takes in a table, in runs and in an index of plumb, at most.
+    /// Returns the most bytes of a row in a table, in runs and in an index of plumb.
     fn row_bytes(self) -> (u64, u64, u64) {
         match self {
             Keys::Numbers => (48, 20, 22),
@@ -142,7 +141,7 @@ impl Keys {
         }
     }
 
-    /// The index on the key.
+    /// Returns the index on the key.
     pub(in crate::bench) fn index_spec(self) -> IndexSpec {
         IndexSpec {
             name: self.index().to_uppercase(),
@@ -151,7 +150,8 @@ impl Keys {
         }
     }
 
-    /// A database with the table loaded, and room for the index and for `run_copies` times the runs of a build.
+    /// Makes a database with the table loaded. It has room for the index and `run_copies` times
+    /// the runs of a build.
     pub(in crate::bench) fn database(
         self,
         home: PathBuf,
@@ -178,7 +178,7 @@ impl Keys {
         })
     }
 
-    /// What the key of a row weighs.
+    /// Returns the weight of a row's key.
     pub(in crate::bench) fn weight(self, row: &[u8]) -> Result<u64, RowError> {
         Ok(match self {
             Keys::Numbers => {
@@ -193,12 +193,11 @@ impl Keys {
     }
 }
 
-/// The weight of a key of two numbers.
 pub(in crate::bench) fn number_weight(store: u64, product: u64) -> u64 {
     store * KEY_FACTOR + product
 }
 
-/// The weight of a text of single-byte characters.
+/// Returns the weight of a text of single-byte characters.
 pub(in crate::bench) fn text_weight(text: &[u8]) -> u64 {
     let from_end = |count: usize| text.len().checked_sub(count).map_or(0, |at| u64::from(text[at]));
     text.len() as u64 + from_end(1) * LAST_FACTOR + from_end(5) * FIFTH_FACTOR

@@ -1,4 +1,4 @@
-//! What recording costs: nanoseconds for a wait, a count, a clock reading.
+//! Measures the cost of recording: nanoseconds of a wait, a count, a clock reading.
 
 use super::Spread;
 use plumb_events::clock::thread_cpu;

@@ -1,9 +1,11 @@
-//! Sorting a file of lines, beside GNU sort: the same memory in all, the same number of threads, the same bytes out.
+//! Sorts a file of lines by plumb and by GNU sort, with the same total memory and the same number
+//! of threads.
 //!
-//! Lines are like those of an access log: an address that shares its beginning with others, a number, a tail. Rounds are
-//! interleaved, in an order drawn anew. Both read a file that is not in the page cache; ours is written past it and synced, theirs is
-//! synced afterwards, and both are timed until then. The outputs are compared byte by byte and removed. The judgement of
-//! ours is not timed: `plumb sort` makes it, GNU sort makes none.
+//! Lines resemble those of an access log: an address with a shared prefix, a number, a tail.
+//! Rounds are interleaved in random order. Both programs read a file that is not in the page cache.
+//! plumb writes past the page cache and syncs; GNU sort's output is synced after it. Both are timed
+//! until then. The outputs are compared byte by byte and removed. plumb's check of its own output
+//! is not timed, because GNU sort makes none.
 
 use super::stop::{Room, Stop};
 use super::{Spread, order};
@@ -22,29 +24,28 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What to sort, and how often.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Lines.
+    /// Number of lines to sort.
     #[arg(long, default_value_t = 10_000_000)]
     lines: u64,
-    /// Memory in all.
+    /// Total memory of each program.
     #[arg(long, default_value = "128M")]
     memory: Bytes,
-    /// Where the files go, removed in the end.
+    /// Parent of the bench's directory, which is removed at the end.
     #[arg(long, default_value = ".")]
     path: PathBuf,
-    /// Sorts by each.
+    /// Number of sorts by each program.
     #[arg(long, default_value_t = 3)]
     repeat: usize,
-    /// Settings besides those that follow from the memory, as name=value.
+    /// Setting of plumb, as name=value, over those derived from the memory.
     #[arg(long = "set")]
     set: Vec<String>,
 }
 
-/// Memory besides the sort areas: read and write buffers, the table queue, the program.
+/// Memory outside the sort areas: read and write buffers, the table queue, the program.
 const OVERHEAD: u64 = 32 * Bytes::M;
-/// Servers, and threads of GNU sort.
+/// Servers of plumb and threads of GNU sort.
 const DEGREE: u64 = 2;
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
@@ -109,7 +110,7 @@ fn write_lines(path: &Path, count: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes a file out of the page cache.
+/// Evicts a file from the page cache.
 fn cold(path: &Path) -> anyhow::Result<()> {
     rustix::fs::sync();
     let file = Disk::Kernel.open(path, OpenMode::Read, DirectIo::Off)?;
@@ -141,7 +142,7 @@ fn by_gnu(room: &Path, memory: Bytes) -> anyhow::Result<f64> {
     Ok(now().saturating_sub(begin).seconds())
 }
 
-/// Holds both outputs against each other, and removes them.
+/// Compares both outputs, and removes them.
 fn compare(room: &Path) -> anyhow::Result<()> {
     let paths = ["ours.txt", "theirs.txt"].map(|name| room.join(name));
     let open = |path: &PathBuf| File::open(path).map(|file| BufReader::with_capacity(1 << 20, file));

@@ -1,4 +1,4 @@
-//! Benchmarks: what is measured, the peer or the limit it is measured against, in one run.
+//! Benchmarks. Each measures plumb and its peer, or its limit, in one run.
 
 mod beside_hyperfine;
 mod calibrate;
@@ -28,29 +28,28 @@ use clap::Subcommand;
 use plumb_engine::Settings;
 use plumb_proof::random::Generator;
 
-/// What to measure.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
-    /// plumb's measuring and fio's at the same points of the same file; needs fio.
+    /// plumb's calibration and fio's, at the same points of the same file; needs fio.
     Calibrate(calibrate::Options),
     /// Studies of commands whose truth is known: A/A, and 2, 5 and 10% more work.
     Commands(commands::Options),
-    /// Rows and commits a second beside SQLite and PostgreSQL; needs network access.
+    /// Rows and commits a second by plumb, SQLite and PostgreSQL; needs network access.
     Commits(peers::commits::Options),
     /// Crash cycles on simulated disks.
     Crash(crash::Options),
-    /// What recording a wait costs.
+    /// Cost of recording a wait.
     Events,
-    /// Files with right checksums and wrong content: none may end in a panic, a hang, or all
-    /// memory.
+    /// Files with valid checksums and invalid content: none may cause a panic,
+    /// a hang or unbounded memory.
     Fuzz(fuzz::Options),
     /// The index build from end to end, against the device's sequential read.
     LargeSort(large_sort::Options),
-    /// Sorting a file of lines, beside GNU sort.
+    /// A sort of a file of lines by plumb and by GNU sort.
     Lines(lines::Options),
-    /// Loading a CSV file beside DuckDB, types found from the file; needs network access.
+    /// A load of a CSV file by plumb and DuckDB, types found from the file; needs network access.
     Load(peers::load::Options),
-    /// The index build over the memory of its sort, from 1 MB to all in memory.
+    /// The index build by memory of its sort, from 1 MB to all in memory.
     MemorySweep(memory_sweep::Options),
     /// plumb and its peers on the same rows, memory and degree; needs network access.
     Peers(peers::Options),
@@ -58,17 +57,18 @@ pub enum Bench {
     Power(power::Options),
     /// Error rates, coverage and power of the inference, on synthetic studies.
     Proof(proof::Options),
-    /// Sorting a file of 100-byte records.
+    /// A sort of a file of 100-byte records.
     RecordSort(record_sort::Options),
-    /// Commits beside bare durable writes, group commit, log insert, import and recovery.
+    /// Commits and bare durable writes, group commit, log insert, import and recovery.
     Redo(redo::Options),
-    /// The buffer cache beside the device: missed reads, hits, scans, updates and checkpoints, with fio on the same file where there is one.
+    /// The buffer cache and the device: missed reads, hits, scans, updates and checkpoints; with
+    /// fio on the same file if it is installed.
     Slob(slob::Options),
-    /// Run generation and merge alone, in memory.
+    /// Run generation and merge, in memory.
     SortKernels,
     /// CPU time of each stage of the index build, and the next bottleneck.
     Stages(stages::Options),
-    /// What the laboratory says of real studies whose truth is known: A/A, and an injected delay.
+    /// Verdicts on real studies whose truth is known: A/A, and an injected delay.
     Studies(studies::Options),
 }
 
@@ -98,7 +98,7 @@ impl Bench {
     }
 }
 
-/// The settings of a bench: what it gives beside the defaults, then what its `--set` names.
+/// Returns the settings of a bench: its own over the defaults, then those of `--set`.
 fn settings(given: &[(&str, &str)], set: &[String]) -> anyhow::Result<Settings> {
     let mut settings = Settings::default();
     for (name, value) in given {
@@ -111,7 +111,7 @@ fn settings(given: &[(&str, &str)], set: &[String]) -> anyhow::Result<Settings> 
     Ok(settings)
 }
 
-/// Whose the threads of sessions are.
+/// Returns a phrase for the threads of sessions.
 fn on(servers: usize) -> String {
     match servers {
         0 => "on threads of their own".to_string(),
@@ -119,14 +119,14 @@ fn on(servers: usize) -> String {
     }
 }
 
-/// The numbers below `count` in random order.
+/// Returns the numbers below `count` in random order.
 fn order(random: &mut Generator, count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     random.shuffle(&mut order);
     order
 }
 
-/// The median of some measurements, and the smallest and largest.
+/// Median, smallest and largest of some measurements.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     median: f64,

@@ -1,6 +1,6 @@
-//! The sort without I/O: entries a second of run generation, nanoseconds a row of a merge.
+//! Measures the sort without I/O: entries a second of run generation, nanoseconds a row of a merge.
 //!
-//! Both widths of packed records. Peers in the same run: the standard library's
+//! Runs both widths of packed records. The peers, in the same run, are the standard library's
 //! unstable sort on the same records, and a binary heap for the merge.
 
 use super::Spread;
@@ -66,7 +66,7 @@ fn rate(work: impl FnMut()) -> Spread {
     Spread::of(repeat(work).into_iter().map(|nanos| 1e3 / nanos).collect())
 }
 
-/// Keys below `keys`, and a row number behind each; as wide as the word.
+/// Returns words of a random key below `keys` and a row number.
 fn random<W: Word>(keys: u64) -> Vec<W> {
     let mut words = Generator::new(42);
     let bits = (4 * W::BYTES as u32).min(u64::BITS - 1);
@@ -88,7 +88,7 @@ fn records<W: Word>(words: &[W]) -> Vec<u8> {
     records
 }
 
-/// Takes records and does nothing with them.
+/// Discards records, so that only the sort is timed.
 pub(super) struct Sink;
 
 impl RecordSink for Sink {
@@ -133,7 +133,7 @@ fn standard_sort<W: Word>(words: &[W]) {
     black_box(&words);
 }
 
-/// Sorted sources of random records.
+/// Returns `width` sorted sources of random records.
 fn split<W: Word>(width: usize) -> Vec<Vec<W>> {
     let mut sources = vec![Vec::new(); width];
     for (row, word) in random::<W>(u64::MAX).into_iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What a bench does so that Ctrl-C leaves nothing behind: it asks [`Stop`] between two runs, and keeps its files in
-//! a [`Room`].
+//! Lets Ctrl-C leave nothing behind: a bench checks [`Stop`] between two runs, and keeps its files
+//! in a [`Room`].
 
 use anyhow::Context;
 use plumb_calibrate::ProgressObserver;
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use std::{fs, thread};
 
-/// Set when the benchmark is asked to end.
+/// True once the user has asked the bench to end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Set by Ctrl-C and by a request to terminate.
+    /// Returns a flag that SIGINT and SIGTERM set.
     pub(super) fn on_signals() -> anyhow::Result<Stop> {
         let stop = Stop::default();
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -29,7 +29,7 @@ impl Stop {
         Ok(())
     }
 
-    /// Does work in a thread of its own while this one looks for a request to stop.
+    /// Runs the work on a thread of its own while this one polls for a request to stop.
     pub(super) fn interruptible<T: Send>(
         &self,
         work: impl FnOnce(Cancel) -> anyhow::Result<T> + Send,
@@ -55,11 +55,11 @@ impl ProgressObserver for Stop {
     }
 }
 
-/// The directory of a bench's files, removed when this is dropped.
+/// Directory of a bench's files; dropping it removes them.
 pub(super) struct Room(PathBuf);
 
 impl Room {
-    /// Makes it below `path`, named for the bench and this process.
+    /// Makes the directory below `path`, named after the bench and this process.
     pub(super) fn create(path: &Path, bench: &str) -> anyhow::Result<Room> {
         let path = path.canonicalize().with_context(|| format!("--path {}", path.display()))?;
         let room = path.join(format!("plumb-{bench}-{}", std::process::id()));

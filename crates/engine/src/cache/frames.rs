@@ -50,7 +50,7 @@ pub(super) struct Frame {
     touch: u8,
     /// It is in the cold queue.
     cold: bool,
-    /// Read by a scan and not asked for since. `scan_listed`: it has an entry in
+    /// Read by a scan and not requested since. `scan_listed`: it has an entry in
     /// `scans`, possibly out of date.
     scanned: bool,
     scan_listed: bool,
@@ -247,7 +247,7 @@ impl Frames {
                 one_less(&mut self.resident_count);
                 return Some(index);
             }
-            // The scan itself has it pinned, and the blocks behind it in the list are younger.
+            // The scan itself has it pinned, and the blocks after it in the list are younger.
             frame.scan_listed = true;
             self.scans.push_front(index);
             return None;
@@ -255,7 +255,7 @@ impl Frames {
         None
     }
 
-    /// Clears the scan mark: the block was asked for again, or its frame is taken.
+    /// Clears the scan mark: the block was requested again, or its frame is taken.
     #[inline]
     fn leave_scan(&mut self, index: u32) {
         let frame = &mut self.frames[index as usize];

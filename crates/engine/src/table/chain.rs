@@ -41,7 +41,7 @@ pub fn row_bytes_max(block_size: BlockSize, extent: BlockCount) -> usize {
     room(block_size) * (extent.0 as usize - 2)
 }
 
-/// Returns the blocks behind its head that a row of `row` bytes needs, if its head holds no byte.
+/// Returns the blocks after its head that a row of `row` bytes needs, if its head holds no byte.
 #[must_use]
 pub(crate) fn blocks_behind(row: usize, block_size: BlockSize) -> u32 {
     row.div_ceil(room(block_size)) as u32

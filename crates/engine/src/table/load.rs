@@ -141,7 +141,7 @@ pub fn create_as_select(
     let outcome = load.run(session, |session, operation, loader| {
         let push = |row: &[u8], id: RowId| {
             session.count(Statistic::LoadRows, 1);
-            // A scan passes a row with the bytes of later rows behind it.
+            // A scan passes a row with the bytes of later rows after it.
             let end = columns(row).end().map_err(|error| EngineError::bad_row(id, error))?;
             loader.push(&row[..end])
         };

@@ -36,7 +36,7 @@ pub struct LiveCheck {
     pub version_count: u64,
 }
 
-/// Block kinds allowed in a segment, behind its header.
+/// Block kinds allowed in a segment, after its header.
 const OF_TABLES: [BlockKind; 1] = [BlockKind::Rows];
 const OF_INDEXES: [BlockKind; 2] = [BlockKind::Leaf, BlockKind::Branch];
 

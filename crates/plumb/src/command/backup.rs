@@ -11,9 +11,6 @@ use plumb_events::{Recorder, Role};
 use plumb_units::RowCount;
 
 /// Copies the database. An incomplete copy is removed.
-///
-/// # Errors
-/// When there is none, or its files cannot be copied.
 pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;
@@ -31,16 +28,14 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     said("copied to", &arguments.to.display().to_string(), &copied)
 }
 
-/// Makes the database of a backup. An incomplete one is removed.
-///
-/// # Errors
-/// When the backup is damaged, or a database exists there.
+/// Makes the database of a backup. An incomplete one is removed. Fails if the backup is damaged,
+/// or a database exists there.
 pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let home = database::home_in(&arguments.path)?;
     let session = Recorder::new().session(Role::User);
     let cancel = interrupt.cancel();
-    // Messages name its files by paths that hold in any directory.
+    // The path becomes absolute, so that messages hold in any directory.
     let from = arguments.from.canonicalize().unwrap_or_else(|_| arguments.from.clone());
     let restore = || backup::restore(&session, &cancel, &from, &home);
     let copied = interrupt.whole_or_nothing(&home, restore)?;

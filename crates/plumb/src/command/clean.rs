@@ -12,9 +12,6 @@ use plumb_units::Bytes;
 use std::path::Path;
 
 /// Lists the leftovers, and removes them.
-///
-/// # Errors
-/// When there is no such directory, or something cannot be removed.
 pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
     named_directory::require("--path", &arguments.path)?;
     let found = orphans::find(&arguments.path);

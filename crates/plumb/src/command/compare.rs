@@ -10,11 +10,8 @@ use plumb_report::html;
 use plumb_study::bundle;
 use plumb_study::compare::compare;
 
-/// Compares two runs or arms, and prints or writes the comparison.
-///
-/// # Errors
-/// When a side is no bundle and no arm of one, the two ran different workloads, or
-/// a report cannot be written.
+/// Compares two runs or arms, and prints or writes the comparison. Fails if a side is no bundle and
+/// no arm of one, the two ran different workloads, or a report cannot be written.
 pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
     let comparison = compare(&arguments.first, &arguments.second, KINDS)?;
     let document = plumb_pages::compare::document(&comparison);

@@ -9,9 +9,6 @@ use plumb_engine::Settings;
 use plumb_engine::drop::drop_named;
 
 /// Removes a table or an index by name.
-///
-/// # Errors
-/// When there is no table and no index of that name.
 pub fn run(arguments: &Drop) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;

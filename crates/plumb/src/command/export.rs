@@ -1,8 +1,8 @@
 //! `plumb export` and `plumb head`: rows of a table, for other programs and for people.
 //!
 //! Rows come in the table's order, or in that of an index: then each entry's row is fetched by its
-//! id, some thousand at a time. Values are written so that `plumb load` reads them again: numbers
-//! and dates as in the loaded file, otherwise in their shortest form, NULL as an empty field.
+//! id, some thousand at a time. `plumb load` can read the output: numbers and dates are written as
+//! in the loaded file, otherwise in their shortest form, NULL as an empty field.
 
 use crate::arguments::{Export, Format, Head};
 use crate::failure::Failure;
@@ -52,9 +52,6 @@ impl Format {
 }
 
 /// Writes the rows to standard output or to a new file.
-///
-/// # Errors
-/// When there is no such table, column or index, or rows cannot be read or written.
 pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let rows = Rows {
@@ -89,9 +86,6 @@ fn cannot_go_on(failure: Failure, interrupt: &Interrupt) -> Failure {
 }
 
 /// Shows the first rows in columns.
-///
-/// # Errors
-/// The errors that [`export`] returns.
 pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let rows = Rows {

@@ -19,9 +19,6 @@ use plumb_run::{assemble, device_probe, stored, workload};
 use plumb_study::Stage;
 
 /// Builds the index, as a measured run.
-///
-/// # Errors
-/// When there is no such table or column, or the build fails.
 pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let columns = types::parse_columns(&arguments.columns.join(" "))?;

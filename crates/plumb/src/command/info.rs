@@ -9,13 +9,9 @@ use plumb_pages::info::{HEAD, line};
 use plumb_study::bundle::{CALIBRATION, Contents, RUNS, run_record};
 use std::path::Path;
 
-/// Prints a line for a bundle of a run, and one for each finished run of a study's
-/// bundle. A calibration has none, which a remark reports. A bundle that cannot be read
-/// does not hide the others.
-///
-/// # Errors
-/// When a bundle has no record that this program can read: the error of the first such bundle,
-/// after the lines of all others.
+/// Prints a line for a bundle of a run, and one for each finished run of a study's bundle. A
+/// calibration has none, which a remark reports. A bundle that cannot be read does not hide the
+/// others. The error of the first such bundle is returned after the lines of all others.
 pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
     let mut text = format!("{HEAD}\n");
     let mut failed = None;
@@ -29,7 +25,7 @@ pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
     failed.map_or(Ok(Outcome::Fine), Err)
 }
 
-/// The lines of a bundle.
+/// Returns the lines of a bundle.
 fn lines(bundle: &Path) -> Result<String, Failure> {
     let shown = bundle.display().to_string();
     let shown = shown.trim_end_matches('/');

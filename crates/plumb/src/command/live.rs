@@ -37,9 +37,6 @@ const ARRAY_BYTES: usize = 64 * Bytes::K as usize;
 const COMMIT_EVERY: u64 = 1000;
 
 /// Fails on more sessions than the log takes, before a large file is read.
-///
-/// # Errors
-/// As `plumb run redo` does.
 pub fn require_sessions(arguments: &Load, target: &Target<'_>) -> Result<(), EngineError> {
     let largest = target.largest_block();
     redo::require_sessions(sessions(arguments), arguments.block_size.map_or(largest, |own| own.max(largest)))
@@ -50,9 +47,6 @@ fn sessions(arguments: &Load) -> u64 {
 }
 
 /// Inserts the rows of a file into a new table, and verifies them. Committed rows stay in any case.
-///
-/// # Errors
-/// When the database or the table cannot be made, or the import fails.
 pub fn import(
     arguments: &Load,
     target: &mut Target<'_>,
@@ -188,10 +182,8 @@ fn staying(rows: u64, table: &str) -> String {
     format!("{} {verbs} in table {table}", output::counted(rows, "row"))
 }
 
-/// Makes an index on a table that may have rows.
-///
-/// # Errors
-/// When a name is taken, a column is missing, or two rows have a key that must be unique.
+/// Makes an index on a table that may have rows. Fails if a name is taken, a column is missing, or
+/// two rows have a key that must be unique.
 pub fn index(
     instance: &Instance,
     arguments: &Index,
@@ -221,9 +213,6 @@ pub fn index(
 }
 
 /// Checks tables after recovery from a crash, and notes damage.
-///
-/// # Errors
-/// When the database cannot be opened.
 pub fn check(
     arguments: &Check,
     tables: &[String],

@@ -1,4 +1,4 @@
-//! The commands, one a file, but for runs and calibrations.
+//! The commands, one per file, except runs and calibrations.
 
 pub mod ad_hoc;
 pub mod audit;

@@ -10,9 +10,6 @@ use plumb_study::bundle::{run_period, run_record};
 use std::path::Path;
 
 /// Renders the reports of a bundle again, and prints the summary.
-///
-/// # Errors
-/// When the bundle has no record that this program can read, or a report cannot be written.
 pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     let (bundle, end) = match arguments.of().map_err(Failure::usage)? {
         ReportOf::Period(bundle, period) => return of_period(&bundle, period),

@@ -18,11 +18,8 @@ use plumb_study::verify;
 use plumb_workload::WORKLOADS;
 use std::path::Path;
 
-/// Writes the copy and prints what was replaced.
-///
-/// # Errors
-/// When there is nothing to share, the directory holds anything, or the copy of a study does not
-/// verify.
+/// Writes the copy and prints the replaced names. Fails if there is nothing to share, the directory
+/// is not empty, or the copy of a study does not verify.
 pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
     let mut names = Names::new(kept());
     arguments.name.iter().for_each(|name| names.add(Secret::Word, name));
@@ -66,7 +63,7 @@ fn shared(bundle: &Path, names: &mut Names) -> Result<Shared, Failure> {
     }
 }
 
-/// Words of the program, which name no place and no person.
+/// Returns the words of the program, which identify no place or person.
 fn kept() -> Vec<&'static str> {
     let settings = Setting::ALL.iter().map(|setting| setting.row());
     let values = settings.clone().flat_map(|row| match row.domain {

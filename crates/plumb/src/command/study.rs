@@ -25,10 +25,8 @@ use plumb_units::{Nanos, nearest, path_of_text};
 use plumb_workload::Workload;
 use std::path::{Path, PathBuf};
 
-/// Runs a study, resumes one, or runs those of a suite.
-///
-/// # Errors
-/// When it cannot start or a file cannot be written. A verdict of any kind is an outcome.
+/// Runs a study, resumes one, or runs those of a suite. A verdict of any kind is
+/// an outcome, not an error.
 pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     match arguments.study.as_deref().and_then(catalog::suite) {
@@ -42,9 +40,6 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
 }
 
 /// Runs or resumes a study; returns its analysis and the directory of its bundle.
-///
-/// # Errors
-/// The errors that [`run`] returns.
 pub(super) fn one(
     arguments: &Study,
     bundle: Option<&Path>,
@@ -185,7 +180,7 @@ fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// Finds the study of a name or a file.
+/// Returns the study of a name or a file.
 fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
@@ -213,7 +208,7 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
     in_places(file, text, paths)
 }
 
-/// The study of a file's text, in these places.
+/// Returns the study of a file's text, in these places.
 fn in_places(file: &str, text: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
     let mut draft = definition::Draft::of_text(file, text).map_err(StudyError::from)?;
     places::fill(&mut draft, paths)?;
@@ -351,7 +346,7 @@ pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> R
     output::print(&(output::report(&document) + "\n" + &output::summary(&document) + &paths(directory)))
 }
 
-/// The reports' paths, a line each.
+/// Returns the paths of the reports, a line each.
 fn paths(directory: &Path) -> String {
     bundle::listed(&REPORTS.map(|name| directory.join(name)))
 }
@@ -373,10 +368,7 @@ pub enum End {
     Here,
 }
 
-/// Rebuilds the reports of a bundle.
-///
-/// # Errors
-/// When a raw record is not as it was written, or a report cannot be written.
+/// Rebuilds the reports of a bundle. Fails if a raw record was changed.
 pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outcome, Failure> {
     let mut bundle = Bundle::open(directory, KINDS)?;
     if end == End::Here {

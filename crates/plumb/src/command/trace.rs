@@ -6,10 +6,8 @@ use crate::outcome::Outcome;
 use crate::{cure, output};
 use plumb_record::trace::{self, Options};
 
-/// Prints the requests of a run's trace.
-///
-/// # Errors
-/// When the bundle has no trace, it is damaged, or no session has that name.
+/// Prints the requests of a run's trace. Fails if the bundle has no trace, it is damaged, or
+/// no session has that name.
 pub fn run(arguments: &Trace) -> Result<Outcome, Failure> {
     let found = trace::read(&arguments.bundle)
         .map_err(|error| Failure::run(format!("{error}{}", cure::of_trace(&error))))?;

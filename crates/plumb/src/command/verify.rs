@@ -8,10 +8,8 @@ use crate::targets::KINDS;
 use plumb_pages::study;
 use plumb_study::verify;
 
-/// Verifies a study's bundle against its raw records.
-///
-/// # Errors
-/// The first file that was changed, or does not follow from the raw records: exit code 5.
+/// Verifies a study's bundle against its raw records. Fails with exit code 5 on the first file that
+/// was changed, or does not follow from the raw records.
 pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
     let verified = match &arguments.expect {
         Some(hash) => verify::verify_published(&arguments.bundle, KINDS, study::rendered, hash)?,

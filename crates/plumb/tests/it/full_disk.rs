@@ -1,5 +1,5 @@
-//! Commands on a file system that is full: one line with a cure for that, and nothing left. Where
-//! none may be mounted the test says so and ends.
+//! Commands on a full file system: one line with a cure, and nothing left behind. Without the right
+//! to mount one, the test is skipped.
 
 use crate::program::{fine, names, refused};
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A file system in memory, gone when this is dropped.
+/// A file system in memory; dropping it unmounts it.
 struct Mounted(tempfile::TempDir);
 
 impl Mounted {
@@ -31,7 +31,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Takes what is free, to the last block.
+/// Fills the file system to the last block.
 fn fill(directory: &Path) {
     let filler = directory.join("filler");
     let mut filler = File::options().create(true).append(true).open(filler).expect("a file");

@@ -5,7 +5,7 @@ use crate::program::{fine, names, refused};
 use serde_json::Value;
 use std::fs;
 
-/// Runs it with these arguments and gives the record.
+/// Runs the workload with these arguments and returns the record.
 fn run(arguments: &[&str]) -> Value {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let all = ["run", "redo", "--json"].iter().chain(arguments).copied();
@@ -72,7 +72,7 @@ fn a_buffer_that_no_log_takes_is_refused_by_its_own_name() {
     }
 }
 
-/// A small log: it is switched, and checkpoints give room back.
+/// Arguments for a small log, which is switched and freed by checkpoints.
 #[test]
 fn a_log_that_is_smaller_than_the_import_is_used_again_and_again() {
     let small = ["--set", "log_file_size=1M", "--set", "log_file_groups=2", "--set", "log_buffer=256K"];

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Small enough for a test: three schemas of 200 blocks, and loops instead of a time.
+/// Small arguments: three schemas of 200 blocks, and loops instead of a time.
 const SMALL: [&str; 8] = ["--scale", "200", "--schemas", "3", "--work-unit", "16", "--sessions", "4"];
 
 fn record_of(directory: &Path, arguments: &[&str]) -> Value {
@@ -40,7 +40,7 @@ fn waits(record: &Value, event: &str) -> u64 {
     of.map(|found| found["waits"].as_u64().expect("a count")).sum()
 }
 
-/// Operations of a kind, by their response times.
+/// Returns the number of operations of a kind, from their response times.
 fn operations(record: &Value, kind: &str) -> u64 {
     let found = record["responses"].as_array().expect("a list").iter().find(|it| it["operation"] == kind);
     let buckets = found.and_then(|response| response["latency"]["buckets"].as_array().cloned());
@@ -141,7 +141,7 @@ fn operations_that_arrive_by_themselves_are_timed_from_when_they_were_due() {
     assert!((200..=600).contains(&count), "{count} of some 400");
 }
 
-/// The file of the source as it stands, but for its size.
+/// The unchanged file of SLOB's source, except for its size.
 #[test]
 fn a_slob_conf_is_read_and_what_has_no_effect_is_said() {
     let directory = tempfile::tempdir().expect("a temporary directory");

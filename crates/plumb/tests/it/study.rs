@@ -1,5 +1,5 @@
-//! Studies of small tables on the real engine: their bundles, their end by force, and treatments
-//! that do nothing, none of which may be PROVED; a delay of known size, which must be.
+//! Studies of small tables on the real engine: their bundles, killed studies, treatments without an
+//! effect, which must not be PROVED, and a delay of known size, which must.
 //!
 //! They are in memory if possible, so that no device has to settle between two runs.
 
@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A directory in memory, or on disk where there is none.
+/// Makes a directory in memory, or on disk if there is no tmpfs.
 fn place() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -56,7 +56,7 @@ expect = "differs"
     fs::write(directory.join("small.toml"), text).expect("a file");
 }
 
-/// Runs the study that was written; gives the exit code and the analysis.
+/// Runs the written study; returns the exit code and the analysis.
 fn study(directory: &Path, more: &[&str]) -> (i32, Value) {
     let arguments = ["study", "small.toml", "--bundle", "kept", "--json"].iter().chain(more);
     let ended = plumb(directory, arguments);
@@ -65,7 +65,7 @@ fn study(directory: &Path, more: &[&str]) -> (i32, Value) {
     (ended.code.expect("it ends by itself"), analysis)
 }
 
-/// The only claim's verdict line; it is not PROVED.
+/// Returns the verdict line of the only claim, which must not be PROVED.
 #[track_caller]
 fn not_proved(code: i32, analysis: &Value) -> String {
     let verdict = &analysis["claims"][0]["verdict"];
@@ -362,8 +362,7 @@ fn an_injected_delay_is_proved_and_every_record_of_its_runs_says_so() {
     let here = directory.path();
     let fixed = format!("{SPILLS}\nfilesystemio_options = \"none\"");
     write_study(here, &fixed, "debug_request_delay", ["0", DELAY]);
-    // A neighbour on the machine can make one UNSTABLE or hide the delay; three in
-    // a row are no chance.
+    // Other load can make one study UNSTABLE or hide the delay; three in a row are no chance.
     let (code, analysis) = ["5", "6", "7"]
         .into_iter()
         .map(|seed| {
@@ -394,7 +393,7 @@ fn an_injected_delay_is_proved_and_every_record_of_its_runs_says_so() {
 
 #[test]
 fn without_the_delay_the_same_study_is_not_proved() {
-    // Each may prove by chance what is not, once in 64 studies: three in a row are no chance.
+    // Each study may be falsely PROVED once in 64 times; three in a row are no chance.
     let lines: Vec<String> = (1..=3)
         .map(|seed: u32| without_delay(&seed.to_string()))
         .take_while(|line| line.starts_with("PROVED slower"))
@@ -402,7 +401,7 @@ fn without_the_delay_the_same_study_is_not_proved() {
     assert!(lines.len() < 3, "{lines:?}");
 }
 
-/// The verdict on two arms that set the same.
+/// Returns the verdict on two arms with the same settings.
 fn without_delay(seed: &str) -> String {
     let directory = place();
     let here = directory.path();

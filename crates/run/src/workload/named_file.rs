@@ -51,10 +51,8 @@ pub struct Request<'a> {
     pub command_line: &'a str,
 }
 
-/// Sorts the file, judges the output, and makes the record.
-///
-/// # Errors
-/// If it cannot finish: then there is no output. A wrong output is a check of the record.
+/// Sorts the file, judges the output, and makes the record. If it fails, there is no output. A
+/// wrong output is a failed check of the record.
 pub fn sort(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Result<Record, RunError> {
     let Request { spec, mut settings, places, devices, command_line } = request;
     apply_defaults(spec, &mut settings)?;

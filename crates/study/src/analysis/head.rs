@@ -11,8 +11,8 @@ use plumb_record::calendar::Moment;
 use plumb_record::{MeasuredLimits, Record, SettingRow};
 use std::time::Duration;
 
-/// Returns the state, the end of the last run, and the time the study ran in nanoseconds, without
-/// pauses.
+/// Returns the state, the end of the last run, and the time the study
+/// ran in nanoseconds, without pauses.
 pub(super) fn ended(seen: &Seen<'_>) -> (StudyState, String, u64) {
     let contents = seen.contents;
     let elapsed_ns = contents.ran().0;

@@ -123,8 +123,8 @@ pub struct Design {
     pub warm_up_runs: u64,
     /// Work between two runs, so that one does not pay for another.
     pub settling: String,
-    /// Making and loading data: from the start or a resumption to the first run's canary,
-    /// nanoseconds.
+    /// Making and loading data: from the start or a resumption to
+    /// the first run's canary, nanoseconds.
     pub loading_ns: u64,
     /// Sum of the canaries before all runs, nanoseconds.
     pub canary_ns: u64,

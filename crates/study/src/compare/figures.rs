@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
-    /// Elapsed time; for a database also DB time, its CPU and that of background processes;
-    /// seconds.
+    /// Elapsed time; for a database also DB time, its CPU and
+    /// that of background processes; seconds.
     Time,
     /// Measures taken by the target itself, each in its unit.
     Measure,

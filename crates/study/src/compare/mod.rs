@@ -143,9 +143,6 @@ pub struct Judged {
 }
 
 /// Compares two arguments: bundles or records of runs, or arms of studies as `BUNDLE:ARM`.
-///
-/// # Errors
-/// If an argument names nothing readable, or the two cannot be compared.
 pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, StudyError> {
     let side::Sides { first, second, pairing, asked, remarks } = side::Sides::read(first, second, kinds)?;
     let (differences, judged) = judge::judge(&first.runs, &second.runs, pairing, &asked);

@@ -58,17 +58,11 @@ pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Parses all studies that ship.
-///
-/// # Errors
-/// Only if a shipped file no longer fits the vocabulary; a test prevents that.
 pub fn all(kinds: &Kinds) -> Result<Vec<Study>, StudyFileError> {
     FILES.iter().map(|(file, text)| parse(file, text, kinds)).collect()
 }
 
 /// Returns the shipped study of that name.
-///
-/// # Errors
-/// As [`all`].
 pub fn find(name: &str, kinds: &Kinds) -> Result<Option<Study>, StudyFileError> {
     Ok(all(kinds)?.into_iter().find(|study| study.name == name))
 }

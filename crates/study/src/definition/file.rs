@@ -153,48 +153,36 @@ struct RawCells {
 const SOUGHT: f64 = 0.05;
 /// Error allowed to a study.
 pub(super) const ALPHA: f64 = 0.05;
-/// A larger number is taken for a typing error.
+/// Most blocks, because a larger number is a typing error.
 pub(super) const BLOCKS_MAX: i64 = 1000;
 /// Largest number of characters of a label.
 const LABEL_CHARACTERS: usize = 200;
 
-/// Parses and checks a study file; `file` names it in errors.
-///
-/// # Errors
-/// The first error, with its line.
+/// Parses and checks a study file; `file` names it in errors. Fails with the
+/// first error and its line.
 pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
     Draft::of_text(file, text)?.check(kinds)
 }
 
 /// Parses the text of a study kept in a bundle. Rules that apply only to new studies are skipped,
 /// so that its figures stay readable.
-///
-/// # Errors
-/// As [`parse`].
 pub fn parse_kept(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
     Draft::of_text(file, text)?.check_kept(kinds)
 }
 
 impl Draft<'_> {
-    /// Checks the draft.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place.
     pub fn check(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
         read(self.whole, &self.places, kinds, Age::New)
     }
 
-    /// Checks a draft of a study that a bundle has kept: what is refused in a new study has been
-    /// carried out there, and its figures can be read.
-    ///
-    /// # Errors
-    /// As [`Draft::check`].
+    /// Checks the draft of a study kept in a bundle. Rules for new studies are skipped, because the
+    /// study has already run and its figures must stay readable.
     fn check_kept(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
         read(self.whole, &self.places, kinds, Age::Kept)
     }
 }
 
-/// Tells a study that is about to begin from one that has been kept.
+/// A new study, or one kept in a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Age {
     New,
@@ -224,7 +212,7 @@ fn read(
     Reader { places, vocabulary, age }.study(&raw)
 }
 
-/// Takes out of a file what its kind of target reads itself.
+/// Removes from a file the sections that its kind of target parses itself.
 fn sections<'i>(whole: &mut DeTable<'i>, kind: &dyn TargetKind) -> Spanned<DeTable<'i>> {
     let taken = kind.sections().iter().filter_map(|name| whole.remove_entry(*name)).collect();
     Spanned::new(0..0, taken)

@@ -81,7 +81,7 @@ fn point(
     outstanding: usize,
     ring: RingChoice,
 ) -> Task {
-    let load = Load { pattern, request_bytes, write_percent, outstanding, zone_bytes: None };
+    let load = Load { pattern, request_bytes, write_percent, outstanding, zone_bytes: None, path: None };
     Task::Point(Point {
         loads: vec![load],
         threads: 1,

@@ -90,10 +90,8 @@ impl Job {
         written::put_all_back(&self.written, &self.directory());
     }
 
-    /// Makes the run, with secrets removed from its errors.
-    ///
-    /// # Errors
-    /// If a command cannot be started or fails, or a figure is missing.
+    /// Makes the run, with secrets removed from its errors. Fails if a command cannot be started or
+    /// fails, or a figure is missing.
     pub(in crate::targets) fn execute(&self) -> Result<Record, Failure> {
         self.make().map_err(|failure| Failure {
             why: self.without_secrets(&failure.why),
