@@ -20,6 +20,7 @@ use crate::join::{Joiner, Sink, Unjoined};
 use crate::live::Live;
 use crate::names::Names;
 use crate::process::Processes;
+use crate::syscalls::Effect;
 use crate::target::{self, Target};
 use crate::tracefs::{self, Handle, Instance};
 use plumb_events::clock;
@@ -42,7 +43,7 @@ const BUSY: usize = 256 << 10;
 /// Age at which a request without completion is forgotten, nanoseconds.
 const FORGOTTEN: u64 = 120_000_000_000;
 /// Interval of the search for new processes of a name, nanoseconds.
-const SEARCH: u64 = 1_000_000_000;
+const SEARCH: u64 = 500_000_000;
 #[derive(Debug)]
 pub struct Capture {
     names: Names,
@@ -78,9 +79,7 @@ struct Change {
 
 impl Capture {
     /// Starts a trace: makes the buffers, follows the targets, starts a command.
-    ///
-    /// # Errors
-    /// If tracefs or a tracepoint is missing, rights are, or the target does not exist.
+    /// Fails if tracefs or a tracepoint is missing, rights are, or the target does not exist.
     pub fn start(target: Target) -> Result<Capture, SnoopError> {
         let root = tracefs::find()?;
         tracefs::remove_orphans(&root);
@@ -167,9 +166,7 @@ impl Capture {
     }
 
     /// Waits for events, at most 20 ms, and passes calls and requests that ended to the sink.
-    ///
-    /// # Errors
-    /// If the kernel fails a read.
+    /// Fails if the kernel fails a read.
     pub fn step(&mut self, sink: &mut Live) -> Result<(), SnoopError> {
         let now = clock::now().0;
         let bytes = self.drain()?;
@@ -181,6 +178,7 @@ impl Capture {
         if now > self.searched + SEARCH {
             self.searched = now;
             self.search()?;
+            self.processes.prune();
         }
         if bytes < BUSY {
             std::thread::sleep(WAIT);
@@ -240,13 +238,17 @@ impl Capture {
         if self.starter == Some(event.thread) && !matches!(event.what, What::Fork { .. } | What::End { .. }) {
             return;
         }
-        if let Some(change) = self.opened.remove(&(event.thread, event.time)) {
+        let change = self.opened.remove(&(event.thread, event.time));
+        if let Some(change) = &change {
             self.processes.settle(change.key);
-            if let What::Exit { .. } = event.what {
-                self.processes.opened(event.thread, change.key.1, change.found);
-            }
         }
         self.joiner.event(event, &mut self.processes, sink);
+        if let (Some(change), What::Exit { call, .. }) = (change, event.what)
+            && (call.effect == Effect::Open || self.processes.is_unknown(event.thread, change.key.1))
+        {
+            // A duplicate is the file of another descriptor, if that is known.
+            self.processes.opened(event.thread, change.key.1, change.found);
+        }
     }
 
     /// True if a traced process lives. A trace by name waits for others of its name.
@@ -256,9 +258,7 @@ impl Capture {
     }
 
     /// Stops the trace and passes what is left to the sink.
-    ///
-    /// # Errors
-    /// If the kernel fails a read.
+    /// Fails if the kernel fails a read.
     pub fn finish(&mut self, sink: &mut Live) -> Result<(), SnoopError> {
         self.starters.iter().try_for_each(Handle::stop)?;
         self.ended_names = self.names.finish()?;
@@ -268,7 +268,6 @@ impl Capture {
     }
 
     /// Waits for the end of the command and returns its exit code; none without a command.
-    #[must_use]
     pub fn wait(&mut self) -> Option<std::io::Result<process::Ended>> {
         self.command.take().map(Started::wait)
     }

@@ -322,9 +322,7 @@ pub(crate) struct Decoders {
 
 impl Decoders {
     /// Enables the tracepoints of a role in its instance.
-    ///
-    /// # Errors
-    /// If the kernel lacks one that the view needs, or a field of it.
+    /// Fails if the kernel lacks one that the view needs, or a field of it.
     pub fn enable(&mut self, instance: &Instance, role: Role) -> Result<(), SnoopError> {
         for row in ROWS.iter().filter(|row| row.role == role) {
             match instance.enable(row.name, row.filter) {
@@ -359,7 +357,12 @@ impl Decoders {
             if unused {
                 continue;
             }
-            match instance.enable(&format!("syscalls/sys_{side}_{}", call.kernel_name), "") {
+            // Of fcntl only F_DUPFD and F_DUPFD_CLOEXEC; an exit without an entry is left out.
+            let filter = match (call.kernel_name, side) {
+                ("fcntl", "enter") => "cmd == 0 || cmd == 1030",
+                _ => "",
+            };
+            match instance.enable(&format!("syscalls/sys_{side}_{}", call.kernel_name), filter) {
                 Ok(format) => {
                     self.by_id.insert(format.id, decoder);
                 }
@@ -395,7 +398,7 @@ impl Decoders {
 /// Returns the buffer that keeps a call; none if it is not traced.
 fn role_of(call: &Call) -> Option<Role> {
     Some(match call.effect {
-        Effect::Open | Effect::Close | Effect::Rename => Role::Names,
+        Effect::Open | Effect::Duplicate | Effect::Close | Effect::Rename => Role::Names,
         _ => Role::Calls,
     })
 }

@@ -29,8 +29,6 @@ pub(crate) struct Slot {
 
 impl Format {
     /// Parses the text of a `format` file.
-    ///
-    /// # Errors
     /// The line that is not understood.
     pub fn parse(text: &str) -> Result<Format, String> {
         let number = text.lines().find_map(|line| line.strip_prefix("ID:"));

@@ -217,6 +217,8 @@ pub(crate) struct Unjoined {
 #[derive(Debug, Default)]
 pub(crate) struct Joiner {
     open: HashMap<u32, Open>,
+    /// Descriptor that a thread duplicates.
+    duplicating: HashMap<u32, i32>,
     rings: HashMap<u64, Ring>,
     /// Submission that a thread works on.
     current: HashMap<u32, u64>,
@@ -287,8 +289,13 @@ impl Joiner {
 
     fn enter(&mut self, event: &Event, call: &'static Call, arguments: [u64; 4], processes: &mut Processes) {
         let number = arguments[0] as u32 as i32;
-        if call.effect == Effect::Close {
-            return processes.closed(event.thread, number);
+        match call.effect {
+            Effect::Close => return processes.closed(event.thread, number),
+            Effect::Duplicate => {
+                self.duplicating.insert(event.thread, number);
+                return;
+            }
+            _ => {}
         }
         let descriptor = match call.has_file() {
             true => processes.descriptor(event.thread, number),
@@ -309,6 +316,13 @@ impl Joiner {
         match call.effect {
             // The names were read when the event arrived.
             Effect::Open | Effect::Close => return,
+            Effect::Duplicate => {
+                let old = self.duplicating.remove(&event.thread);
+                if let (Some(old), Ok(new @ 0..)) = (old, i32::try_from(result)) {
+                    processes.duplicated(event.thread, old, new);
+                }
+                return;
+            }
             Effect::Rename if result == 0 => return processes.renamed(event.thread),
             Effect::Rename => return,
             _ => {}

@@ -19,7 +19,7 @@ use crate::tracefs::Instance;
 use plumb_events::locked;
 use plumb_host::priority;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -56,9 +56,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Starts the thread over an instance whose events are enabled.
-    ///
-    /// # Errors
-    /// If the kernel refuses a thread.
+    /// Fails if the kernel refuses a thread.
     pub fn start(instance: Instance, decoders: Decoders) -> Result<Names, SnoopError> {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
@@ -80,9 +78,7 @@ impl Names {
     }
 
     /// Ends the thread after a last drain; returns the instance.
-    ///
-    /// # Errors
-    /// If the kernel failed a read.
+    /// Fails if the kernel failed a read.
     pub fn finish(&mut self) -> Result<Option<Instance>, SnoopError> {
         self.shared.ends.store(true, SeqCst);
         self.thread.take().and_then(|thread| thread.join().ok()).transpose()
@@ -98,9 +94,10 @@ impl Drop for Names {
 fn run(mut instance: Instance, decoders: &Decoders, shared: &Shared) -> Result<Instance, SnoopError> {
     // Without the right, names are lost to short processes on a busy machine.
     let _ = priority::put_first();
+    let mut duplicating = HashSet::new();
     loop {
         let ends = shared.ends.load(SeqCst);
-        batch(&mut instance, decoders, shared)?;
+        batch(&mut instance, decoders, shared, &mut duplicating)?;
         if ends {
             return Ok(instance);
         }
@@ -111,7 +108,13 @@ fn run(mut instance: Instance, decoders: &Decoders, shared: &Shared) -> Result<I
     }
 }
 
-fn batch(instance: &mut Instance, decoders: &Decoders, shared: &Shared) -> Result<(), SnoopError> {
+/// Takes all events of the buffer. `duplicating` has the threads within a dup.
+fn batch(
+    instance: &mut Instance,
+    decoders: &Decoders,
+    shared: &Shared,
+    duplicating: &mut HashSet<u32>,
+) -> Result<(), SnoopError> {
     let mut batch: Vec<NamedEvent> = Vec::new();
     // Event that changed a descriptor last, by process and descriptor.
     let mut last: HashMap<(u32, i32), usize> = HashMap::new();
@@ -126,7 +129,7 @@ fn batch(instance: &mut Instance, decoders: &Decoders, shared: &Shared) -> Resul
         }
         events.sort_by_key(|event: &Event| event.time);
         for event in events {
-            let changes = changed_descriptor(&event);
+            let changes = changed_descriptor(&event, duplicating);
             if let Some(number) = changes {
                 let key = (process_of(shared, &event), number);
                 // N1: the earlier one was read too late, or is not read any more.
@@ -159,11 +162,16 @@ fn process_of(shared: &Shared, event: &Event) -> u32 {
     process
 }
 
-/// Returns the descriptor that an event opens or closes.
-fn changed_descriptor(event: &Event) -> Option<i32> {
+/// Returns the descriptor that an event opens, duplicates or closes.
+fn changed_descriptor(event: &Event, duplicating: &mut HashSet<u32>) -> Option<i32> {
     match event.what {
-        What::Exit { call, result } if call.effect == Effect::Open => {
-            i32::try_from(result).ok().filter(|number| *number >= 0)
+        What::Enter { call, .. } if call.effect == Effect::Duplicate => {
+            duplicating.insert(event.thread);
+            None
+        }
+        What::Exit { call, result } if matches!(call.effect, Effect::Open | Effect::Duplicate) => {
+            let counts = call.effect == Effect::Open || duplicating.remove(&event.thread);
+            i32::try_from(result).ok().filter(|number| counts && *number >= 0)
         }
         What::Enter { call, arguments } if call.effect == Effect::Close => Some(arguments[0] as u32 as i32),
         _ => None,
@@ -181,11 +189,15 @@ mod tests {
         let call = |name: &str| CALLS.iter().find(|call| call.name == name).expect("a row");
         let event = |what| Event { time: 0, thread: 1, what };
         let exit = |name: &str, result| event(What::Exit { call: call(name), result });
-        assert_eq!(changed_descriptor(&exit("openat", 7)), Some(7));
-        assert_eq!(changed_descriptor(&exit("dup2", 1)), Some(1));
-        assert_eq!(changed_descriptor(&exit("openat", -2)), None);
-        assert_eq!(changed_descriptor(&exit("read", 7)), None);
-        let close = event(What::Enter { call: call("close"), arguments: [9, 0, 0, 0] });
-        assert_eq!(changed_descriptor(&close), Some(9));
+        let mut duplicating = HashSet::new();
+        let mut changed = |event: &Event| changed_descriptor(event, &mut duplicating);
+        assert_eq!(changed(&exit("openat", 7)), Some(7));
+        assert_eq!(changed(&exit("openat", -2)), None);
+        assert_eq!(changed(&exit("read", 7)), None);
+        let enter = |name: &str| event(What::Enter { call: call(name), arguments: [9, 0, 0, 0] });
+        assert_eq!(changed(&enter("close")), Some(9));
+        assert_eq!(changed(&exit("fcntl", 2050)), None, "its result is flags");
+        assert_eq!(changed(&enter("dup2")), None);
+        assert_eq!(changed(&exit("dup2", 1)), Some(1));
     }
 }

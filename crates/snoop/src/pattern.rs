@@ -68,7 +68,7 @@ pub(crate) struct Stream {
     reads: u64,
     writes: u64,
     syncs: u64,
-    /// Requests whose position is known, behind a first one.
+    /// Requests whose position is known, after a first one.
     placed: [u64; 2],
     follows: [u64; 2],
     small: [u64; 2],

@@ -18,7 +18,7 @@ use crate::descriptor::{self, FileKind, Raw};
 use crate::event::comm_text;
 use plumb_host::kernel::status_field;
 use rustix::fs::OFlags;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +71,8 @@ pub(crate) struct Processes {
     files: Vec<FileName>,
     by_inode: HashMap<(u32, u64), FileNumber>,
     disks: HashMap<u32, u32>,
+    /// Processes that had ended at the last look.
+    gone: HashSet<u32>,
     /// Events that have been read and not yet taken, by process and descriptor: until then /proc
     /// shows a later file (F1).
     changing: HashMap<(u32, i32), u32>,
@@ -88,6 +90,7 @@ impl Processes {
             files: vec![none],
             by_inode: HashMap::new(),
             disks: HashMap::new(),
+            gone: HashSet::new(),
             changing: HashMap::new(),
         }
     }
@@ -180,6 +183,23 @@ impl Processes {
         self.threads.get(&thread).copied()
     }
 
+    /// Forgets the threads of processes that have ended. The kernel does not report the end of every
+    /// thread: workers of io_uring are not followed.
+    pub fn prune(&mut self) {
+        let mut pids: Vec<u32> = self.threads.values().copied().collect();
+        pids.sort_unstable();
+        pids.dedup();
+        for pid in pids {
+            let stat = fs::read_to_string(self.proc.join(pid.to_string()).join("stat")).unwrap_or_default();
+            let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+            // At the second look: the last events of the process have been taken by then.
+            if state.is_none_or(|state| matches!(state, 'Z' | 'X')) && !self.gone.insert(pid) {
+                self.threads.retain(|_, process| *process != pid);
+                self.gone.remove(&pid);
+            }
+        }
+    }
+
     /// Returns the number of live threads.
     #[must_use]
     pub fn live(&self) -> usize {
@@ -227,8 +247,11 @@ impl Processes {
         if known.is_none_or(|known| known.is_old) && self.changing.contains_key(&(pid, number)) {
             return known.unwrap_or_default();
         }
+        if let Some(known) = known.filter(|known| !known.is_old) {
+            return known;
+        }
+        assert!(!self.changing.contains_key(&(pid, number)), "F1");
         match known {
-            Some(known) if !known.is_old => known,
             Some(known) => {
                 // A process that has ended cannot say it; what it inherited is the better guess.
                 let found = self.read(pid, number).unwrap_or(Descriptor { is_old: false, ..known });
@@ -242,7 +265,6 @@ impl Processes {
     }
 
     fn keep(&mut self, pid: u32, number: i32, found: Descriptor) -> Descriptor {
-        assert!(found.file == 0 || !self.changing.contains_key(&(pid, number)) || !found.is_old, "F1");
         if let Some(process) = self.processes.get_mut(&pid) {
             process.descriptors.insert(number, found);
         }
@@ -266,11 +288,26 @@ impl Processes {
         }
     }
 
+    /// True if the file of a descriptor is not known.
+    pub fn is_unknown(&self, thread: u32, number: i32) -> bool {
+        let process = self.process_of(thread).and_then(|pid| self.processes.get(&pid));
+        process.and_then(|process| process.descriptors.get(&number)).is_none_or(|known| known.file == 0)
+    }
+
     /// Sets the descriptor that an open returned; none if it could not be read in time.
     pub fn opened(&mut self, thread: u32, number: i32, found: Option<Raw>) {
         let Some(pid) = self.process_of(thread) else { return };
         let found = found.map_or_else(Descriptor::default, |raw| self.of_raw(raw));
         self.keep(pid, number, found);
+    }
+
+    /// Adds a second descriptor of a file. Both move one position, which is unknown from then on.
+    pub fn duplicated(&mut self, thread: u32, old: i32, new: i32) {
+        let Some(pid) = self.process_of(thread) else { return };
+        let found = Descriptor { position: None, is_old: false, ..self.descriptor(thread, old) };
+        for number in [old, new] {
+            self.keep(pid, number, found);
+        }
     }
 
     /// Sets the position of a descriptor; none if it is not known.

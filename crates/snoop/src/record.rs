@@ -53,6 +53,13 @@ pub fn record(header: Header, snoop: Snoop, live: &Live) -> Record {
     record
 }
 
+/// Makes a record of the sums of samples, which have no times.
+#[must_use]
+pub fn sampled(header: Header, snoop: Snoop) -> Record {
+    let statistics = statistics(&snoop);
+    Record { statistics, snoop: Some(snoop), ..Record::of(header) }
+}
+
 /// Counts by powers of two of a microsecond, as the record of a run has them.
 fn by_powers(times: &LatencyHistogram) -> Vec<u64> {
     let mut counts = Histogram::default();

@@ -15,6 +15,8 @@ pub(crate) enum Effect {
     /// Moves the position of a descriptor.
     Seek,
     Open,
+    /// Returns a second descriptor of the file of its first argument.
+    Duplicate,
     /// Ends a descriptor; its record is that of the entry.
     Close,
     Rename,
@@ -41,7 +43,7 @@ const fn named(name: &'static str, call: Call) -> Call {
 }
 
 /// Every system call that is traced.
-pub static CALLS: [Call; 29] = [
+pub static CALLS: [Call; 30] = [
     row("read", Effect::Read, Some(2), None),
     named("pread", row("pread64", Effect::Read, Some(2), Some(3))),
     row("readv", Effect::Read, None, None),
@@ -64,9 +66,10 @@ pub static CALLS: [Call; 29] = [
     row("openat", Effect::Open, None, None),
     row("openat2", Effect::Open, None, None),
     row("creat", Effect::Open, None, None),
-    row("dup", Effect::Open, None, None),
-    row("dup2", Effect::Open, None, None),
-    row("dup3", Effect::Open, None, None),
+    row("dup", Effect::Duplicate, None, None),
+    row("dup2", Effect::Duplicate, None, None),
+    row("dup3", Effect::Duplicate, None, None),
+    row("fcntl", Effect::Duplicate, None, None),
     row("close", Effect::Close, None, None),
     row("rename", Effect::Rename, None, None),
     row("renameat", Effect::Rename, None, None),

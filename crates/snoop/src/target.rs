@@ -25,9 +25,7 @@ impl fmt::Display for Target {
 }
 
 /// Returns the processes of a target; none for a command.
-///
-/// # Errors
-/// If there is none.
+/// Fails if there is none.
 pub fn find(target: &Target) -> Result<Vec<u32>, SnoopError> {
     match target {
         Target::Command(_) => Ok(Vec::new()),

@@ -14,7 +14,7 @@ use crate::process::Processes;
 use crate::syscalls::Effect;
 use plumb_record::calendar::Moment;
 use plumb_record::{Snoop, SnoopCalls, SnoopRequests, TraceBucket};
-use plumb_units::{Bytes, Nanos, RowCount};
+use plumb_units::{Bytes, Nanos, RowCount, visible};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -88,8 +88,8 @@ pub fn call(call: &CallLine, clock: Clock, processes: &Processes) -> String {
         call.duration as f64 / 1e3,
         call.process,
         call.thread,
-        processes.name(call.process),
-        processes.file(call.file).path
+        visible(&processes.name(call.process)),
+        visible(&processes.file(call.file).path)
     )
 }
 
@@ -114,8 +114,8 @@ pub fn request(request: &RequestLine, clock: Clock, processes: &Processes) -> St
         request.completed.saturating_sub(request.issued) as f64 / 1e3,
         request.process,
         request.thread,
-        processes.name(request.process),
-        processes.file(request.file).path
+        visible(&processes.name(request.process)),
+        visible(&processes.file(request.file).path)
     )
 }
 
@@ -142,7 +142,8 @@ fn averages(text: &mut String, title: &str, rows: &[SnoopCalls], name: fn(&Snoop
         let mean = |total: u64| total as f64 / sum.calls.max(1) as f64;
         let _ = writeln!(
             text,
-            "{name:<44} {:>9} {:>14} {:>10.0} {:>11.1} {:>11.1} {:>12.1}",
+            "{:<44} {:>9} {:>14} {:>10.0} {:>11.1} {:>11.1} {:>12.1}",
+            visible(name),
             sum.calls,
             sum.bytes,
             mean(sum.bytes),
@@ -179,7 +180,7 @@ fn disks(text: &mut String, rows: &[SnoopRequests]) {
             mean(row.queue_ns),
             mean(row.time_ns),
             row.max_ns as f64 / 1e3,
-            row.file
+            visible(&row.file)
         );
     }
     if rows.len() > ROWS_SHOWN {
@@ -230,7 +231,12 @@ fn patterns(text: &mut String, snoop: &Snoop) {
         let _ = writeln!(
             text,
             "  {:<5} {} ({} of {}): {}; {}",
-            pattern.view, pattern.name, pattern.requests, pattern.of, pattern.file, pattern.arithmetic
+            pattern.view,
+            pattern.name,
+            pattern.requests,
+            pattern.of,
+            visible(&pattern.file),
+            pattern.arithmetic
         );
     }
     for row in &snoop.amplification {

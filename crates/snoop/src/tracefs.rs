@@ -27,9 +27,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the mount point of tracefs.
-///
-/// # Errors
-/// If it is not mounted, or this user may not read it.
+/// Fails if it is not mounted, or this user may not read it.
 pub fn find() -> Result<PathBuf, SnoopError> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let root = mount_point(&mounts).ok_or(SnoopError::NotMounted)?;
@@ -69,9 +67,7 @@ pub(crate) struct Counts {
 
 impl Instance {
     /// Makes an instance named after this process and a role, with buffers of `bytes` for each CPU.
-    ///
-    /// # Errors
-    /// If this user may not, or the kernel lacks instances.
+    /// Fails if this user may not, or the kernel lacks instances.
     pub fn create(root: &Path, role: &str, bytes: u64) -> Result<Instance, SnoopError> {
         let path = root.join("instances").join(format!("{}-{role}", own_prefix()));
         fs::create_dir(&path).map_err(|source| SnoopError::of_file(path.clone(), "made", source))?;
@@ -102,9 +98,7 @@ impl Instance {
     }
 
     /// Enables an event, with a filter unless it is empty; returns its format.
-    ///
-    /// # Errors
-    /// If the kernel lacks the event or refuses the filter.
+    /// Fails if the kernel lacks the event or refuses the filter.
     pub fn enable(&self, event: &str, filter: &str) -> Result<Format, SnoopError> {
         let directory = self.path.join("events").join(event);
         if !directory.exists() {
@@ -125,23 +119,26 @@ impl Instance {
         Ok(format)
     }
 
+    /// Disables the events of a group; a group that the kernel lacks is no error.
+    /// Fails if the kernel refuses.
+    pub fn disable(&self, system: &str) -> Result<(), SnoopError> {
+        let path = self.path.join("events").join(system).join("enable");
+        if path.exists() { write(&path, "0") } else { Ok(()) }
+    }
+
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle { path: self.path.clone() }
     }
 
     /// Wakes a poll of [`Instance::files`] at each event instead of at half a buffer.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
+    /// Fails if the kernel refuses.
     pub fn wake_at_once(&self) -> Result<(), SnoopError> {
         self.set("buffer_percent", "0")
     }
 
     /// Passes all unread pages to `page`; returns the number of bytes.
-    ///
-    /// # Errors
-    /// If the kernel fails a read.
+    /// Fails if the kernel fails a read.
     pub fn drain(&mut self, page: &mut impl FnMut(&[u8])) -> Result<usize, SnoopError> {
         let mut bytes = 0;
         for reader in &mut self.readers {
@@ -177,9 +174,7 @@ impl Handle {
     }
 
     /// Keeps only events of these threads and of those that they make, in addition to earlier ones.
-    ///
-    /// # Errors
-    /// If the kernel refuses; a thread that has ended is no error.
+    /// Fails if the kernel refuses; a thread that has ended is no error.
     pub fn follow(&self, threads: &[u32]) -> Result<(), SnoopError> {
         let path = self.path.join("set_event_pid");
         for thread in threads {
@@ -193,17 +188,13 @@ impl Handle {
     }
 
     /// Starts or goes on recording.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
+    /// Fails if the kernel refuses.
     pub fn start(&self) -> Result<(), SnoopError> {
         write(&self.path.join("tracing_on"), "1")
     }
 
     /// Stops recording; unread events stay.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
+    /// Fails if the kernel refuses.
     pub fn stop(&self) -> Result<(), SnoopError> {
         write(&self.path.join("tracing_on"), "0")
     }

@@ -5,7 +5,6 @@ use clap::{Args, ValueEnum};
 use plumb_units::Nanos;
 use std::path::PathBuf;
 
-/// Text below the options.
 pub const ABOUT: &str = "\
 A line is a call (CALL, OFFSET in the file, BYTES, DELTA from entry to exit) or a request of a disk (DEVICE, BLOCK of 512
 bytes, QUEUE until the disk got it, DELTA at the disk). The end of a disk's line names the call that made it, or why there
@@ -20,11 +19,11 @@ It needs root and a mounted tracefs, and says what to do without. Events for whi
 /// Lines of the two views.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum View {
-    /// Calls and requests
+    /// Calls of the program and requests of disks
     Both,
-    /// Calls of the program
+    /// Only the calls of the program
     Calls,
-    /// Requests of the disks, as iosnoop prints them
+    /// Only the requests of disks, as iosnoop prints them
     Disk,
 }
 
@@ -54,6 +53,13 @@ pub struct Snoop {
     /// Print the record as JSON and nothing else
     #[arg(long, conflicts_with_all = ["summary", "quiet"])]
     pub json: bool,
+    /// Show the flow of a buffered write, a direct write and a sync through the tracepoints of file
+    /// system and block layer, indented, with microseconds, and what the trace costs
+    #[arg(long, conflicts_with_all = ["command", "bundle", "json", "summary", "quiet", "view", "sample"])]
+    pub flow: bool,
+    /// Sample /proc instead of tracing, which needs no rights and shows only sums
+    #[arg(long, conflicts_with_all = ["summary", "view"])]
+    pub sample: bool,
     /// Replace the value of this variable wherever the record would have it (repeat for several)
     #[arg(long, value_name = "NAME")]
     pub secret: Vec<String>,
