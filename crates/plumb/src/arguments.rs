@@ -6,7 +6,7 @@ mod sort;
 pub mod unused;
 
 pub use export::{Export, Format, Head};
-pub use snoop::{Snoop, View};
+pub use snoop::{SnoopOf, View};
 pub use sort::Sort;
 
 use crate::failure::Failure;
@@ -143,7 +143,7 @@ pub enum Command {
     /// Show every request of a running program, at the call and at the device, by the kernel's
     /// tracepoints; as root
     #[command(after_help = snoop::ABOUT)]
-    Snoop(Snoop),
+    Snoop(SnoopOf),
     /// Render the reports of a bundle again from its record; exits with 0 when they are written
     Report(Report),
     /// Print the script with which a shell completes commands, options and names

@@ -36,7 +36,6 @@ pub struct Snoop {
     pub call_sizes: Vec<TraceBucket>,
     /// Calls by time, in nanoseconds.
     pub call_times: Vec<TraceBucket>,
-    /// Requests by bytes.
     pub request_sizes: Vec<TraceBucket>,
     /// Requests by time from issue to completion, in nanoseconds.
     pub request_times: Vec<TraceBucket>,
@@ -78,7 +77,6 @@ pub struct SnoopCalls {
     pub pid: u32,
     pub process: String,
     pub operation: String,
-    /// `read`, `write` or `sync`.
     pub effect: String,
     pub file: String,
     pub calls: u64,
@@ -127,7 +125,6 @@ pub struct SnoopDepth {
 /// Requests to one file in one view.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnoopPlace {
-    /// `calls` or `disk`.
     pub view: String,
     pub file: String,
     pub requests: u64,
@@ -137,15 +134,12 @@ pub struct SnoopPlace {
     pub placed: u64,
 }
 
-/// A recognized pattern.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnoopPattern {
-    /// `calls` or `disk`.
     pub view: String,
     pub file: String,
     /// Name of the pattern: `appends`.
     pub name: String,
-    /// Requests that show it.
     pub requests: u64,
     /// Requests that could have shown it.
     pub of: u64,
@@ -156,9 +150,7 @@ pub struct SnoopPattern {
 /// Bytes of calls and of the disk in one direction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnoopAmplification {
-    /// `read` or `write`.
     pub direction: String,
-    /// Bytes that calls moved.
     pub call_bytes: u64,
     /// Bytes that the disks moved for them.
     pub disk_bytes: u64,

@@ -21,7 +21,7 @@ use crate::live::Live;
 use crate::names::Names;
 use crate::process::Processes;
 use crate::syscalls::Effect;
-use crate::target::{self, Target};
+use crate::target::{self, SnoopTarget};
 use crate::tracefs::{self, Handle, Instance};
 use plumb_events::clock;
 use plumb_host::process::{self, Started};
@@ -60,7 +60,7 @@ pub struct Capture {
     waiting: Vec<Event>,
     /// Descriptors behind opens that have been read and not yet taken, by thread and time.
     opened: HashMap<(u32, u64), Change>,
-    target: Target,
+    target: SnoopTarget,
     /// Thread that started the command; its own calls are no part of the trace.
     starter: Option<u32>,
     command: Option<Started>,
@@ -80,7 +80,7 @@ struct Change {
 impl Capture {
     /// Starts a trace: makes the buffers, follows the targets, starts a command.
     /// Fails if tracefs or a tracepoint is missing, rights are, or the target does not exist.
-    pub fn start(target: Target) -> Result<Capture, SnoopError> {
+    pub fn start(target: SnoopTarget) -> Result<Capture, SnoopError> {
         let root = tracefs::find()?;
         tracefs::remove_orphans(&root);
         let pids = target::find(&target)?;
@@ -118,7 +118,7 @@ impl Capture {
         for pid in pids {
             capture.follow(pid)?;
         }
-        if let Target::Command(words) = &capture.target {
+        if let SnoopTarget::Command(words) = &capture.target {
             let words = words.clone();
             capture.command = Some(capture.start_command(&words)?);
         } else {
@@ -188,7 +188,7 @@ impl Capture {
 
     /// Follows new processes of a name.
     fn search(&mut self) -> Result<(), SnoopError> {
-        if !matches!(self.target, Target::Name(_)) {
+        if !matches!(self.target, SnoopTarget::Name(_)) {
             return Ok(());
         }
         let found = target::find(&self.target).unwrap_or_default();
@@ -240,7 +240,7 @@ impl Capture {
         }
         let change = self.opened.remove(&(event.thread, event.time));
         if let Some(change) = &change {
-            self.processes.settle(change.key);
+            self.processes.settle(change.key.0, change.key.1);
         }
         self.joiner.event(event, &mut self.processes, sink);
         if let (Some(change), What::Exit { call, .. }) = (change, event.what)
@@ -254,7 +254,7 @@ impl Capture {
     /// True if a traced process lives. A trace by name waits for others of its name.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        matches!(self.target, Target::Name(_)) || self.processes.live() > 0
+        matches!(self.target, SnoopTarget::Name(_)) || self.processes.live() > 0
     }
 
     /// Stops the trace and passes what is left to the sink.
@@ -312,7 +312,8 @@ impl Capture {
         snoop.source = "tracepoints".to_string();
         if !self.decoders.missing.is_empty() {
             snoop.cannot_see.push(format!(
-                "This kernel lacks the tracepoints {}: parts of queue times, io_uring or write-back are not seen",
+                "This kernel lacks the tracepoints {}: parts of queue times, io_uring or write-back \
+                 are not seen",
                 self.decoders.missing.join(", ")
             ));
         }

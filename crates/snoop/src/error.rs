@@ -38,7 +38,8 @@ pub enum SnoopError {
         option: &'static str,
     },
     /// A tracepoint lacks a field, or its format is not understood.
-    #[error("the format of tracepoint {name} is not understood: {why}; please report it with {}", path.display())]
+    #[error("the format of tracepoint {name} is not understood: {why}; please report it with {}",
+        path.display())]
     Format {
         name: String,
         /// The missing field or odd line.
@@ -57,7 +58,8 @@ pub enum SnoopError {
     },
     /// No process has the name.
     #[error(
-        "no process has {name:?} in its name or title; `ps -e -o pid,comm,args` lists them, -- COMMAND starts one"
+        "no process has {name:?} in its name or title; `ps -e -o pid,comm,args` lists them, \
+         -- COMMAND starts one"
     )]
     NoName { name: String },
     /// The command cannot be started.

@@ -10,10 +10,10 @@
 //!     401.2 <- pwrite64                        401.2
 //! ```
 //!
-//! Steps: all tracepoints of the file systems and the block layer are enabled for the threads of the
-//! target, until one buffered write, one direct write and one sync have been seen. Then they are
-//! disabled, and the same calls are timed without them, because the trace itself costs: both means
-//! are printed.
+//! Steps: all tracepoints of the file systems and the block layer are enabled for the threads of
+//! the target, until one buffered write, one direct write and one sync have been seen. Then they
+//! are disabled, and the same calls are timed without them, because the trace itself costs: both
+//! means are printed.
 //!
 //! Why tracepoints: kernels without function_graph and kprobes have no other entries and exits.
 //! Limits: only pairs of tracepoints ([`PAIRS`], `_enter`/`_exit`, `_begin`/`_end`) have times of
@@ -23,7 +23,7 @@ use crate::error::SnoopError;
 use crate::format::Slot;
 use crate::page;
 use crate::process::{Processes, disk_name};
-use crate::target::{self, Target};
+use crate::target::{self, SnoopTarget};
 use crate::tracefs::{self, Instance};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -82,7 +82,6 @@ struct Known {
     sector: Option<Slot>,
 }
 
-/// Flows of a target.
 #[derive(Debug)]
 pub struct Flow {
     calls: Instance,
@@ -100,7 +99,7 @@ pub struct Flow {
 
 impl Flow {
     /// Starts to trace the flows of a running target. Fails as a trace does.
-    pub fn start(target: &Target) -> Result<Flow, SnoopError> {
+    pub fn start(target: &SnoopTarget) -> Result<Flow, SnoopError> {
         let root = tracefs::find()?;
         tracefs::remove_orphans(&root);
         let calls = Instance::create(&root, "flow", BUFFER_BYTES)?;

@@ -8,8 +8,9 @@
 //!         field:__data_loc char[] cmd;        offset:60;  size:4; signed:0;
 //! ```
 //!
-//! Why not fixed structs: fields move between kernels, and `rwbs` of the block tracepoints grew from
-//! 8 to 10 bytes. A field that a kernel lacks is an error of the tracepoint, never a wrong value.
+//! Why not fixed structs: fields move between kernels, and `rwbs` of the block tracepoints grew
+//! from 8 to 10 bytes. A field that a kernel lacks is an error of the tracepoint, never a wrong
+//! value.
 
 /// Layout of a tracepoint's record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Joins events: entry and exit to a call, issue and completion to a request, a request to its call.
+//! Joins events: entry and exit to a call, issue and completion to a request, a request to its
+//! call.
 //!
 //! ```text
 //! thread T  enter pwrite ─────────────────────── exit      a call: offset in the file, bytes, time
@@ -556,8 +557,8 @@ impl Joiner {
         self.pending.insert(place(block), pending);
     }
 
-    /// Takes the request that is issued: at its own sector, or at a later one if another request was
-    /// merged before it. Others within it were merged and have ended.
+    /// Takes the request that is issued: at its own sector, or at a later one if another request
+    /// was merged before it. Others within it were merged and have ended.
     fn take_queued(&mut self, block: &Block) -> Option<Pending> {
         let (device, sector, letter) = place(block);
         let end = sector + u64::from(block.sectors);

@@ -12,9 +12,9 @@
 //! disk. They differ, by the page cache, the file system and its journal, and the difference is the
 //! finding.
 //!
-//! Why tracepoints by tracefs and not eBPF or perf events: docs/adr/0025. Sketch of the cost: a call
-//! with one request is 5 events of 40 to 70 bytes, about 0.2 us each to write and 0.2 us to read.
-//! Memory is 17 MB for each processor, fixed before the trace, and tables of bounded size.
+//! Why tracepoints by tracefs and not eBPF or perf events: docs/adr/0025. Sketch of the cost: a
+//! call with one request is 5 events of 40 to 70 bytes, about 0.2 us each to write and 0.2 us to
+//! read. Memory is 17 MB for each processor, fixed before the trace, and tables of bounded size.
 //!
 //! Limits: Linux with tracefs instances, as root. Page faults of mapped files have requests and no
 //! calls. 32-bit programs have other numbers of calls and are not seen. libaio's requests show at
@@ -46,7 +46,7 @@ pub use error::SnoopError;
 pub use flow::Flow;
 pub use live::{Live, Show};
 pub use record::{WORKLOAD, record, sampled};
-pub use sample::Sampler;
-pub use target::Target;
+pub use sample::Sampling;
+pub use target::SnoopTarget;
 pub use text::sums;
 pub use tracefs::is_refusal;

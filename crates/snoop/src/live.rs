@@ -102,7 +102,8 @@ impl Live {
         let [reads, writes, syncs] = second.calls.map(|count| RowCount(count).to_string());
         let [read, written] = second.bytes.map(|bytes| Bytes(bytes).to_string());
         self.lines += &format!(
-            "{reads:>9} {writes:>9} {syncs:>9} {read:>11} {written:>11} {:>9.1} | {:>9} {:>9} {:>11} {:>9.1} {:>6}\n",
+            "{reads:>9} {writes:>9} {syncs:>9} {read:>11} {written:>11} {:>9.1} \
+             | {:>9} {:>9} {:>11} {:>9.1} {:>6}\n",
             mean(second.call_ns, calls),
             RowCount(second.requests).to_string(),
             second.flushes,

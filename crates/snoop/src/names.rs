@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Why a thread: a short program opens, writes and ends within 3 ms, which is a slice of the
-//! scheduler. A thread that sleeps nearly always, with precedence, runs when it is woken; the thread
-//! that takes all events has used up its turn.
+//! scheduler. A thread that sleeps nearly always, with precedence, runs when it is woken; the
+//! thread that takes all events has used up its turn.
 //!
 //! N1 A descriptor that was read belongs to its event: the buffer was empty of changes of the same
 //! descriptor when it had been read. Otherwise the event has none.

@@ -267,11 +267,13 @@ mod tests {
             })
             .collect();
         assert_eq!(requests.last().map(|request| request.1), Some(22_293_353));
-        let chain = "BLOCK 22293311 + 512/512 = 22293312 + 2560/512 = 22293317 + 3072/512 = 22293323 + 2560/512 = 22293328";
+        let chain = "BLOCK 22293311 + 512/512 = 22293312 + 2560/512 = 22293317 \
+                     + 3072/512 = 22293323 + 2560/512 = 22293328";
         check(Unit::Sectors, &requests, &[("appends", chain), ("small appends", "at most 8,192 bytes each")]);
     }
 
-    /// The same log writer through a page cache: each block several times, and a cluster read ahead.
+    /// The same log writer through a page cache: each block several times, and a cluster read
+    /// ahead.
     #[test]
     fn a_block_written_again_and_reads_ahead_are_recognized() {
         let mut requests = Vec::new();
@@ -287,7 +289,8 @@ mod tests {
                 ("one block written again", "BLOCK 21946960 written 4 times in a row"),
                 (
                     "sequential reads",
-                    "BLOCK 21949024 + 1048576/512 = 21951072 + 1048576/512 = 21953120 + 1048576/512 = 21955168 + 1048576/512 = 21957216",
+                    "BLOCK 21949024 + 1048576/512 = 21951072 + 1048576/512 = 21953120 \
+                     + 1048576/512 = 21955168 + 1048576/512 = 21957216",
                 ),
                 (
                     "read-ahead by the file system",

@@ -4,9 +4,10 @@
 //! thread ──> process ──> descriptor ──> file (path, device, inode)
 //! ```
 //!
-//! A descriptor is read from `/proc/PID/fd` at its first sight and at each open; close, exec and the
-//! process's end forget it. A file is known by device and inode: its other descriptors, processes
-//! and the kernel's write-back find it by them. A rename changes the path and keeps the file.
+//! A descriptor is read from `/proc/PID/fd` at its first sight and at each open; close, exec and
+//! the process's end forget it. A file is known by device and inode: its other descriptors,
+//! processes and the kernel's write-back find it by them. A rename changes the path and keeps the
+//! file.
 //!
 //! F1 A name is never that of a later file: a descriptor that was closed or opened again before it
 //! could be read has no name, and its calls are shown with `<none>`.
@@ -183,8 +184,8 @@ impl Processes {
         self.threads.get(&thread).copied()
     }
 
-    /// Forgets the threads of processes that have ended. The kernel does not report the end of every
-    /// thread: workers of io_uring are not followed.
+    /// Forgets the threads of processes that have ended. The kernel does not report the end of
+    /// every thread: workers of io_uring are not followed.
     pub fn prune(&mut self) {
         let mut pids: Vec<u32> = self.threads.values().copied().collect();
         pids.sort_unstable();
@@ -279,7 +280,8 @@ impl Processes {
     }
 
     /// Notes that an announced event is being taken.
-    pub fn settle(&mut self, key: (u32, i32)) {
+    pub fn settle(&mut self, process: u32, number: i32) {
+        let key = (process, number);
         if let Some(count) = self.changing.get_mut(&key) {
             *count -= 1;
             if *count == 0 {
@@ -452,7 +454,7 @@ mod tests {
         let key = processes.announce(pid, file.as_raw_fd());
         let found = processes.descriptor(pid, file.as_raw_fd());
         assert_eq!(processes.file(found.file).path, NO_NAME, "F1");
-        processes.settle(key);
+        processes.settle(key.0, key.1);
         assert_ne!(processes.descriptor(pid, file.as_raw_fd()).file, 0);
         processes.opened(pid, file.as_raw_fd(), None);
         assert_eq!(processes.descriptor(pid, file.as_raw_fd()).file, 0, "F1: it was read too late");

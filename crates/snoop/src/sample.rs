@@ -10,7 +10,7 @@
 
 use crate::descriptor::{self, FileKind};
 use crate::error::SnoopError;
-use crate::target::{self, Target};
+use crate::target::{self, SnoopTarget};
 use plumb_host::kernel::status_field;
 use plumb_host::process::{self, Started};
 use plumb_record::{Snoop, SnoopAmplification, SnoopCalls, SnoopPart, SnoopRequests};
@@ -21,20 +21,20 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Time between two samples.
 const EVERY: Duration = Duration::from_millis(100);
 /// Descriptors that are sampled in a process.
 const DESCRIPTORS_MAX: usize = 512;
 /// Limits of a sample, as reports print them.
 pub const LIMITS: [&str; 3] = [
-    "Samples of /proc each 100 ms show sums: no single call or request, no times, no offsets of pread and pwrite, \
-     no syncs, no requests of io_uring, and nothing of a process that lived between two samples",
-    "Bytes of a file are those that moved a descriptor's position; bytes at the device are charged to the process \
-     that made pages dirty, when it did",
-    "To see each request: run it as root on a machine with tracefs (`mount -t tracefs nodev /sys/kernel/tracing`)",
+    "Samples of /proc each 100 ms show sums: no single call or request, no times, no offsets of pread \
+     and pwrite, no syncs, no requests of io_uring, and nothing of a process that lived between two \
+     samples",
+    "Bytes of a file are those that moved a descriptor's position; bytes at the device are charged to \
+     the process that made pages dirty, when it did",
+    "To see each request: run it as root on a machine with tracefs \
+     (`mount -t tracefs nodev /sys/kernel/tracing`)",
 ];
 
-/// Counters of /proc/PID/io.
 #[derive(Debug, Clone, Copy, Default)]
 struct Io {
     /// Bytes, calls and bytes at the device, of reads and of writes.
@@ -73,8 +73,8 @@ struct Sampled {
 
 /// Samples of the targets so far.
 #[derive(Debug)]
-pub struct Sampler {
-    target: Target,
+pub struct Sampling {
+    target: SnoopTarget,
     command: Option<Started>,
     processes: BTreeMap<u32, Sampled>,
     /// Bytes that moved a position, by process and file.
@@ -84,12 +84,12 @@ pub struct Sampler {
     alive: bool,
 }
 
-impl Sampler {
+impl Sampling {
     /// Starts to sample the target. Fails if it does not exist or cannot be started.
-    pub fn start(target: Target, reason: String) -> Result<Sampler, SnoopError> {
+    pub fn start(target: SnoopTarget, reason: String) -> Result<Sampling, SnoopError> {
         target::find(&target)?;
         let command = match &target {
-            Target::Command(words) => {
+            SnoopTarget::Command(words) => {
                 let failed = |source| SnoopError::NotStarted {
                     command: words.first().cloned().unwrap_or_default(),
                     source,
@@ -101,7 +101,7 @@ impl Sampler {
             _ => None,
         };
         let (processes, files) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Sampler { target, command, processes, files, reason, alive: true })
+        Ok(Sampling { target, command, processes, files, reason, alive: true })
     }
 
     /// Takes a sample and waits for the time of the next.
@@ -118,7 +118,7 @@ impl Sampler {
         };
         let pids: Vec<u32> = roots.iter().flat_map(of_root).collect();
         let seen = pids.into_iter().filter(|pid| self.sample(*pid)).count();
-        self.alive = seen > 0 || matches!(self.target, Target::Name(_));
+        self.alive = seen > 0 || matches!(self.target, SnoopTarget::Name(_));
         std::thread::sleep(EVERY);
     }
 
@@ -241,7 +241,8 @@ mod tests {
         let path = directory.path().join("written");
         let script = format!("head -c 1000000 /dev/zero > {}; sleep 0.4", path.display());
         let command = ["sh", "-c", &script].map(str::to_string).to_vec();
-        let mut sampler = Sampler::start(Target::Command(command), "no rights".to_string()).expect("started");
+        let target = SnoopTarget::Command(command);
+        let mut sampler = Sampling::start(target, "no rights".to_string()).expect("started");
         while sampler.is_alive() {
             sampler.step();
         }

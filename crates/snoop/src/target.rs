@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum SnoopTarget {
     /// One process with its threads, and processes that it makes.
     Pid(u32),
     /// Every process with this in its name or title, in any case.
@@ -14,26 +14,26 @@ pub enum Target {
     Command(Vec<String>),
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for SnoopTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Pid(pid) => write!(f, "pid {pid}"),
-            Target::Name(name) => write!(f, "name {name}"),
-            Target::Command(words) => write!(f, "command {}", words.first().map_or("", String::as_str)),
+            SnoopTarget::Pid(pid) => write!(f, "pid {pid}"),
+            SnoopTarget::Name(name) => write!(f, "name {name}"),
+            SnoopTarget::Command(words) => write!(f, "command {}", words.first().map_or("", String::as_str)),
         }
     }
 }
 
 /// Returns the processes of a target; none for a command.
 /// Fails if there is none.
-pub fn find(target: &Target) -> Result<Vec<u32>, SnoopError> {
+pub fn find(target: &SnoopTarget) -> Result<Vec<u32>, SnoopError> {
     match target {
-        Target::Command(_) => Ok(Vec::new()),
-        Target::Pid(pid) => match fs::read_dir(format!("/proc/{pid}/task")) {
+        SnoopTarget::Command(_) => Ok(Vec::new()),
+        SnoopTarget::Pid(pid) => match fs::read_dir(format!("/proc/{pid}/task")) {
             Ok(_) => Ok(vec![*pid]),
             Err(_) => Err(SnoopError::NoProcess { pid: *pid, namespace: namespace() }),
         },
-        Target::Name(name) => {
+        SnoopTarget::Name(name) => {
             let found = named(name);
             if found.is_empty() { Err(SnoopError::NoName { name: name.clone() }) } else { Ok(found) }
         }
@@ -77,18 +77,18 @@ mod tests {
 
     #[test]
     fn targets_that_do_not_exist_are_refused_with_the_way_to_find_one() {
-        let refused = |target: Target| find(&target).expect_err("none").to_string();
-        let pid = refused(Target::Pid(4_194_304));
+        let refused = |target: SnoopTarget| find(&target).expect_err("none").to_string();
+        let pid = refused(SnoopTarget::Pid(4_194_304));
         assert!(pid.starts_with("process 4194304 does not exist"), "{pid}");
-        let name = refused(Target::Name("no such program".to_string()));
+        let name = refused(SnoopTarget::Name("no such program".to_string()));
         assert!(name.starts_with("no process has \"no such program\""), "{name}");
-        assert_eq!(find(&Target::Pid(std::process::id())).expect("this one"), [std::process::id()]);
+        assert_eq!(find(&SnoopTarget::Pid(std::process::id())).expect("this one"), [std::process::id()]);
     }
 
     #[test]
     fn a_process_is_found_by_its_title_and_never_itself() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
-        let found = find(&Target::Name("SLEEP".to_string())).expect("it sleeps");
+        let found = find(&SnoopTarget::Name("SLEEP".to_string())).expect("it sleeps");
         child.kill().expect("it is there");
         let _ = child.wait();
         assert!(found.contains(&child.id()) && !found.contains(&std::process::id()), "{found:?}");

@@ -1,9 +1,9 @@
 //! Lines of a trace on a terminal: one for each call and each request, and tables.
 //!
 //! ```text
-//! TIME            VIEW  D DEVICE/CALL   BLOCK/OFFSET  BYTES  QUEUE(us) DELTA(us)   PID COMM  PATHNAME
-//! 12:00:01.000123 call  W pwrite             1048576   8192          -       412  4711 lgwr  /u01/redo01.log
-//! 12:00:01.000120 disk  WS vda 254,0        22293312   8192          3       388  4711 lgwr  /u01/redo01.log (call pwrite)
+//! STRTIME        VIEW D  CALL/DEVICE  OFFSET/BLOCK BYTES QUEUE(us) DELTA(us)  PID COMM PATHNAME
+//! 12:00:01.00012 call W  pwrite            1048576  8192         -       412 4711 lgwr /redo01.log
+//! 12:00:01.00010 disk WS vda 254,0        22293312  8192         3       388 4711 lgwr /redo01.log
 //! ```
 //!
 //! The block of a disk counts 512-byte sectors from its start, as iosnoop's BLOCK does.
@@ -281,7 +281,8 @@ pub fn footer(snoop: &Snoop, elapsed: Nanos) -> String {
         let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
         let _ = writeln!(
             text,
-            "{} events of the kernel, {} of them lost{by}; {} completions and {} exits without a beginning, {} in flight",
+            "{} events of the kernel, {} of them lost{by}; {} completions and {} exits without a \
+             beginning, {} in flight",
             RowCount(events),
             RowCount(snoop.lost()),
             snoop.unmatched_completions,

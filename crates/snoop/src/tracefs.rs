@@ -16,13 +16,13 @@
 //! taken in an interrupt of an idle processor is counted and not written, and that is where most
 //! requests of a waiting process complete.
 //!
-//! I1 A full buffer drops new events and counts them; it never overwrites unread ones. So the events
-//! kept are whole up to the loss, and `read + dropped` is the number that happened.
+//! I1 A full buffer drops new events and counts them; it never overwrites unread ones. So the
+//! events kept are whole up to the loss, and `read + dropped` is the number that happened.
 
 use crate::error::SnoopError;
 use crate::format::Format;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -331,7 +331,7 @@ fn remove(instance: &Path) {
 #[must_use]
 pub fn is_refusal(error: &SnoopError) -> bool {
     matches!(error, SnoopError::NoRights { .. } | SnoopError::NotMounted)
-        || matches!(error, SnoopError::File { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+        || matches!(error, SnoopError::File { source, .. } if source.kind() == ErrorKind::PermissionDenied)
 }
 
 #[cfg(test)]

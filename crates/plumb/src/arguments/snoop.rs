@@ -6,15 +6,16 @@ use plumb_units::Nanos;
 use std::path::PathBuf;
 
 pub const ABOUT: &str = "\
-A line is a call (CALL, OFFSET in the file, BYTES, DELTA from entry to exit) or a request of a disk (DEVICE, BLOCK of 512
-bytes, QUEUE until the disk got it, DELTA at the disk). The end of a disk's line names the call that made it, or why there
-is none: read-ahead, written back, journal, flush, metadata, page fault. Sums, histograms and patterns follow at the end
-of the program, of --for, or on Ctrl-C.
+A line is a call (CALL, OFFSET in the file, BYTES, DELTA from entry to exit) or a request of a disk (DEVICE,
+BLOCK of 512 bytes, QUEUE until the disk got it, DELTA at the disk). The end of a disk's line names the call
+that made it, or why there is none: read-ahead, written back, journal, flush, metadata, page fault. Sums,
+histograms and patterns follow at the end of the program, of --for, or on Ctrl-C.
 
-Two commands, because they see different things: `plumb trace BUNDLE` prints what the engine of this program asked for,
-kept by `plumb run --trace`, with its sessions and wait events; `plumb snoop` sees any program, from outside, and the disk.
+Two commands, because they see different things: `plumb trace BUNDLE` prints what plumb's own engine asked
+for, kept by `plumb run --trace`, with its sessions and wait events; `plumb snoop` sees any program, from
+outside, and the disk.
 
-It needs root and a mounted tracefs, and says what to do without. Events for which there was no room are counted.";
+It needs root and a mounted tracefs, and says what to do without. Events without room are counted.";
 
 /// Lines of the two views.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,9 +29,14 @@ pub enum View {
 }
 
 #[derive(Debug, Args)]
-pub struct Snoop {
+pub struct SnoopOf {
     /// The number of a process, whose children are traced, too
-    #[arg(long, value_name = "N", required_unless_present_any = ["name", "command"], conflicts_with_all = ["name", "command"])]
+    #[arg(
+        long,
+        value_name = "N",
+        required_unless_present_any = ["name", "command"],
+        conflicts_with_all = ["name", "command"]
+    )]
     pub pid: Option<u32>,
     /// All processes with this in their names or titles, in any case, as lgwr or walwriter
     #[arg(long, value_name = "TEXT", conflicts_with = "command")]
@@ -47,7 +53,8 @@ pub struct Snoop {
     /// Print only the sums at the end
     #[arg(long)]
     pub quiet: bool,
-    /// Write report.txt, report.html and record.json to this directory, for `plumb report` and `plumb compare`
+    /// Write report.txt, report.html and record.json to this directory, for `plumb report` and
+    /// `plumb compare`
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
     /// Print the record as JSON and nothing else

@@ -1,6 +1,6 @@
 //! `plumb snoop`: every request of a running program, at the call and at the device.
 
-use crate::arguments::{Snoop, View};
+use crate::arguments::{SnoopOf, View};
 use crate::bundle;
 use crate::command_line;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use plumb_events::clock;
 use plumb_host::process::Ended;
 use plumb_record::calendar::Moment;
 use plumb_record::{Header, Record};
-use plumb_snoop::{Capture, Flow, Live, Sampler, Show, SnoopError, Target, WORKLOAD, is_refusal};
+use plumb_snoop::{Capture, Flow, Live, Sampling, Show, SnoopError, SnoopTarget, WORKLOAD, is_refusal};
 use plumb_study::bundle::Reservation;
 use plumb_study::machine;
 use plumb_units::Nanos;
@@ -29,7 +29,7 @@ impl From<SnoopError> for Failure {
 /// Traces a program until it ends, the time is over, or Ctrl-C.
 /// Fails if there is no such program, rights or tracepoints are missing, or the bundle cannot be
 /// written.
-pub fn run(arguments: &Snoop) -> Result<Outcome, Failure> {
+pub fn run(arguments: &SnoopOf) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     if arguments.flow {
         return flow(arguments, &interrupt);
@@ -66,19 +66,19 @@ struct Begin {
 }
 
 /// True until the time is over or a signal arrives.
-fn goes_on(arguments: &Snoop, begin: Nanos, interrupt: &Interrupt) -> bool {
+fn goes_on(arguments: &SnoopOf, begin: Nanos, interrupt: &Interrupt) -> bool {
     let elapsed = clock::now().saturating_sub(begin);
     arguments.until.is_none_or(|until| elapsed < until) && interrupt.cancel().check().is_ok()
 }
 
 fn sample(
-    arguments: &Snoop,
+    arguments: &SnoopOf,
     reason: String,
     begin: &Begin,
     bundle: Option<&Reservation>,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
-    let mut sampler = Sampler::start(target(arguments), reason)?;
+    let mut sampler = Sampling::start(target(arguments), reason)?;
     interrupt.begin_reading();
     loop {
         sampler.step();
@@ -93,7 +93,7 @@ fn sample(
     show_record(arguments, &record, bundle)
 }
 
-fn flow(arguments: &Snoop, interrupt: &Interrupt) -> Result<Outcome, Failure> {
+fn flow(arguments: &SnoopOf, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     let mut flow = Flow::start(&target(arguments))?;
     flow.directories().into_iter().for_each(|directory| interrupt.takes_apart(directory));
     let begin = clock::now();
@@ -104,15 +104,15 @@ fn flow(arguments: &Snoop, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     Ok(Outcome::Fine)
 }
 
-fn target(arguments: &Snoop) -> Target {
+fn target(arguments: &SnoopOf) -> SnoopTarget {
     match (arguments.pid, &arguments.name) {
-        (Some(pid), _) => Target::Pid(pid),
-        (None, Some(name)) => Target::Name(name.clone()),
-        (None, None) => Target::Command(arguments.command.clone()),
+        (Some(pid), _) => SnoopTarget::Pid(pid),
+        (None, Some(name)) => SnoopTarget::Name(name.clone()),
+        (None, None) => SnoopTarget::Command(arguments.command.clone()),
     }
 }
 
-fn show(arguments: &Snoop) -> Show {
+fn show(arguments: &SnoopOf) -> Show {
     match (arguments.view, arguments.summary) {
         _ if arguments.quiet || arguments.json => Show::Nothing,
         (_, true) => Show::Seconds,
@@ -124,7 +124,7 @@ fn show(arguments: &Snoop) -> Show {
 
 /// Takes events until the end.
 fn follow(
-    arguments: &Snoop,
+    arguments: &SnoopOf,
     capture: &mut Capture,
     live: &mut Live,
     interrupt: &Interrupt,
@@ -156,7 +156,7 @@ fn ended(command: Option<std::io::Result<Ended>>) {
     }
 }
 
-fn header(arguments: &Snoop, begin: &Begin) -> Header {
+fn header(arguments: &SnoopOf, begin: &Begin) -> Header {
     Header {
         title: "PLUMB SNOOP".to_string(),
         workload: WORKLOAD.to_string(),
@@ -176,7 +176,11 @@ fn header(arguments: &Snoop, begin: &Begin) -> Header {
     }
 }
 
-fn show_record(arguments: &Snoop, record: &Record, bundle: Option<&Reservation>) -> Result<Outcome, Failure> {
+fn show_record(
+    arguments: &SnoopOf,
+    record: &Record,
+    bundle: Option<&Reservation>,
+) -> Result<Outcome, Failure> {
     let document = plumb_pages::run::document(record);
     if arguments.json {
         output::print(&record.to_json()?)?;

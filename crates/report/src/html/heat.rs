@@ -32,7 +32,9 @@ pub(super) fn heat(heat: &Heat) -> String {
             let share = (*count as f64).ln_1p() / most.ln_1p();
             let _ = writeln!(
                 svg,
-                "<rect class=\"c0\" fill-opacity=\"{:.2}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{wide:.2}\" height=\"{high:.2}\"><title>{count}</title></rect>",
+                "<rect class=\"c0\" fill-opacity=\"{:.2}\" x=\"{:.1}\" y=\"{:.1}\" \
+                 width=\"{wide:.2}\" height=\"{high:.2}\">\
+                 <title>{count}</title></rect>",
                 FAINTEST + (1.0 - FAINTEST) * share,
                 LEFT + column as f64 * wide,
                 bottom - (row + 1) as f64 * high

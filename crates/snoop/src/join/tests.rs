@@ -117,7 +117,7 @@ fn merged_and_split_requests_complete_once() {
     assert_eq!(scene.joiner.unjoined(), Unjoined::default());
 }
 
-/// J1
+/// J1: each issued request is completed once.
 #[test]
 fn depth_counts_requests_in_flight_of_all_processes_and_reissues_once() {
     let mut scene = Scene::new();

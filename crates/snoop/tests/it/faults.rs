@@ -1,7 +1,7 @@
 //! Programs and callers that make a trace hard.
 
 use crate::{finished, start, traced, turn};
-use plumb_snoop::{Capture, Live, Show, Target};
+use plumb_snoop::{Capture, Live, Show, SnoopTarget};
 use std::process::{Child, Command};
 
 /// Ends the program with the test.
@@ -24,12 +24,13 @@ fn children_of_a_traced_process_are_traced_and_the_trace_ends_with_the_last() {
     let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
     let go = directory.path().join("go");
     let script = format!(
-        "while [ ! -e {0} ]; do sleep 0.01; done; exec 7>{1}; for i in 1 2 3; do (printf 12345 >&7); done; sleep 0.1",
+        "while [ ! -e {0} ]; do sleep 0.01; done; exec 7>{1}; for i in 1 2 3; do (printf 12345 >&7); \
+         done; sleep 0.1",
         go.display(),
         directory.path().join("a\nb").display().to_string().replace('\n', "'\n'")
     );
     let child = shell(&script);
-    let Some(mut capture) = start(Target::Pid(child.0.id())) else { return };
+    let Some(mut capture) = start(SnoopTarget::Pid(child.0.id())) else { return };
     std::fs::write(&go, "").expect("go");
     let mut live = Live::new(Show::Both, capture.begin());
     let mut child = child;
@@ -52,7 +53,8 @@ fn a_file_that_is_renamed_and_deleted_meanwhile_stays_one_file() {
     let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
     let [old, new] = ["old", "new"].map(|name| directory.path().join(name).display().to_string());
     let script = format!(
-        "exec 7>{old}; printf 1 >&7; sleep 0.1; mv {old} {new}; printf 2 >&7; sleep 0.1; rm {new}; printf 3 >&7; sleep 0.1"
+        "exec 7>{old}; printf 1 >&7; sleep 0.1; mv {old} {new}; printf 2 >&7; sleep 0.1; rm {new}; \
+         printf 3 >&7; sleep 0.1"
     );
     let Some(snoop) = traced(&["sh", "-c", &script]) else { return };
     let rows: Vec<_> = snoop
@@ -66,15 +68,15 @@ fn a_file_that_is_renamed_and_deleted_meanwhile_stays_one_file() {
 #[test]
 fn targets_that_do_not_exist_and_commands_that_do_not_start_leave_nothing() {
     let _turn = turn();
-    let Some(capture) = start(Target::Pid(std::process::id())) else { return };
+    let Some(capture) = start(SnoopTarget::Pid(std::process::id())) else { return };
     let directories = capture.directories();
     assert!(directories.iter().all(|directory| directory.is_dir()));
     drop(capture);
     assert!(directories.iter().all(|directory| !directory.exists()), "{directories:?}");
     for (target, begins) in [
-        (Target::Pid(4_194_304), "process 4194304 does not exist"),
-        (Target::Name("no such program".to_string()), "no process has \"no such program\""),
-        (Target::Command(vec!["/no/such".to_string()]), "\"/no/such\" cannot be started"),
+        (SnoopTarget::Pid(4_194_304), "process 4194304 does not exist"),
+        (SnoopTarget::Name("no such program".to_string()), "no process has \"no such program\""),
+        (SnoopTarget::Command(vec!["/no/such".to_string()]), "\"/no/such\" cannot be started"),
     ] {
         let error = Capture::start(target).expect_err("refused").to_string();
         assert!(error.starts_with(begins) && error.lines().count() == 1, "{error}");
@@ -93,7 +95,7 @@ fn targets_that_do_not_exist_and_commands_that_do_not_start_leave_nothing() {
 #[test]
 fn events_without_room_are_counted() {
     let _turn = turn();
-    let Some(mut capture) = start(Target::Command(
+    let Some(mut capture) = start(SnoopTarget::Command(
         ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=400000", "status=none"]
             .map(str::to_string)
             .to_vec(),

@@ -32,7 +32,8 @@ fn direct_writes_are_found_at_both_views_with_their_sizes() {
     let path = directory.path().join("direct");
     // The shell opens the file, which outlives dd.
     let script = format!(
-        "exec 7<>{0}; dd if=/dev/zero bs=8k count=200 oflag=direct of=/proc/self/fd/7 conv=notrunc 2>/dev/null; sleep 0.1",
+        "exec 7<>{0}; dd if=/dev/zero bs=8k count=200 oflag=direct of=/proc/self/fd/7 conv=notrunc \
+         2>/dev/null; sleep 0.1",
         path.display()
     );
     let Some(snoop) = traced(&["sh", "-c", &script]) else { return };

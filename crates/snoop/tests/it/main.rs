@@ -10,7 +10,7 @@ mod faults;
 mod found;
 
 use plumb_record::Snoop;
-use plumb_snoop::{Capture, Live, Show, SnoopError, Target, is_refusal};
+use plumb_snoop::{Capture, Live, Show, SnoopError, SnoopTarget, is_refusal};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One trace at a time.
@@ -21,7 +21,7 @@ fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// Starts a trace; none if this machine does not permit it.
-fn start(target: Target) -> Option<Capture> {
+fn start(target: SnoopTarget) -> Option<Capture> {
     match Capture::start(target) {
         Ok(capture) => Some(capture),
         Err(error @ SnoopError::NoTracepoint { .. }) => skipped(&error),
@@ -39,7 +39,7 @@ fn skipped(error: &SnoopError) -> Option<Capture> {
 /// Traces a command to its end.
 fn traced(words: &[&str]) -> Option<Snoop> {
     let words = words.iter().map(|word| word.to_string()).collect();
-    let mut capture = start(Target::Command(words))?;
+    let mut capture = start(SnoopTarget::Command(words))?;
     let mut live = Live::new(Show::Nothing, capture.begin());
     while capture.is_alive() {
         capture.step(&mut live).expect("a step");
