@@ -1,10 +1,12 @@
 //! The arguments of every command.
 
 mod export;
+mod snoop;
 mod sort;
 pub mod unused;
 
 pub use export::{Export, Format, Head};
+pub use snoop::{SnoopOf, View};
 pub use sort::Sort;
 
 use crate::failure::Failure;
@@ -141,6 +143,10 @@ pub enum Command {
     /// Print the requests that `plumb run --trace` kept, one a line as iosnoop
     /// does, with histograms and averages
     Trace(Trace),
+    /// Show every request of a running program, at the call and at the device, by the kernel's
+    /// tracepoints; as root
+    #[command(after_help = snoop::ABOUT)]
+    Snoop(SnoopOf),
     /// Render the reports of a bundle again from its record; exits with 0 when they are written
     Report(Report),
     /// Print the script with which a shell completes commands, options and names

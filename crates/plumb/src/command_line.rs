@@ -31,6 +31,61 @@ pub fn typed() -> String {
     std::iter::once("plumb".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the words of the typed command.
+#[must_use]
+pub fn words() -> Vec<String> {
+    let arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("plumb".to_string()).chain(arguments).collect()
+}
+
+/// Placeholder of a secret, as in the bundles of studies.
+const HIDDEN: &str = "***";
+/// Ends of names whose values are secrets, in lower case.
+const SECRET_NAMES: [&str; 8] =
+    ["password", "passwd", "pwd", "token", "secret", "api-key", "api_key", "passphrase"];
+
+/// Returns words quoted for a shell, without secrets: values of the named variables, values of
+/// options and assignments with a name like `password`, and passwords of addresses.
+#[must_use]
+pub fn without_secrets(words: &[String], variables: &[String]) -> String {
+    let values = variables.iter().filter_map(|name| std::env::var(name).ok());
+    let values: Vec<String> = values.filter(|value| !value.is_empty()).collect();
+    let mut is_value = false;
+    let shown = words.iter().map(|word| {
+        let hides = std::mem::replace(&mut is_value, word.starts_with('-') && is_secret_name(word));
+        let word = if hides { HIDDEN.to_string() } else { without_secret(word) };
+        quoted(&values.iter().fold(word, |word, value| word.replace(value, HIDDEN)))
+    });
+    shown.collect::<Vec<_>>().join(" ").replace("'***'", HIDDEN)
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    SECRET_NAMES.iter().any(|secret| name.ends_with(secret))
+}
+
+/// Hides the value of `NAME=value` anywhere in a word, and `user:password@` of an address.
+fn without_secret(word: &str) -> String {
+    let parts = word.split_inclusive([' ', '&', ';', ',']).map(|part| {
+        let text = part.trim_end_matches([' ', '&', ';', ',']);
+        let end = &part[text.len()..];
+        if let Some((name, value)) = text.split_once('=')
+            && is_secret_name(name)
+            && !value.is_empty()
+        {
+            return format!("{name}={HIDDEN}{end}");
+        }
+        if let Some((scheme, rest)) = text.split_once("://")
+            && let Some((user, host)) = rest.split_once('@')
+            && let Some((user, _)) = user.split_once(':')
+        {
+            return format!("{scheme}://{user}:{HIDDEN}@{host}{end}");
+        }
+        part.to_string()
+    });
+    parts.collect()
+}
+
 /// Quotes a word for a shell.
 #[must_use]
 pub fn quoted(word: &str) -> String {
@@ -45,6 +100,27 @@ pub fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_in_arguments_are_hidden() {
+        let hidden = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+            without_secrets(&words, &["PATH".to_string()])
+        };
+        let path = std::env::var("PATH").expect("a path");
+        let cases: [(&[&str], &str); 7] = [
+            (&["psql", "--password", "abc", "-c", "x"], "psql --password *** -c x"),
+            (&["env", "PGPASSWORD=abc", "psql"], "env 'PGPASSWORD=***' psql"),
+            (&["psql", "postgres://me:abc@host/db"], "psql 'postgres://me:***@host/db'"),
+            (&["curl", "--api-key=abc"], "curl '--api-key=***'"),
+            (&["psql", "host=h password=abc user=u"], "psql 'host=h password=*** user=u'"),
+            (&["tool", &path], "tool ***"),
+            (&["dd", "if=/dev/zero", "of=pwd"], "dd if=/dev/zero of=pwd"),
+        ];
+        for (words, expected) in cases {
+            assert_eq!(hidden(words), expected);
+        }
+    }
 
     #[test]
     fn a_cure_names_the_path_that_was_given() {

@@ -109,6 +109,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Clean(clean)) => command::clean::run(&clean),
         Some(Command::List(list)) => command::list::run(&list),
         Some(Command::Trace(trace)) => command::trace::run(&trace),
+        Some(Command::Snoop(snoop)) => command::snoop::run(&snoop),
         Some(Command::Report(report)) => command::report::run(&report),
         Some(Command::Import(import)) => command::import::run(&import),
         Some(Command::Info(info)) => command::info::run(&info),

@@ -269,6 +269,7 @@ impl Record {
             measures: Vec::new(),
             command: None,
             imported: None,
+            snoop: None,
         })
     }
 

@@ -25,6 +25,7 @@ pub mod operation;
 pub mod outside;
 mod scan;
 mod session_snapshot;
+mod snoop;
 pub mod trace;
 mod trace_summary;
 mod validity;
@@ -44,6 +45,10 @@ pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate, is_near_mix};
 pub use scan::{ColumnSum, Scan, ScanInstance};
 pub use session_snapshot::SessionSnapshot;
+pub use snoop::{
+    Snoop, SnoopAmplification, SnoopBuffer, SnoopCalls, SnoopDepth, SnoopMap, SnoopPart, SnoopPattern,
+    SnoopPlace, SnoopRequests,
+};
 pub use trace_summary::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
 
@@ -180,6 +185,9 @@ pub struct Record {
     /// The report of another program that the record was read from; none for a run of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// Sums of a trace of other programs; none for a run of this program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snoop: Option<Snoop>,
 }
 
 impl Record {
@@ -318,6 +326,7 @@ impl Record {
             measures: Vec::new(),
             command: None,
             imported: None,
+            snoop: None,
         }
     }
 }

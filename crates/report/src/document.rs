@@ -5,7 +5,7 @@
 //! read on.
 
 use crate::order::OrderPlot;
-use crate::plot::{Bars, Plot};
+use crate::plot::{Bars, Heat, Plot};
 use crate::profile::{Chart, PairChart};
 use crate::table::{Facts, Table, Tone};
 
@@ -106,6 +106,7 @@ pub enum Block {
 pub enum Drawing {
     Plot(Plot),
     Bars(Bars),
+    Heat(Heat),
 }
 
 /// A whole and its parts, in the order they are drawn.

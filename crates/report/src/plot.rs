@@ -87,6 +87,20 @@ pub struct Mark {
     pub ringed: bool,
 }
 
+/// Counts over two quantities, drawn as darkness.
+#[derive(Debug, Clone, Default)]
+pub struct Heat {
+    pub title: String,
+    /// Quantity of the columns, with the unit.
+    pub x_title: String,
+    /// Positions from 0 at the left to 1, with their labels.
+    pub x_ticks: Vec<(f64, String)>,
+    /// Positions from 0 at the bottom to 1, with their labels.
+    pub y_ticks: Vec<(f64, String)>,
+    /// Counts by column, then by row from the bottom.
+    pub cells: Vec<Vec<u64>>,
+}
+
 /// Quantities of one unit as bars with their intervals.
 #[derive(Debug, Clone)]
 pub struct Bars {

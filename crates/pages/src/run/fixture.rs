@@ -23,6 +23,7 @@ pub(crate) fn large_sort() -> Record {
         command: None,
         imported: None,
         scan: None,
+        snoop: None,
         schema_version: SCHEMA_VERSION,
         header: header(db_time_ns, db_cpu_ns),
         period: None,

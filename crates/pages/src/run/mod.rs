@@ -45,6 +45,9 @@ pub fn document(record: &Record) -> Document {
     if let Some(imported) = &record.imported {
         return imported::of_record(record, imported);
     }
+    if let Some(snoop) = &record.snoop {
+        return super::snoop::of_record(record, snoop);
+    }
     let header = &record.header;
     let validity = record.validity();
     let state =

@@ -22,6 +22,7 @@ mod places;
 pub mod report;
 pub mod scan_instance;
 pub mod share;
+pub mod snoop;
 pub mod sort;
 pub mod study;
 pub mod study_run;

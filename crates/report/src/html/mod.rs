@@ -7,6 +7,7 @@
 
 mod drawing;
 mod escape;
+mod heat;
 mod order;
 mod pair;
 mod parts;
@@ -170,6 +171,7 @@ fn drawings(drawings: &[Drawing]) -> String {
     let drawn = drawings.iter().map(|drawing| match drawing {
         Drawing::Plot(plot) => plot::plot(plot),
         Drawing::Bars(bars) => plot::bars(bars),
+        Drawing::Heat(heat) => heat::heat(heat),
     });
     format!("<div class=\"drawings\">{}</div>\n", drawn.collect::<String>())
 }

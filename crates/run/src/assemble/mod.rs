@@ -91,6 +91,7 @@ pub fn record(seen: &Evidence) -> Record {
         measures: Vec::new(),
         command: None,
         imported: None,
+        snoop: None,
     };
     // A run whose result was not verified stays so: its accounts prove nothing about it.
     if !seen.checks.is_empty() {
