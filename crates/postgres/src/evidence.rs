@@ -4,7 +4,7 @@
 //! the rule that depends on it fail.
 
 use crate::process::SharedMapping;
-use crate::watch::Watched;
+use crate::watch::WatchedProcesses;
 use plumb_host::readings::DiskStats;
 use plumb_units::{Bytes, Nanos};
 
@@ -50,7 +50,7 @@ impl InForce {
 
 /// A setting of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct GivenSetting {
     pub name: String,
     /// Value as the study has it.
     pub value: String,
@@ -60,7 +60,7 @@ pub struct Asked {
 
 /// What the work was, as far as rules depend on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Done {
+pub struct WorkDone {
     /// Bytes of the table.
     pub table: Bytes,
     /// Bytes of the index that was built.
@@ -84,13 +84,13 @@ pub struct LogFacts {
 
 /// All that rules read.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Evidence {
+pub struct ServerEvidence {
     pub major: u32,
-    pub asked: Vec<Asked>,
+    pub asked: Vec<GivenSetting>,
     pub in_force: Vec<InForce>,
     pub elapsed: Nanos,
-    pub watched: Watched,
-    pub done: Done,
+    pub watched: WatchedProcesses,
+    pub done: WorkDone,
     pub log: LogFacts,
     pub shared: Option<SharedMapping>,
     /// Checksum of the first page of the table's file, read from the file.
@@ -101,7 +101,7 @@ pub struct Evidence {
     pub sort_lines: Vec<String>,
 }
 
-impl Evidence {
+impl ServerEvidence {
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&InForce> {
         self.in_force.iter().find(|set| set.name == name)
