@@ -43,7 +43,7 @@ use std::time::Duration;
 
 /// Start of the names of directories, which are removed with their process.
 pub const PREFIX: &str = "plumb-postgres-";
-/// Names in the directory.
+/// Names in that directory, besides the mark.
 const DATA: &str = "data";
 const LOG: &str = "server.log";
 /// Name of the file in which a server keeps the number of its process.

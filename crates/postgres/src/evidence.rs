@@ -17,7 +17,7 @@ pub struct InForce {
     /// Unit as the server writes it: `kB`, `8kB`, `ms`; empty for none.
     pub unit: String,
     pub default: String,
-    /// `command line`, `session`, `default`.
+    /// Origin of the value: `command line`, `session`, `default`.
     pub source: String,
     /// True if another value waits for a restart.
     pub pending: bool,
@@ -58,10 +58,9 @@ pub struct GivenSetting {
     pub canonical: String,
 }
 
-/// What the work was, as far as rules depend on it.
+/// The work, as far as rules depend on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkDone {
-    /// Bytes of the table.
     pub table: Bytes,
     /// Bytes of the index that was built.
     pub index: Bytes,
@@ -82,7 +81,6 @@ pub struct LogFacts {
     pub syncs: Option<u64>,
 }
 
-/// All that rules read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerEvidence {
     pub major: u32,

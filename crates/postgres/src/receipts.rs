@@ -41,7 +41,6 @@ const MEGABYTE: f64 = 1024.0 * 1024.0;
 /// Between two readings that are counts or truth values.
 const HALF: f64 = 0.5;
 
-/// Conclusion of a predicate.
 #[derive(Debug, Clone, PartialEq)]
 struct Judged {
     evidence: String,

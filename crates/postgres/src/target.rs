@@ -43,14 +43,12 @@ const LOADING: [(&str, &str); 5] = [
 /// Start of the names of studies' files, which the directory's own prefix replaces.
 const STUDY: &str = "plumb-study-";
 
-/// A loaded data directory.
 struct Loaded {
     /// Settings it was made with.
     fixed: Vec<Assignment>,
     cluster: Cluster,
 }
 
-/// Servers under a path.
 pub struct PostgresTarget<'a> {
     opening: Opening<'a>,
     device: DeviceDescription,

@@ -82,7 +82,6 @@ impl Process {
     }
 }
 
-/// Result of a watch.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WatchedProcesses {
     pub processes: Vec<Process>,
@@ -97,7 +96,6 @@ pub struct WatchedProcesses {
     pub open: BTreeMap<PathBuf, OpenFlags>,
     /// Largest number of parallel workers at once.
     pub workers: u64,
-    /// Requests through rings.
     pub ring_requests: Option<u64>,
     /// Number of changes of the control file, one or more for each checkpoint.
     pub control_changes: u64,
@@ -112,7 +110,7 @@ impl WatchedProcesses {
     }
 }
 
-/// Whether wait events are sampled, which an experiment may switch off to know its cost.
+/// Sampling of wait events; an experiment may switch it off to know its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventSampling {
     On,
@@ -120,7 +118,6 @@ pub enum EventSampling {
     Off,
 }
 
-/// A running watch.
 #[derive(Debug)]
 pub struct ProcessWatch {
     stop: Arc<AtomicBool>,

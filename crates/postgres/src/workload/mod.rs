@@ -26,7 +26,7 @@ pub type BaseSettings = &'static [(&'static str, &'static str)];
 pub const PEACE: BaseSettings =
     &[("autovacuum", "off"), ("jit", "off"), ("checkpoint_timeout", "1d"), ("track_io_timing", "on")];
 
-/// What a run of a workload works with.
+/// A started server with the work and the settings of a run.
 pub struct WorkPlace<'a> {
     pub server: &'a RunningServer,
     pub work: &'a Work,
@@ -100,7 +100,6 @@ pub trait ServerWork: Sync {
     /// Bytes on disk of its data and its work.
     fn room(&self, work: &Work) -> Bytes;
 
-    /// Name of its table.
     fn table(&self) -> &'static str;
 
     /// True if its work changes the data, so that each run needs a copy.
@@ -126,7 +125,6 @@ pub trait ServerWork: Sync {
 
 const EXECUTIONS: &[&dyn ServerWork] = &[&large_sort::LargeSort, &redo::Redo];
 
-/// Workloads of a server.
 pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &REDO];
 
 /// Returns the execution of a workload of [`WORKLOADS`].
