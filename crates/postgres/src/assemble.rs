@@ -7,11 +7,11 @@
 //! Names of events are the server's. Classes are those of all reports, so that two targets can be
 //! compared: what waits for data is User I/O of sessions and System I/O of background processes.
 
-use crate::evidence::Evidence;
+use crate::evidence::ServerEvidence;
 use crate::process::On;
 use crate::receipts;
-use crate::watch::{INTERVAL, Process, Watched};
-use crate::workload::Outcome;
+use crate::watch::{INTERVAL, Process, WatchedProcesses};
+use crate::workload::WorkOutcome;
 use plumb_events::{SessionKind, Unit};
 use plumb_host::device::DeviceDescription;
 use plumb_record::calendar::Moment;
@@ -33,9 +33,9 @@ const NOT_SAMPLED: &str = "off CPU, not sampled";
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 
 /// All that is known of a run when it has ended.
-pub struct Ran {
-    pub evidence: Evidence,
-    pub outcome: Outcome,
+pub struct MadeRun {
+    pub evidence: ServerEvidence,
+    pub outcome: WorkOutcome,
     pub checks: Vec<Check>,
     pub devices: Vec<DeviceDescription>,
     pub work: Work,
@@ -56,7 +56,7 @@ struct Share {
 }
 
 #[must_use]
-pub fn record(ran: &Ran) -> Record {
+pub fn record(ran: &MadeRun) -> Record {
     let (evidence, watched) = (&ran.evidence, &ran.evidence.watched);
     let sessions: Vec<SessionTime> = sessions(watched);
     let foreground = events(watched, SessionKind::Foreground);
@@ -126,7 +126,7 @@ pub fn record(ran: &Ran) -> Record {
     }
 }
 
-fn cpu_of(watched: &Watched, which: fn(&Process) -> bool) -> Nanos {
+fn cpu_of(watched: &WatchedProcesses, which: fn(&Process) -> bool) -> Nanos {
     let ours = watched.processes.iter().filter(|process| which(process));
     Nanos(ours.map(|process| process.counters.cpu.0).sum())
 }
@@ -141,12 +141,12 @@ fn is_at_rest(process: &Process) -> bool {
     process.kind == "client backend" && waits_for_client && process.counters.cpu.0 < process.elapsed.0 / 100
 }
 
-fn working(watched: &Watched) -> impl Iterator<Item = &Process> {
+fn working(watched: &WatchedProcesses) -> impl Iterator<Item = &Process> {
     watched.processes.iter().filter(|process| !is_at_rest(process))
 }
 
 /// Divides the time off CPU of processes among events, by their samples off CPU.
-fn events(watched: &Watched, kind: SessionKind) -> Vec<(WaitEvent, Share)> {
+fn events(watched: &WatchedProcesses, kind: SessionKind) -> Vec<(WaitEvent, Share)> {
     let mut shares: BTreeMap<(String, String), Share> = BTreeMap::new();
     for process in working(watched).filter(|process| kind_of(process) == kind) {
         let off = process.off().0 as f64;
@@ -195,7 +195,7 @@ fn named(class: &str, event: &str, kind: SessionKind) -> (String, String) {
 
 /// Returns the parts of each process's time. Processes of a kind get numbers in place of those of
 /// the kernel, which no two runs share.
-fn sessions(watched: &Watched) -> Vec<SessionTime> {
+fn sessions(watched: &WatchedProcesses) -> Vec<SessionTime> {
     let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
     let session = |process: &'_ Process, number: u64| {
         let off = process.off().0;
@@ -226,7 +226,7 @@ fn sessions(watched: &Watched) -> Vec<SessionTime> {
     found
 }
 
-fn statistics(evidence: &Evidence) -> Vec<StatisticRow> {
+fn statistics(evidence: &ServerEvidence) -> Vec<StatisticRow> {
     let watched = &evidence.watched;
     let io = || watched.processes.iter().filter_map(|process| process.counters.io);
     let row = |name: &str, unit, total| StatisticRow { name: name.to_string(), unit, total };
@@ -248,7 +248,7 @@ fn statistics(evidence: &Evidence) -> Vec<StatisticRow> {
     rows
 }
 
-fn load_profile(evidence: &Evidence, header: &Header) -> Vec<LoadRow> {
+fn load_profile(evidence: &ServerEvidence, header: &Header) -> Vec<LoadRow> {
     let row = |name: &str, total: f64, is_count| LoadRow { name: name.to_string(), total, is_count };
     let io = || evidence.watched.processes.iter().filter_map(|process| process.counters.io);
     let megabytes = |bytes: u64| bytes as f64 / MEGABYTE;
@@ -262,7 +262,7 @@ fn load_profile(evidence: &Evidence, header: &Header) -> Vec<LoadRow> {
     ]
 }
 
-fn phases(ran: &Ran) -> Vec<Phase> {
+fn phases(ran: &MadeRun) -> Vec<Phase> {
     let phase = |(phase, begin, end): &(plumb_events::Phase, Nanos, Nanos)| Phase {
         name: phase.name().to_string(),
         operation: ran.work.workload.measures.to_string(),
@@ -275,13 +275,13 @@ fn phases(ran: &Ran) -> Vec<Phase> {
     ran.outcome.phases.iter().map(phase).collect()
 }
 
-fn memory(watched: &Watched) -> Memory {
+fn memory(watched: &WatchedProcesses) -> Memory {
     let grown = watched.processes.iter().map(|process| process.memory_grown.0).sum();
     Memory { peak_rss_bytes: Some(grown), ..Memory::default() }
 }
 
 /// Findings that every run of a server has to state.
-fn findings(evidence: &Evidence) -> Vec<Finding> {
+fn findings(evidence: &ServerEvidence) -> Vec<Finding> {
     let watched = &evidence.watched;
     let mut found = Vec::new();
     let all = cpu_of(watched, |_| true).0.max(1);
@@ -309,13 +309,13 @@ fn findings(evidence: &Evidence) -> Vec<Finding> {
     found
 }
 
-fn parameters(ran: &Ran) -> Vec<ParameterRow> {
+fn parameters(ran: &MadeRun) -> Vec<ParameterRow> {
     let values = ran.work.values();
     values.map(|(name, value)| ParameterRow { name: name.to_string(), value: value.to_string() }).collect()
 }
 
 /// Returns the settings that a run has given or varied; the server has some hundred others.
-fn settings(evidence: &Evidence) -> Vec<SettingRow> {
+fn settings(evidence: &ServerEvidence) -> Vec<SettingRow> {
     let named = |name: &str| evidence.asked.iter().any(|asked| asked.name == name);
     let given = evidence
         .in_force
@@ -333,7 +333,7 @@ fn settings(evidence: &Evidence) -> Vec<SettingRow> {
 }
 
 /// Hashes the effective values of all settings.
-fn hash(evidence: &Evidence) -> String {
+fn hash(evidence: &ServerEvidence) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for set in &evidence.in_force {
         for byte in format!("{}={}\n", set.name, set.value).bytes() {
@@ -376,7 +376,7 @@ mod tests {
                 ("", "", On::Cpu, 10),
             ],
         );
-        let watched = Watched { processes: vec![backend], ..Watched::default() };
+        let watched = WatchedProcesses { processes: vec![backend], ..WatchedProcesses::default() };
         let found = events(&watched, SessionKind::Foreground);
         let time =
             |name: &str| found.iter().find(|(event, _)| event.event == name).map(|(event, _)| event.time_ns);
@@ -398,7 +398,7 @@ mod tests {
         readings.counters.cpu = Nanos(1_000_000);
         let writer =
             process("walwriter", &[("Activity", "WalWriterMain", On::Off, 9), ("IO", "WALSync", On::Off, 1)]);
-        let watched = Watched { processes: vec![readings, writer], ..Watched::default() };
+        let watched = WatchedProcesses { processes: vec![readings, writer], ..WatchedProcesses::default() };
         assert!(events(&watched, SessionKind::Foreground).is_empty());
         let background = events(&watched, SessionKind::Background);
         let class = |name: &str| {
@@ -413,7 +413,10 @@ mod tests {
 
     #[test]
     fn a_process_that_no_sample_saw_off_cpu_keeps_its_time_in_a_row() {
-        let watched = Watched { processes: vec![process("parallel worker", &[])], ..Watched::default() };
+        let watched = WatchedProcesses {
+            processes: vec![process("parallel worker", &[])],
+            ..WatchedProcesses::default()
+        };
         let found = events(&watched, SessionKind::Foreground);
         assert_eq!((found[0].0.event.as_str(), found[0].0.time_ns), (NOT_SAMPLED, 400_000_000));
     }

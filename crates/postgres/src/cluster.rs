@@ -43,7 +43,7 @@ use std::time::Duration;
 
 /// Start of the names of directories, which are removed with their process.
 pub const PREFIX: &str = "plumb-postgres-";
-/// Names in the directory.
+/// Names in that directory, besides the mark.
 const DATA: &str = "data";
 const LOG: &str = "server.log";
 /// Name of the file in which a server keeps the number of its process.
@@ -222,7 +222,7 @@ impl Borrowed {
     ///
     /// # Errors
     /// If it refuses a setting or ends, with its own last words.
-    pub fn start(&self, given: &[(String, String)], cancel: &Cancel) -> Result<Server, PostgresError> {
+    pub fn start(&self, given: &[(String, String)], cancel: &Cancel) -> Result<RunningServer, PostgresError> {
         let (data, log) = (self.data(), self.home.join(LOG));
         let wrong =
             |what, path: &Path, source| PostgresError::File { what, path: path.to_path_buf(), source };
@@ -238,7 +238,7 @@ impl Borrowed {
         end_with_this_thread(&mut command, Signal::QUIT);
         let program = self.installation.program("postgres");
         let child = command.spawn().map_err(|source| wrong("cannot start", &program, source))?;
-        let mut server = Server { child, directory, log, user: account::own_name()? };
+        let mut server = RunningServer { child, directory, log, user: account::own_name()? };
         server.wait_until_ready(given, cancel)?;
         Ok(server)
     }
@@ -246,7 +246,7 @@ impl Borrowed {
 
 /// A running server; dropping it ends it at once.
 #[derive(Debug)]
-pub struct Server {
+pub struct RunningServer {
     child: Child,
     /// The open data directory, through which clients reach the socket.
     directory: File,
@@ -254,7 +254,7 @@ pub struct Server {
     user: String,
 }
 
-impl Server {
+impl RunningServer {
     /// Returns the number of the server's first process.
     #[must_use]
     pub fn pid(&self) -> Pid {
@@ -338,7 +338,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         if let Ok(Some(_)) = self.child.try_wait() {
             return;

@@ -4,7 +4,7 @@
 //! the rule that depends on it fail.
 
 use crate::process::SharedMapping;
-use crate::watch::Watched;
+use crate::watch::WatchedProcesses;
 use plumb_host::readings::DiskStats;
 use plumb_units::{Bytes, Nanos};
 
@@ -17,7 +17,7 @@ pub struct InForce {
     /// Unit as the server writes it: `kB`, `8kB`, `ms`; empty for none.
     pub unit: String,
     pub default: String,
-    /// `command line`, `session`, `default`.
+    /// Origin of the value: `command line`, `session`, `default`.
     pub source: String,
     /// True if another value waits for a restart.
     pub pending: bool,
@@ -50,7 +50,7 @@ impl InForce {
 
 /// A setting of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct GivenSetting {
     pub name: String,
     /// Value as the study has it.
     pub value: String,
@@ -58,10 +58,9 @@ pub struct Asked {
     pub canonical: String,
 }
 
-/// What the work was, as far as rules depend on it.
+/// The work, as far as rules depend on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Bytes of the table.
+pub struct WorkDone {
     pub table: Bytes,
     /// Bytes of the index that was built.
     pub index: Bytes,
@@ -82,15 +81,14 @@ pub struct LogFacts {
     pub syncs: Option<u64>,
 }
 
-/// All that rules read.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Evidence {
+pub struct ServerEvidence {
     pub major: u32,
-    pub asked: Vec<Asked>,
+    pub asked: Vec<GivenSetting>,
     pub in_force: Vec<InForce>,
     pub elapsed: Nanos,
-    pub watched: Watched,
-    pub done: Done,
+    pub watched: WatchedProcesses,
+    pub done: WorkDone,
     pub log: LogFacts,
     pub shared: Option<SharedMapping>,
     /// Checksum of the first page of the table's file, read from the file.
@@ -101,7 +99,7 @@ pub struct Evidence {
     pub sort_lines: Vec<String>,
 }
 
-impl Evidence {
+impl ServerEvidence {
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&InForce> {
         self.in_force.iter().find(|set| set.name == name)

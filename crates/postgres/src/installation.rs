@@ -18,7 +18,6 @@ pub const OLDEST: u32 = 14;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
     pub directory: PathBuf,
-    /// Major version: 15.
     pub major: u32,
     /// Version as the server prints it: `15.18 (Debian 15.18-0+deb12u1)`.
     pub version: String,
@@ -101,7 +100,6 @@ impl Installation {
         shared.is_some_and(|shared| shared.join(format!("extension/{name}.control")).is_file())
     }
 
-    /// Hashes the server's program.
     #[must_use]
     pub fn sha256(&self) -> Option<String> {
         let mut file = fs::File::open(self.program("postgres")).ok()?;

@@ -16,7 +16,6 @@ const TICK: u64 = 10_000_000;
 /// Counters of a process since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Counters {
-    /// On a processor.
     pub cpu: Nanos,
     /// Ready to run, without a processor.
     pub queue: Nanos,

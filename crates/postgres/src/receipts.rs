@@ -14,8 +14,8 @@
 //!
 //! Where nothing outside tells two values apart, the receipt is marked as the server's word.
 
-use crate::evidence::{Asked, Evidence, InForce};
-use plumb_record::{Held, Reading, Receipt, Seen};
+use crate::evidence::{GivenSetting, InForce, ServerEvidence};
+use plumb_record::{Held, Receipt, ReceiptReading, Seen};
 use plumb_units::{Bytes, TakesEffect};
 use std::path::Path;
 
@@ -41,7 +41,6 @@ const MEGABYTE: f64 = 1024.0 * 1024.0;
 /// Between two readings that are counts or truth values.
 const HALF: f64 = 0.5;
 
-/// Conclusion of a predicate.
 #[derive(Debug, Clone, PartialEq)]
 struct Judged {
     evidence: String,
@@ -59,7 +58,7 @@ struct Shift {
 
 /// A setting with evidence of its own.
 #[derive(Debug)]
-pub struct Rule {
+pub struct SettingRule {
     pub name: &'static str,
     /// First major version that has it.
     pub since: u32,
@@ -68,31 +67,35 @@ pub struct Rule {
     pub about_io: bool,
     /// The best evidence there can be.
     pub seen: Seen,
-    judge: fn(&Asked, &Evidence) -> Judged,
+    judge: fn(&GivenSetting, &ServerEvidence) -> Judged,
 }
 
-const fn rule(name: &'static str, since: u32, judge: fn(&Asked, &Evidence) -> Judged) -> Rule {
-    Rule { name, since, takes_effect: TakesEffect::Start, about_io: false, seen: Seen::Outside, judge }
+const fn rule(
+    name: &'static str,
+    since: u32,
+    judge: fn(&GivenSetting, &ServerEvidence) -> Judged,
+) -> SettingRule {
+    SettingRule { name, since, takes_effect: TakesEffect::Start, about_io: false, seen: Seen::Outside, judge }
 }
 
 /// A setting that only the server's word shows.
-const fn inside(name: &'static str, since: u32, takes_effect: TakesEffect) -> Rule {
-    Rule { takes_effect, seen: Seen::Inside, ..rule(name, since, by_the_server) }
+const fn inside(name: &'static str, since: u32, takes_effect: TakesEffect) -> SettingRule {
+    SettingRule { takes_effect, seen: Seen::Inside, ..rule(name, since, by_the_server) }
 }
 
-impl Rule {
-    const fn takes(self, takes_effect: TakesEffect) -> Rule {
-        Rule { takes_effect, ..self }
+impl SettingRule {
+    const fn takes(self, takes_effect: TakesEffect) -> SettingRule {
+        SettingRule { takes_effect, ..self }
     }
 
-    const fn of_io(self) -> Rule {
-        Rule { about_io: true, ..self }
+    const fn of_io(self) -> SettingRule {
+        SettingRule { about_io: true, ..self }
     }
 }
 
 use TakesEffect::{Creation, Reload, Session, Start};
 
-pub const RULES: &[Rule] = &[
+pub const RULES: &[SettingRule] = &[
     // Reading.
     rule("io_method", 18, io_method).of_io(),
     rule("io_workers", 18, io_workers).takes(Reload),
@@ -142,15 +145,15 @@ pub const RULES: &[Rule] = &[
 ];
 
 #[must_use]
-pub fn rule_of(name: &str) -> Option<&'static Rule> {
+pub fn rule_of(name: &str) -> Option<&'static SettingRule> {
     RULES.iter().find(|rule| rule.name == name)
 }
 
 /// Returns a receipt for each setting of the run, and the readings by which arms are compared.
 #[must_use]
-pub fn receipts(evidence: &Evidence) -> (Vec<Receipt>, Vec<Reading>) {
+pub fn receipts(evidence: &ServerEvidence) -> (Vec<Receipt>, Vec<ReceiptReading>) {
     let mut readings = Vec::new();
-    let receipt = |asked: &Asked| {
+    let receipt = |asked: &GivenSetting| {
         let server = by_the_server(asked, evidence);
         let own = rule_of(&asked.name).map(|rule| (rule.judge)(asked, evidence));
         // A value that is not in force cannot have acted.
@@ -159,7 +162,7 @@ pub fn receipts(evidence: &Evidence) -> (Vec<Receipt>, Vec<Reading>) {
             _ => own.unwrap_or(server),
         };
         let Judged { evidence, held, seen, reading } = judged;
-        readings.extend(reading.map(|Shift { value, step }| Reading {
+        readings.extend(reading.map(|Shift { value, step }| ReceiptReading {
             setting: asked.name.clone(),
             value,
             step,
@@ -192,7 +195,7 @@ fn shown(bytes: f64) -> String {
 }
 
 /// Compares the value in force with the one asked for, by the server's word.
-fn by_the_server(asked: &Asked, evidence: &Evidence) -> Judged {
+fn by_the_server(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(InForce { source, pending, .. }) = evidence.setting(&asked.name) else {
         // Options of initdb and hidden settings are no rows of the view.
         return Judged { seen: Seen::Inside, ..unknown("pg_settings does not list it") };
@@ -209,7 +212,7 @@ fn by_the_server(asked: &Asked, evidence: &Evidence) -> Judged {
 }
 
 /// Memory of the processes that sort: each gets an even share of the setting.
-fn maintenance_work_mem(_: &Asked, evidence: &Evidence) -> Judged {
+fn maintenance_work_mem(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(memory) = evidence.bytes("maintenance_work_mem") else { return unknown("no value in force") };
     let memory = memory as f64;
     let grown: Vec<f64> = sorters(evidence).map(|process| process.memory_grown.0 as f64).collect();
@@ -231,7 +234,7 @@ fn maintenance_work_mem(_: &Asked, evidence: &Evidence) -> Judged {
 }
 
 /// Returns the processes that build an index: those of the leader with most CPU time.
-fn sorters(evidence: &Evidence) -> impl Iterator<Item = &crate::watch::Process> {
+fn sorters(evidence: &ServerEvidence) -> impl Iterator<Item = &crate::watch::Process> {
     let backends = evidence.watched.of_kind("client backend");
     let leader = backends.max_by_key(|process| process.counters.cpu);
     let pid = leader.map(|process| process.pid);
@@ -241,7 +244,7 @@ fn sorters(evidence: &Evidence) -> impl Iterator<Item = &crate::watch::Process> 
 }
 
 /// Workers of an index build: fewer than asked for where the memory of each would be too small.
-fn maintenance_workers(asked: &Asked, evidence: &Evidence) -> Judged {
+fn maintenance_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let found = evidence.watched.workers;
     let wanted: u64 = asked.canonical.parse().unwrap_or(0);
     let said = evidence.sort_lines.iter().filter(|line| line.contains("begin index sort")).count() as u64;
@@ -271,20 +274,20 @@ fn maintenance_workers(asked: &Asked, evidence: &Evidence) -> Judged {
     outside(what, held(found == wanted), counted(found))
 }
 
-fn gather_workers(asked: &Asked, evidence: &Evidence) -> Judged {
+fn gather_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let (found, wanted) = (evidence.watched.workers, asked.canonical.parse::<u64>().unwrap_or(0));
     let what = format!("{found} processes `parallel worker` at once, of at most {wanted} for each plan node");
     outside(what, held(found <= wanted && (wanted == 0 || found > 0)), counted(found))
 }
 
-fn temporary_bytes(_: &Asked, evidence: &Evidence) -> Judged {
+fn temporary_bytes(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let bytes = evidence.watched.temporary_bytes;
     let value = bytes.0 as f64;
     let step = (value * MEMORY_STEP).max(MEMORY_STEP_LEAST);
     outside(format!("{bytes} of temporary files at once"), Held::Held, Shift { value, step })
 }
 
-fn shared_buffers(_: &Asked, evidence: &Evidence) -> Judged {
+fn shared_buffers(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(buffers) = evidence.bytes("shared_buffers") else { return unknown("no value in force") };
     let Some(shared) = evidence.shared else {
         return unknown("/proc/PID/smaps of the server cannot be read");
@@ -296,7 +299,7 @@ fn shared_buffers(_: &Asked, evidence: &Evidence) -> Judged {
     outside(what, held(holds), Shift { value: size, step: MEGABYTE })
 }
 
-fn huge_pages(asked: &Asked, evidence: &Evidence) -> Judged {
+fn huge_pages(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(shared) = evidence.shared else {
         return unknown("/proc/PID/smaps of the server cannot be read");
     };
@@ -309,7 +312,7 @@ fn huge_pages(asked: &Asked, evidence: &Evidence) -> Judged {
 }
 
 /// Flags of the open files of the log.
-fn wal_sync_method(asked: &Asked, evidence: &Evidence) -> Judged {
+fn wal_sync_method(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let log = evidence.watched.open.iter().filter(|(path, _)| path.starts_with("pg_wal") && is_segment(path));
     let flags: Vec<_> = log.map(|(_, flags)| flags).collect();
     if flags.is_empty() {
@@ -343,7 +346,7 @@ fn is_segment(path: &Path) -> bool {
     name.len() == 24 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn debug_io_direct(asked: &Asked, evidence: &Evidence) -> Judged {
+fn debug_io_direct(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     if evidence.disk.is_none() {
         let what = "the data directory has no device below it, as on tmpfs: O_DIRECT passes nothing by";
         return Judged { held: Held::Contradicted, ..unknown(what) };
@@ -366,7 +369,7 @@ fn debug_io_direct(asked: &Asked, evidence: &Evidence) -> Judged {
     outside(what, held(holds), counted(u64::from(data > 0) + 2 * u64::from(log > 0)))
 }
 
-fn wal_level(asked: &Asked, evidence: &Evidence) -> Judged {
+fn wal_level(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let index = evidence.done.index.0 as f64;
     if index == 0.0 {
         return by_the_server(asked, evidence);
@@ -381,7 +384,7 @@ fn wal_level(asked: &Asked, evidence: &Evidence) -> Judged {
 }
 
 /// Bytes of the log and of its page images, from the files of the log.
-fn page_images(asked: &Asked, evidence: &Evidence) -> Judged {
+fn page_images(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(images) = evidence.log.image_bytes else {
         return unknown("pg_waldump is not installed, or could not read the log");
     };
@@ -393,7 +396,7 @@ fn page_images(asked: &Asked, evidence: &Evidence) -> Judged {
 }
 
 /// Share of the log that the background process wrote: sessions write it themselves if they wait.
-fn synchronous_commit(asked: &Asked, evidence: &Evidence) -> Judged {
+fn synchronous_commit(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(disk) = evidence.disk.and_then(|disk| disk.flushes).filter(|_| evidence.done.commits > 0) else {
         return by_the_server(asked, evidence);
     };
@@ -411,7 +414,7 @@ fn synchronous_commit(asked: &Asked, evidence: &Evidence) -> Judged {
 }
 
 /// A delay acts only while enough other sessions are active, and never without syncs.
-fn commit_delay(asked: &Asked, evidence: &Evidence) -> Judged {
+fn commit_delay(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let siblings = evidence.number("commit_siblings").unwrap_or(0.0);
     let others = evidence.done.sessions.saturating_sub(1) as f64;
     let syncs = evidence.log.syncs;
@@ -432,14 +435,14 @@ fn commit_delay(asked: &Asked, evidence: &Evidence) -> Judged {
     Judged { evidence: what + &figure, held, seen: Seen::Inside, reading }
 }
 
-fn checkpoints(asked: &Asked, evidence: &Evidence) -> Judged {
+fn checkpoints(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let count = evidence.watched.control_changes;
     let Judged { held, evidence: server, .. } = by_the_server(asked, evidence);
     let what = format!("the control file changed {count} times, {} of log; {server}", evidence.log.bytes);
     outside(what, held, counted(count))
 }
 
-fn data_checksums(asked: &Asked, evidence: &Evidence) -> Judged {
+fn data_checksums(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(found) = evidence.page_checksum else { return unknown("no page of the table could be read") };
     let what = format!("the first page of the table's file has the checksum {found:#06x}");
     let wanted = is_on(&asked.value);
@@ -452,7 +455,7 @@ pub fn is_on(value: &str) -> bool {
     ["on", "true", "yes", "1"].contains(&value.to_lowercase().as_str())
 }
 
-fn wal_segment_size(asked: &Asked, evidence: &Evidence) -> Judged {
+fn wal_segment_size(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(found) = evidence.log.segment else { return unknown("there is no file in pg_wal") };
     let wanted = plumb_units::parse_size(&asked.value).ok();
     let what = format!("files of {found} in pg_wal");
@@ -460,7 +463,7 @@ fn wal_segment_size(asked: &Asked, evidence: &Evidence) -> Judged {
 }
 
 /// Mean number of requests at the device.
-fn queue_depth(asked: &Asked, evidence: &Evidence) -> Judged {
+fn queue_depth(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(disk) = evidence.disk else { return by_the_server(asked, evidence) };
     let depth = disk.weighted_io_time.0 as f64 / evidence.elapsed.0.max(1) as f64;
     let Judged { held, evidence: server, .. } = by_the_server(asked, evidence);
@@ -469,20 +472,20 @@ fn queue_depth(asked: &Asked, evidence: &Evidence) -> Judged {
 }
 
 /// Bytes read by processes of a kind.
-fn read_by(evidence: &Evidence, kind: &str) -> (f64, u64) {
+fn read_by(evidence: &ServerEvidence, kind: &str) -> (f64, u64) {
     let io = evidence.watched.of_kind(kind).filter_map(|process| process.counters.io);
     io.fold((0.0, 0), |(bytes, calls), io| (bytes + io.rchar.0 as f64, calls + io.syscr))
 }
 
 /// Samples between the first and the last one, which are always taken.
-fn sampler(asked: &Asked, evidence: &Evidence) -> Judged {
+fn sampler(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let between = evidence.watched.samples.saturating_sub(2);
     let what = format!("{between} samples of wait events during the work");
     outside(what, held((between > 0) == is_on(&asked.value)), counted(u64::from(between > 0)))
 }
 
 /// The kind of process that does the reading. The method may fall back to plain reads.
-fn io_method(asked: &Asked, evidence: &Evidence) -> Judged {
+fn io_method(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let (by_workers, _) = read_by(evidence, "io worker");
     let table = evidence.done.table.0 as f64;
     let rings = evidence.watched.ring_requests.unwrap_or(0);
@@ -499,7 +502,7 @@ fn io_method(asked: &Asked, evidence: &Evidence) -> Judged {
     outside(what, held(holds), counted(if holds { value } else { 0 }))
 }
 
-fn io_workers(asked: &Asked, evidence: &Evidence) -> Judged {
+fn io_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let workers = evidence.watched.of_kind("io worker");
     let used = |process: &&crate::watch::Process| process.counters.io.is_some_and(|io| io.rchar.0 > 0);
     let (found, used) = (workers.clone().count() as u64, workers.filter(used).count());
@@ -508,7 +511,7 @@ fn io_workers(asked: &Asked, evidence: &Evidence) -> Judged {
 }
 
 /// Bytes of a read: the limit has a cap that acts without a word.
-fn io_combine_limit(_: &Asked, evidence: &Evidence) -> Judged {
+fn io_combine_limit(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let limits = ["io_combine_limit", "io_max_combine_limit"].map(|name| evidence.bytes(name));
     let Some(wanted) = limits[0] else { return unknown("no value in force") };
     let (by_workers, worker_calls) = read_by(evidence, "io worker");

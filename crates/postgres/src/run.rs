@@ -8,15 +8,15 @@
 //! would be confounded with the arms that need one.
 
 use crate::PostgresError;
-use crate::assemble::{self, Ran};
-use crate::cluster::{Borrowed, Server};
-use crate::evidence::{Asked, Evidence, LogFacts};
+use crate::assemble::{self, MadeRun};
+use crate::cluster::{Borrowed, RunningServer};
+use crate::evidence::{GivenSetting, LogFacts, ServerEvidence};
 use crate::installation::{Installation, said};
 use crate::process;
 use crate::receipts::rule_of;
-use crate::session::Session;
-use crate::watch::{Sampling, Watch};
-use crate::workload::{self, Begun, Execution, PEACE, Place};
+use crate::session::ServerSession;
+use crate::watch::{EventSampling, ProcessWatch};
+use crate::workload::{self, Begun, PEACE, ServerWork, WorkPlace};
 use plumb_events::{Cancel, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::DiskStats;
@@ -80,9 +80,9 @@ impl PostgresRun {
         let cancel = Cancel::default();
         let server = borrowed.start(&of(&options, Way::Start), &cancel)?;
         let session = of(&options, Way::Session);
-        let place = Place { server: &server, work: &work, session: &session, cancel: &cancel };
+        let place = WorkPlace { server: &server, work: &work, session: &session, cancel: &cancel };
         let mut begun = execution.begin(&place)?;
-        let mut ran = self.measured(&borrowed, &server, (execution, &work), &mut *begun)?;
+        let mut ran = self.measured(&borrowed, &server, execution, &mut *begun)?;
         ran.evidence.asked = asked;
         ran.checks = begun.verify()?;
         begun.undo()?;
@@ -94,17 +94,17 @@ impl PostgresRun {
     fn measured(
         &self,
         borrowed: &Borrowed,
-        server: &Server,
-        (execution, work): (&dyn Execution, &Work),
+        server: &RunningServer,
+        execution: &dyn ServerWork,
         begun: &mut dyn Begun,
-    ) -> Result<Ran, PostgresError> {
+    ) -> Result<MadeRun, PostgresError> {
         let device = plumb_io::describe_device(&path_of_text(&self.path))?;
-        let mut beside = Session::connect(server, "plumb readings")?;
+        let mut beside = ServerSession::connect(server, "plumb readings")?;
         beside.run("a checkpoint is taken", "checkpoint")?;
         let devices = vec![device];
         let watched = disturbance::Watched::of(&devices);
         let (position, syncs) = (log_position(&mut beside)?, syncs(&mut beside)?);
-        let watch = Watch::start(server, &borrowed.data(), sampling(&self.settings))?;
+        let watch = ProcessWatch::start(server, &borrowed.data(), sampling(&self.settings))?;
         let (disk, cpu, earlier) = (disk(&devices), CpuTimes::read(), watched.read());
         let (wall, load, begin) = (clock::wall(), machine::load_average(), clock::now());
         begun.work()?;
@@ -113,14 +113,14 @@ impl PostgresRun {
         let (end_wall, disk_later) = (clock::wall(), self::disk(&devices));
         let seen = watch.end();
         let outcome = begun.outcome()?;
-        let log = log_facts(borrowed, &mut beside, (position, syncs))?;
+        let log = log_facts(borrowed, &mut beside, &LogBegin { position, syncs })?;
         let own_cpu = Nanos(seen.processes.iter().map(|process| process.counters.cpu.0).sum());
         let own_io = seen.processes.iter().filter_map(|process| process.counters.io);
         let own_io = own_io.map(|io| DiskBytes::of(&io)).fold(DiskBytes::default(), |sum, io| DiskBytes {
             read: sum.read + io.read,
             written: sum.written + io.written,
         });
-        let evidence = Evidence {
+        let evidence = ServerEvidence {
             major: borrowed.installation.major,
             asked: Vec::new(),
             in_force: begun.settings()?,
@@ -141,7 +141,7 @@ impl PostgresRun {
         };
         let host_cpu =
             cpu_later.zip(cpu).map(|(later, earlier)| later.since(&earlier, load, machine::load_average()));
-        Ok(Ran {
+        Ok(MadeRun {
             title: format!(
                 "PLUMB REPORT  Workload: {} on PostgreSQL {}",
                 self.workload, borrowed.installation.version
@@ -150,7 +150,7 @@ impl PostgresRun {
             outcome,
             checks: Vec::new(),
             devices,
-            work: work.clone(),
+            work: self.work()?,
             command_line: self.command_line.clone(),
             begin,
             wall: (wall, end_wall),
@@ -163,9 +163,9 @@ impl PostgresRun {
 /// Words of a study that are no settings of the server: which server, and whether it is sampled.
 pub(crate) const WORDS: [&str; 2] = ["server", "sampler"];
 
-fn sampling(settings: &[Assignment]) -> Sampling {
+fn sampling(settings: &[Assignment]) -> EventSampling {
     let off = settings.iter().any(|set| set.name == WORDS[1] && set.value == "off");
-    if off { Sampling::Off } else { Sampling::On }
+    if off { EventSampling::Off } else { EventSampling::On }
 }
 
 /// Way in which a setting reaches the server.
@@ -180,7 +180,7 @@ pub(crate) enum Way {
 /// Returns all settings of a run: those of all runs, those of the workload, those of the arm. Of
 /// several values of a setting the last counts.
 pub(crate) fn options(
-    execution: &dyn Execution,
+    execution: &dyn ServerWork,
     installation: &Installation,
     settings: &[Assignment],
 ) -> Vec<(String, String, Way)> {
@@ -217,22 +217,23 @@ fn asked(
     borrowed: &Borrowed,
     options: &[(String, String, Way)],
     settings: &[Assignment],
-) -> Result<Vec<Asked>, PostgresError> {
+) -> Result<Vec<GivenSetting>, PostgresError> {
     let given: Vec<_> = of(options, Way::Start).into_iter().chain(of(options, Way::Session)).collect();
     let known = |name: &str| given.iter().any(|(known, _)| known == name);
     let names: Vec<&str> = settings.iter().map(|set| set.name.as_str()).filter(|name| known(name)).collect();
     let canonical = borrowed.effective(&given, &names)?;
     let of_name = |name: &str| names.iter().position(|known| *known == name).map(|at| canonical[at].clone());
-    let asked = settings.iter().filter(|set| set.name != WORDS[0]).map(|Assignment { name, value }| Asked {
-        canonical: of_name(name).unwrap_or_else(|| value.clone()),
-        name: name.clone(),
-        value: value.clone(),
-    });
+    let asked =
+        settings.iter().filter(|set| set.name != WORDS[0]).map(|Assignment { name, value }| GivenSetting {
+            canonical: of_name(name).unwrap_or_else(|| value.clone()),
+            name: name.clone(),
+            value: value.clone(),
+        });
     Ok(asked.collect())
 }
 
 /// Returns the log's position, with a commit that writes everything before it.
-fn log_position(session: &mut Session<'_>) -> Result<u64, PostgresError> {
+fn log_position(session: &mut ServerSession<'_>) -> Result<u64, PostgresError> {
     const DURING: &str = "the log's position is read";
     session.run(DURING, "set synchronous_commit = on; select txid_current()")?;
     let position: i64 = session.value(DURING, "select (pg_current_wal_insert_lsn() - '0/0')::bigint")?;
@@ -240,7 +241,7 @@ fn log_position(session: &mut Session<'_>) -> Result<u64, PostgresError> {
 }
 
 /// Returns the syncs of the log that the server counts; `None` if its version counts none.
-fn syncs(session: &mut Session<'_>) -> Result<Option<u64>, PostgresError> {
+fn syncs(session: &mut ServerSession<'_>) -> Result<Option<u64>, PostgresError> {
     const DURING: &str = "the syncs are read";
     let views =
         "select count(*) from pg_attribute where attrelid = 'pg_stat_wal'::regclass and attname = 'wal_sync'";
@@ -252,17 +253,23 @@ fn syncs(session: &mut Session<'_>) -> Result<Option<u64>, PostgresError> {
     Ok(u64::try_from(count).ok())
 }
 
+/// State of the log before the measured time.
+struct LogBegin {
+    position: u64,
+    syncs: Option<u64>,
+}
+
 /// Returns what the log has of the measured time.
 fn log_facts(
     borrowed: &Borrowed,
-    session: &mut Session<'_>,
-    (position, before): (u64, Option<u64>),
+    session: &mut ServerSession<'_>,
+    begin: &LogBegin,
 ) -> Result<LogFacts, PostgresError> {
     let end = log_position(session)?;
-    let counted = syncs(session)?.zip(before).map(|(later, earlier)| later.saturating_sub(earlier));
+    let counted = syncs(session)?.zip(begin.syncs).map(|(later, earlier)| later.saturating_sub(earlier));
     Ok(LogFacts {
-        bytes: Bytes(end.saturating_sub(position)),
-        image_bytes: images(borrowed, [position, end]),
+        bytes: Bytes(end.saturating_sub(begin.position)),
+        image_bytes: images(borrowed, [begin.position, end]),
         segment: segment(&borrowed.data()),
         syncs: counted,
     })
@@ -298,7 +305,11 @@ fn segment(data: &Path) -> Option<Bytes> {
 }
 
 /// Reads the checksum of the first page of a table from its file: bytes 8 and 9.
-fn page_checksum(data: &Path, session: &mut Session<'_>, table: &str) -> Result<Option<u16>, PostgresError> {
+fn page_checksum(
+    data: &Path,
+    session: &mut ServerSession<'_>,
+    table: &str,
+) -> Result<Option<u16>, PostgresError> {
     let statement = format!("select pg_relation_filepath('{table}')");
     let path: String = session.value("the table's file is looked for", &statement)?;
     let mut head = [0; 10];

@@ -1,7 +1,7 @@
 //! A session of a server, with errors that say what it did.
 
 use crate::PostgresError;
-use crate::cluster::Server;
+use crate::cluster::RunningServer;
 use crate::evidence::InForce;
 use plumb_events::{clock, locked};
 use plumb_units::Nanos;
@@ -13,26 +13,26 @@ use std::sync::{Arc, Mutex};
 type Lines = Arc<Mutex<Vec<(Nanos, String)>>>;
 
 /// A session; each error names the step that failed.
-pub struct Session<'s> {
-    server: &'s Server,
+pub struct ServerSession<'s> {
+    server: &'s RunningServer,
     client: Client,
     lines: Lines,
 }
 
-impl<'s> Session<'s> {
+impl<'s> ServerSession<'s> {
     /// Connects under a name.
     ///
     /// # Errors
     /// If the server has ended or refuses.
-    pub fn connect(server: &'s Server, name: &str) -> Result<Session<'s>, PostgresError> {
+    pub fn connect(server: &'s RunningServer, name: &str) -> Result<ServerSession<'s>, PostgresError> {
         let lines = Lines::default();
         let theirs = Arc::clone(&lines);
         let client = server.connect(name, move |line| locked(&theirs).push((clock::now(), line)))?;
-        Ok(Session { server, client, lines })
+        Ok(ServerSession { server, client, lines })
     }
 
     #[must_use]
-    pub fn server(&self) -> &'s Server {
+    pub fn server(&self) -> &'s RunningServer {
         self.server
     }
 

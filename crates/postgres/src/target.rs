@@ -12,9 +12,9 @@ use crate::cluster::{Cluster, Creation, end_server};
 use crate::installation::Installation;
 use crate::receipts::{is_on, rule_of};
 use crate::run::{PostgresRun, WORDS, Way, of, options};
-use crate::session::Session;
+use crate::session::ServerSession;
 use crate::vocabulary::{NAME, Postgres, parameter};
-use crate::workload::{self, Execution};
+use crate::workload::{self, ServerWork};
 use plumb_host::device::DeviceDescription;
 use plumb_io::named_directory;
 use plumb_record::{Device, Record};
@@ -43,14 +43,12 @@ const LOADING: [(&str, &str); 5] = [
 /// Start of the names of studies' files, which the directory's own prefix replaces.
 const STUDY: &str = "plumb-study-";
 
-/// A loaded data directory.
 struct Loaded {
     /// Settings it was made with.
     fixed: Vec<Assignment>,
     cluster: Cluster,
 }
 
-/// Servers under a path.
 pub struct PostgresTarget<'a> {
     opening: Opening<'a>,
     device: DeviceDescription,
@@ -104,7 +102,7 @@ impl<'a> PostgresTarget<'a> {
         })
     }
 
-    fn execution(&self) -> Result<&'static dyn Execution, PostgresError> {
+    fn execution(&self) -> Result<&'static dyn ServerWork, PostgresError> {
         workload::execution(self.work.workload.name)
     }
 
@@ -139,7 +137,7 @@ impl<'a> PostgresTarget<'a> {
         self.opening.observer.made(cluster.home());
         let given = LOADING.map(|(name, value)| (name.to_string(), value.to_string()));
         let server = cluster.borrowed().start(&given, &self.opening.cancel)?;
-        let mut session = Session::connect(&server, "plumb load")?;
+        let mut session = ServerSession::connect(&server, "plumb load")?;
         self.execution()?.load(&mut session, &self.work, &self.opening.cancel)?;
         session.run("a checkpoint is taken", "checkpoint")?;
         drop(session);

@@ -8,7 +8,7 @@
 //! replace those of the file; nothing is translated by guess.
 
 use crate::installation::{Installation, said};
-use crate::receipts::{Rule, is_on, rule_of};
+use crate::receipts::{SettingRule, is_on, rule_of};
 use crate::run::WORDS;
 use crate::workload::WORKLOADS;
 use plumb_study::vocabulary::{
@@ -90,7 +90,7 @@ impl Words for Postgres {
         };
         let known = rule_of(name);
         let facts = match known {
-            Some(Rule { takes_effect, about_io, seen, .. }) => {
+            Some(SettingRule { takes_effect, about_io, seen, .. }) => {
                 SettingFacts { about_io: *about_io, ..facts(name, *takes_effect, *seen) }
             }
             None => facts(name, TakesEffect::Start, Seen::Inside),

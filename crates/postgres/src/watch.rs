@@ -22,7 +22,7 @@
 //! interval may be missed.
 
 use crate::PostgresError;
-use crate::cluster::Server;
+use crate::cluster::RunningServer;
 use crate::process::{self, Counters, On};
 use plumb_events::clock;
 use plumb_host::readings::{OpenFlags, ProcessIo};
@@ -82,9 +82,8 @@ impl Process {
     }
 }
 
-/// Result of a watch.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Watched {
+pub struct WatchedProcesses {
     pub processes: Vec<Process>,
     pub samples: u64,
     /// Samples that came later than one and a half intervals after their time.
@@ -97,7 +96,6 @@ pub struct Watched {
     pub open: BTreeMap<PathBuf, OpenFlags>,
     /// Largest number of parallel workers at once.
     pub workers: u64,
-    /// Requests through rings.
     pub ring_requests: Option<u64>,
     /// Number of changes of the control file, one or more for each checkpoint.
     pub control_changes: u64,
@@ -105,34 +103,37 @@ pub struct Watched {
     pub unseen_cpu: Nanos,
 }
 
-impl Watched {
+impl WatchedProcesses {
     /// Returns the processes of a kind.
     pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Process> + Clone {
         self.processes.iter().filter(move |process| process.kind == kind)
     }
 }
 
-/// Whether wait events are sampled, which an experiment may switch off to know its cost.
+/// Sampling of wait events; an experiment may switch it off to know its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sampling {
+pub enum EventSampling {
     On,
     /// Only the readings at the start and at the end are taken.
     Off,
 }
 
-/// A running watch.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ProcessWatch {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Watched>>,
+    thread: Option<JoinHandle<WatchedProcesses>>,
 }
 
-impl Watch {
+impl ProcessWatch {
     /// Starts a watch; its first sample has been taken when this returns.
     ///
     /// # Errors
     /// If its session cannot connect.
-    pub fn start(server: &Server, data: &Path, sampling: Sampling) -> Result<Watch, PostgresError> {
+    pub fn start(
+        server: &RunningServer,
+        data: &Path,
+        sampling: EventSampling,
+    ) -> Result<ProcessWatch, PostgresError> {
         let mut client = server.connect(SESSION, |_| {})?;
         let own = client
             .query_one("select pg_backend_pid()", &[])
@@ -149,7 +150,7 @@ impl Watch {
             known: BTreeMap::new(),
             control: None,
             children: process::children_cpu(postmaster),
-            seen: Watched::default(),
+            seen: WatchedProcesses::default(),
         };
         watching.sample();
         let stop = Arc::new(AtomicBool::new(false));
@@ -158,16 +159,16 @@ impl Watch {
         let thread = sampler.spawn(move || watching.until(&theirs, sampling));
         let failed =
             |source| PostgresError::File { what: "cannot start the sampler for", path: data.into(), source };
-        Ok(Watch { stop, thread: Some(thread.map_err(failed)?) })
+        Ok(ProcessWatch { stop, thread: Some(thread.map_err(failed)?) })
     }
 
     /// Takes a last sample and ends.
     #[must_use]
-    pub fn end(mut self) -> Watched {
+    pub fn end(mut self) -> WatchedProcesses {
         self.join().unwrap_or_default()
     }
 
-    fn join(&mut self) -> Option<Watched> {
+    fn join(&mut self) -> Option<WatchedProcesses> {
         self.stop.store(true, Relaxed);
         let thread = self.thread.take()?;
         thread.thread().unpark();
@@ -175,7 +176,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ProcessWatch {
     fn drop(&mut self) {
         let _ = self.join();
     }
@@ -191,6 +192,14 @@ struct Known {
     memory_first: Option<Bytes>,
 }
 
+/// A process in the server's list.
+struct Found {
+    pid: i32,
+    leader: Option<i32>,
+    kind: String,
+    event: EventName,
+}
+
 /// State of the sampler's thread.
 struct Watching {
     client: Client,
@@ -202,19 +211,19 @@ struct Watching {
     /// Content of the control file.
     control: Option<Vec<u8>>,
     children: Option<Nanos>,
-    seen: Watched,
+    seen: WatchedProcesses,
 }
 
 impl Watching {
-    fn until(mut self, stop: &AtomicBool, sampling: Sampling) -> Watched {
+    fn until(mut self, stop: &AtomicBool, sampling: EventSampling) -> WatchedProcesses {
         let begin = clock::thread_cpu();
         let mut random = SplitMix(clock::now().0);
         while !stop.load(Relaxed) {
             let pause = Nanos(INTERVAL.0 / 2 + random.below(INTERVAL.0));
             let due = clock::now() + pause;
             thread::park_timeout(match sampling {
-                Sampling::On => Duration::from_nanos(pause.0),
-                Sampling::Off => Duration::MAX,
+                EventSampling::On => Duration::from_nanos(pause.0),
+                EventSampling::Off => Duration::MAX,
             });
             if stop.load(Relaxed) {
                 break;
@@ -238,7 +247,8 @@ impl Watching {
                 continue;
             };
             let (event, kind) = ((text(1), text(2)), text(3));
-            if self.read((pid, leader.unwrap_or(None)), kind, event, now).is_some() {
+            let found = Found { pid, leader: leader.unwrap_or(None), kind, event };
+            if self.read(found, now).is_some() {
                 alive.insert(pid);
             }
         }
@@ -257,13 +267,8 @@ impl Watching {
     }
 
     /// Reads a process; `None` if it has ended.
-    fn read(
-        &mut self,
-        (pid, leader): (i32, Option<i32>),
-        kind: String,
-        event: EventName,
-        now: Nanos,
-    ) -> Option<()> {
+    fn read(&mut self, found: Found, now: Nanos) -> Option<()> {
+        let Found { pid, leader, kind, event } = found;
         let (on, counters) = (process::on(pid)?, Counters::of(pid)?);
         let is_first_sample = self.seen.samples == 0;
         let is_new = !self.known.contains_key(&pid);
@@ -319,7 +324,7 @@ impl Watching {
         self.control = now;
     }
 
-    fn finished(mut self, thread: Nanos) -> Watched {
+    fn finished(mut self, thread: Nanos) -> WatchedProcesses {
         self.files();
         let mut ended = Nanos(0);
         for (pid, known) in self.known {

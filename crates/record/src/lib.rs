@@ -102,7 +102,7 @@ pub struct Record {
     pub receipts: Vec<Receipt>,
     /// Figures of receipts by which the evidence of two runs is compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub readings: Vec<Reading>,
+    pub readings: Vec<ReceiptReading>,
     /// Conclusions from the figures, with advice.
     pub findings: Vec<Finding>,
     /// The parts of the run in the order of their start.
@@ -639,7 +639,7 @@ pub struct Receipt {
 /// A figure of a receipt from outside the program. Where it is alike in two arms, the setting
 /// made no difference there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct ReceiptReading {
     pub setting: String,
     /// The figure, in a unit of the setting's own.
     pub value: f64,

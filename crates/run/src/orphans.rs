@@ -44,7 +44,7 @@ use std::rc::Rc;
 const PREFIXES: [&str; 4] = ["plumb-run-", "plumb-study-", "plumb-calibrate-", loops::PREFIX];
 /// Name prefix of the directory of a database server, which holds directories at any depth.
 const SERVER: &str = "plumb-postgres-";
-/// Content of a server's directory besides its mark.
+/// Entries in the directory of a server, besides its mark.
 const OF_SERVER: [&str; 2] = ["data", "server.log"];
 /// Suffix of an output's name until it is complete.
 const UNFINISHED: &str = ".unfinished";

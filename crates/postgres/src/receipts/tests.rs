@@ -1,9 +1,9 @@
 //! Treatments that do nothing, each of which a server reports as set.
 
 use super::*;
-use crate::evidence::{Done, LogFacts};
+use crate::evidence::{LogFacts, WorkDone};
 use crate::process::{Counters, SharedMapping};
-use crate::watch::{Process, Watched};
+use crate::watch::{Process, WatchedProcesses};
 use plumb_host::readings::{DiskStats, OpenFlags, ProcessIo};
 use plumb_units::Nanos;
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ fn in_force(name: &str, value: &str, unit: &str) -> InForce {
     }
 }
 
-fn asked(name: &str, value: &str) -> Asked {
-    Asked { name: name.to_string(), value: value.to_string(), canonical: value.to_string() }
+fn asked(name: &str, value: &str) -> GivenSetting {
+    GivenSetting { name: name.to_string(), value: value.to_string(), canonical: value.to_string() }
 }
 
-fn process(pid: i32, kind: &str, grown: u64, read: (u64, u64)) -> Process {
-    let io = ProcessIo { rchar: Bytes(read.0), syscr: read.1, ..ProcessIo::default() };
+fn process(pid: i32, kind: &str, grown: u64, read: [u64; 2]) -> Process {
+    let io = ProcessIo { rchar: Bytes(read[0]), syscr: read[1], ..ProcessIo::default() };
     Process {
         pid,
         kind: kind.to_string(),
@@ -37,31 +37,31 @@ fn process(pid: i32, kind: &str, grown: u64, read: (u64, u64)) -> Process {
 }
 
 /// An index build of a table of 100 MB with 64 MB of memory that wrote temporary files.
-fn build() -> Evidence {
-    Evidence {
+fn build() -> ServerEvidence {
+    ServerEvidence {
         major: 18,
         asked: vec![asked("maintenance_work_mem", "65536")],
         in_force: vec![in_force("maintenance_work_mem", "65536", "kB")],
         elapsed: Nanos(1_000_000_000),
-        watched: Watched {
-            processes: vec![process(1, "client backend", 60 * Bytes::M, (100 * Bytes::M, 800))],
+        watched: WatchedProcesses {
+            processes: vec![process(1, "client backend", 60 * Bytes::M, [100 * Bytes::M, 800])],
             samples: 100,
             temporary_bytes: Bytes(70 * Bytes::M),
-            ..Watched::default()
+            ..WatchedProcesses::default()
         },
-        done: Done {
+        done: WorkDone {
             table: Bytes(100 * Bytes::M),
             index: Bytes(30 * Bytes::M),
             sessions: 1,
-            ..Done::default()
+            ..WorkDone::default()
         },
         disk: Some(DiskStats::default()),
-        ..Evidence::default()
+        ..ServerEvidence::default()
     }
 }
 
 /// Sets one more setting, as asked and in force.
-fn with(mut evidence: Evidence, name: &str, value: &str, unit: &str) -> Evidence {
+fn with(mut evidence: ServerEvidence, name: &str, value: &str, unit: &str) -> ServerEvidence {
     evidence.asked = vec![asked(name, value)];
     evidence.in_force.retain(|set| set.name != name);
     evidence.in_force.push(in_force(name, value, unit));
@@ -69,7 +69,7 @@ fn with(mut evidence: Evidence, name: &str, value: &str, unit: &str) -> Evidence
 }
 
 #[track_caller]
-fn check(evidence: &Evidence, expected: Held, part: &str) {
+fn check(evidence: &ServerEvidence, expected: Held, part: &str) {
     let (receipts, _) = receipts(evidence);
     let receipt = receipts.first().expect("one setting");
     assert_eq!(receipt.held, expected, "{receipt:?}");
@@ -131,10 +131,10 @@ fn reads_above_the_silent_cap_contradict() {
 fn a_method_that_fell_back_contradicts() {
     let evidence = with(build(), "io_method", "worker", "");
     let mut idle = evidence.clone();
-    idle.watched.processes.push(process(2, "io worker", 0, (0, 0)));
+    idle.watched.processes.push(process(2, "io worker", 0, [0, 0]));
     check(&idle, Held::Contradicted, "processes `io worker` read 0 B of a table of 100 MB");
     let mut busy = evidence;
-    busy.watched.processes.push(process(2, "io worker", 0, (99 * Bytes::M, 700)));
+    busy.watched.processes.push(process(2, "io worker", 0, [99 * Bytes::M, 700]));
     check(&busy, Held::Held, "read 99.0 MB");
     let sync = with(busy, "io_method", "sync", "");
     check(&sync, Held::Contradicted, "io worker");
@@ -157,7 +157,7 @@ fn huge_pages_that_fell_back_contradict() {
 fn a_delay_with_too_few_siblings_contradicts() {
     let mut evidence = with(build(), "commit_delay", "1000", "us");
     evidence.in_force.push(in_force("commit_siblings", "5", ""));
-    evidence.done = Done { commits: 1000, sessions: 4, ..Done::default() };
+    evidence.done = WorkDone { commits: 1000, sessions: 4, ..WorkDone::default() };
     evidence.log.syncs = Some(900);
     check(
         &evidence,

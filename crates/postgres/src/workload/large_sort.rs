@@ -7,11 +7,11 @@
 //! The phases come from lines of `trace_sort`, which the server writes when a sort begins its last
 //! step. The lines cost nothing that can be measured: there are some dozens for a build.
 
-use super::{Begun, Execution, Outcome, Place, Settings, counted};
+use super::{BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, counted};
 use crate::PostgresError;
 use crate::copy::{table_columns, write_rows};
-use crate::evidence::{Done, InForce};
-use crate::session::Session;
+use crate::evidence::{InForce, WorkDone};
+use crate::session::ServerSession;
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::Check;
 use plumb_types::RowSource;
@@ -30,13 +30,13 @@ const LAST_STEP: &str = "performsort";
 
 pub(super) struct LargeSort;
 
-impl Execution for LargeSort {
+impl ServerWork for LargeSort {
     fn workload(&self) -> &'static Workload {
         &LARGE_SORT
     }
 
     /// An index build is not logged, as a build by direct path is not.
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> BaseSettings {
         &[("wal_level", "minimal"), ("max_wal_senders", "0"), ("max_wal_size", "4GB")]
     }
 
@@ -52,7 +52,12 @@ impl Execution for LargeSort {
         false
     }
 
-    fn load(&self, session: &mut Session<'_>, work: &Work, cancel: &Cancel) -> Result<(), PostgresError> {
+    fn load(
+        &self,
+        session: &mut ServerSession<'_>,
+        work: &Work,
+        cancel: &Cancel,
+    ) -> Result<(), PostgresError> {
         let table = SalesTable::new(SalesSpec { rows: work.rows(), seed: work.seed() });
         let columns = table_columns(table.schema());
         // In the transaction that creates the table its rows need no log.
@@ -64,7 +69,7 @@ impl Execution for LargeSort {
         session.run("the table is vacuumed", &format!("vacuum (freeze, analyze) {TABLE}"))
     }
 
-    fn begin<'a>(&self, place: &Place<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError> {
+    fn begin<'a>(&self, place: &WorkPlace<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError> {
         let mut session = place.session()?;
         session.run("the sort is traced", "set trace_sort = on; set client_min_messages = log")?;
         Ok(Box::new(Building { session, rows: place.work.rows(), begin: Nanos(0), end: Nanos(0) }))
@@ -73,7 +78,7 @@ impl Execution for LargeSort {
 
 /// An index build with its session.
 struct Building<'s> {
-    session: Session<'s>,
+    session: ServerSession<'s>,
     rows: u64,
     begin: Nanos,
     end: Nanos,
@@ -87,7 +92,7 @@ impl Begun for Building<'_> {
         Ok(())
     }
 
-    fn outcome(&mut self) -> Result<Outcome, PostgresError> {
+    fn outcome(&mut self) -> Result<WorkOutcome, PostgresError> {
         let lines = self.session.take_lines();
         let last_step = lines.iter().find(|(_, line)| line.contains(LAST_STEP)).map(|(at, _)| *at);
         let between = last_step.unwrap_or(self.end).clamp(self.begin, self.end);
@@ -95,8 +100,8 @@ impl Begun for Building<'_> {
         let table: i64 = self.session.value("the table is measured", &size(TABLE))?;
         let index: i64 = self.session.value("the index is measured", &size(INDEX))?;
         let bytes = |size: i64| Bytes(u64::try_from(size).unwrap_or(0));
-        Ok(Outcome {
-            done: Done { table: bytes(table), index: bytes(index), sessions: 1, ..Done::default() },
+        Ok(WorkOutcome {
+            done: WorkDone { table: bytes(table), index: bytes(index), sessions: 1, ..WorkDone::default() },
             rows: self.rows,
             phases: vec![
                 (Phase::RunGeneration, self.begin, between),

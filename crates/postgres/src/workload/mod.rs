@@ -10,9 +10,9 @@ mod large_sort;
 mod redo;
 
 use crate::PostgresError;
-use crate::cluster::Server;
-use crate::evidence::{Done, InForce};
-use crate::session::Session;
+use crate::cluster::RunningServer;
+use crate::evidence::{InForce, WorkDone};
+use crate::session::ServerSession;
 use plumb_events::{Cancel, Phase};
 use plumb_record::Check;
 use plumb_units::{Bytes, Nanos};
@@ -20,28 +20,28 @@ use plumb_workload::specification::{LARGE_SORT, REDO};
 use plumb_workload::{Work, Workload};
 
 /// Settings as options of the server.
-pub type Settings = &'static [(&'static str, &'static str)];
+pub type BaseSettings = &'static [(&'static str, &'static str)];
 
 /// Settings of all runs: no work of the server's own disturbs them, unless a study asks for it.
-pub const PEACE: Settings =
+pub const PEACE: BaseSettings =
     &[("autovacuum", "off"), ("jit", "off"), ("checkpoint_timeout", "1d"), ("track_io_timing", "on")];
 
-/// What a run of a workload works with.
-pub struct Place<'a> {
-    pub server: &'a Server,
+/// A started server with the work and the settings of a run.
+pub struct WorkPlace<'a> {
+    pub server: &'a RunningServer,
     pub work: &'a Work,
     /// Settings of each working session.
     pub session: &'a [(String, String)],
     pub cancel: &'a Cancel,
 }
 
-impl<'a> Place<'a> {
+impl<'a> WorkPlace<'a> {
     /// Connects a working session with its settings.
     ///
     /// # Errors
     /// If the server refuses one.
-    pub fn session(&self) -> Result<Session<'a>, PostgresError> {
-        let mut session = Session::connect(self.server, "plumb")?;
+    pub fn session(&self) -> Result<ServerSession<'a>, PostgresError> {
+        let mut session = ServerSession::connect(self.server, "plumb")?;
         self.session.iter().try_for_each(|(name, value)| session.set(name, value))?;
         Ok(session)
     }
@@ -49,8 +49,8 @@ impl<'a> Place<'a> {
 
 /// Outcome of the timed work.
 #[derive(Debug, Clone, Default)]
-pub struct Outcome {
-    pub done: Done,
+pub struct WorkOutcome {
+    pub done: WorkDone,
     pub rows: u64,
     /// Phases with their begin and end on the monotonic clock.
     pub phases: Vec<(Phase, Nanos, Nanos)>,
@@ -70,7 +70,7 @@ pub trait Begun {
     ///
     /// # Errors
     /// The server's.
-    fn outcome(&mut self) -> Result<Outcome, PostgresError>;
+    fn outcome(&mut self) -> Result<WorkOutcome, PostgresError>;
 
     /// Verifies the result.
     ///
@@ -91,16 +91,15 @@ pub trait Begun {
     fn settings(&mut self) -> Result<Vec<InForce>, PostgresError>;
 }
 
-pub trait Execution: Sync {
+pub trait ServerWork: Sync {
     fn workload(&self) -> &'static Workload;
 
     /// Settings of its runs, which a study may replace.
-    fn settings(&self) -> Settings;
+    fn settings(&self) -> BaseSettings;
 
     /// Bytes on disk of its data and its work.
     fn room(&self, work: &Work) -> Bytes;
 
-    /// Name of its table.
     fn table(&self) -> &'static str;
 
     /// True if its work changes the data, so that each run needs a copy.
@@ -110,25 +109,29 @@ pub trait Execution: Sync {
     ///
     /// # Errors
     /// If there is no room, or the work is cancelled.
-    fn load(&self, session: &mut Session<'_>, work: &Work, cancel: &Cancel) -> Result<(), PostgresError>;
+    fn load(
+        &self,
+        session: &mut ServerSession<'_>,
+        work: &Work,
+        cancel: &Cancel,
+    ) -> Result<(), PostgresError>;
 
     /// Connects the sessions and prepares what is not timed.
     ///
     /// # Errors
     /// The server's.
-    fn begin<'a>(&self, place: &Place<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError>;
+    fn begin<'a>(&self, place: &WorkPlace<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError>;
 }
 
-const EXECUTIONS: &[&dyn Execution] = &[&large_sort::LargeSort, &redo::Redo];
+const EXECUTIONS: &[&dyn ServerWork] = &[&large_sort::LargeSort, &redo::Redo];
 
-/// Workloads of a server.
 pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &REDO];
 
 /// Returns the execution of a workload of [`WORKLOADS`].
 ///
 /// # Errors
 /// For another workload.
-pub fn execution(name: &str) -> Result<&'static dyn Execution, PostgresError> {
+pub fn execution(name: &str) -> Result<&'static dyn ServerWork, PostgresError> {
     EXECUTIONS.iter().copied().find(|execution| execution.workload().name == name).ok_or_else(|| {
         let known: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
         PostgresError::Unfit(format!("PostgreSQL has no workload {name}; it takes {}", known.join(", ")))

@@ -5,11 +5,11 @@
 //! commit costs one round trip. The log keeps the server's default level, because commits without
 //! a log that a standby can use are another question.
 
-use super::{Begun, Execution, Outcome, Place, Settings, counted};
+use super::{BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, counted};
 use crate::PostgresError;
 use crate::copy::{days, table_columns};
-use crate::evidence::{Done, InForce};
-use crate::session::Session;
+use crate::evidence::{InForce, WorkDone};
+use crate::session::ServerSession;
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::Check;
 use plumb_types::{DateTime, RowBatch, RowSource, columns, decode_number};
@@ -29,12 +29,12 @@ const ROW_BYTES: u64 = 400;
 
 pub(super) struct Redo;
 
-impl Execution for Redo {
+impl ServerWork for Redo {
     fn workload(&self) -> &'static Workload {
         &REDO
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> BaseSettings {
         &[("max_wal_size", "4GB")]
     }
 
@@ -51,12 +51,12 @@ impl Execution for Redo {
     }
 
     /// Makes the empty table; the rows come with the work.
-    fn load(&self, session: &mut Session<'_>, work: &Work, _: &Cancel) -> Result<(), PostgresError> {
+    fn load(&self, session: &mut ServerSession<'_>, work: &Work, _: &Cancel) -> Result<(), PostgresError> {
         let columns = table_columns(table(work).schema());
         session.run("the table is created", &format!("create table {TABLE} ({columns})"))
     }
 
-    fn begin<'a>(&self, place: &Place<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError> {
+    fn begin<'a>(&self, place: &WorkPlace<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError> {
         let count = place.work.value("sessions").unwrap_or(1);
         let session = |_| {
             let mut session = place.session()?;
@@ -78,7 +78,7 @@ fn table(work: &Work) -> PagesTable {
 
 /// An import with its sessions.
 struct Importing<'s> {
-    sessions: Vec<(Session<'s>, Statement)>,
+    sessions: Vec<(ServerSession<'s>, Statement)>,
     work: Work,
     commits: AtomicU64,
     span: (Nanos, Nanos),
@@ -118,7 +118,7 @@ impl Array {
     }
 
     /// Inserts the rows and empties the array.
-    fn insert(&mut self, session: &mut Session<'_>, insert: &Statement) -> Result<(), PostgresError> {
+    fn insert(&mut self, session: &mut ServerSession<'_>, insert: &Statement) -> Result<(), PostgresError> {
         let array = std::mem::take(self);
         session
             .execute(DURING, insert, &[&array.days, &array.pages, &array.statuses, &array.bytes])
@@ -131,7 +131,7 @@ impl Begun for Importing<'_> {
         let (rows, length) = (table(&self.work), self.work.value("buffer").unwrap_or(1));
         let (rows, commits) = (&rows, &self.commits);
         self.span.0 = clock::now();
-        let import = |(session, insert): &mut (Session<'_>, Statement)| -> Result<(), PostgresError> {
+        let import = |(session, insert): &mut (ServerSession<'_>, Statement)| -> Result<(), PostgresError> {
             let (mut batch, mut array) = (RowBatch::new(), Array::default());
             while rows.next_batch(&mut batch).map_err(PostgresError::Rows)? {
                 for row in batch.iter() {
@@ -159,15 +159,15 @@ impl Begun for Importing<'_> {
         ended
     }
 
-    fn outcome(&mut self) -> Result<Outcome, PostgresError> {
+    fn outcome(&mut self) -> Result<WorkOutcome, PostgresError> {
         for (session, _) in &mut self.sessions {
             session.flush_statistics()?;
         }
-        Ok(Outcome {
-            done: Done {
+        Ok(WorkOutcome {
+            done: WorkDone {
                 commits: self.commits.load(Relaxed),
                 sessions: self.sessions.len() as u64,
-                ..Done::default()
+                ..WorkDone::default()
             },
             rows: self.work.rows(),
             phases: vec![(Phase::Import, self.span.0, self.span.1)],

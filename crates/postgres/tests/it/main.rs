@@ -3,3 +3,5 @@
 
 mod runs;
 mod server;
+mod studies;
+mod targets;

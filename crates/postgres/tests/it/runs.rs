@@ -5,7 +5,7 @@ use plumb_events::Cancel;
 use plumb_postgres::cluster::Cluster;
 use plumb_postgres::installation::Installation;
 use plumb_postgres::run::PostgresRun;
-use plumb_postgres::session::Session;
+use plumb_postgres::session::ServerSession;
 use plumb_postgres::workload;
 use plumb_record::{Held, Record, Seen};
 use plumb_study::vocabulary::Assignment;
@@ -24,7 +24,7 @@ impl Loaded {
     fn make(path: &Path, installation: &Installation, work: Work) -> Loaded {
         let cluster = Cluster::create(path, "it", installation, &PLAIN).expect("a cluster");
         let server = cluster.borrowed().start(&[], &Cancel::default()).expect("it starts");
-        let mut session = Session::connect(&server, "load").expect("a session");
+        let mut session = ServerSession::connect(&server, "load").expect("a session");
         let execution = workload::execution(work.workload.name).expect("a workload");
         execution.load(&mut session, &work, &Cancel::default()).expect("loaded");
         drop(session);

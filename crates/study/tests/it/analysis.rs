@@ -2,8 +2,8 @@
 
 use plumb_events::Unit;
 use plumb_record::{
-    Circumstance, Fact, Held, HostCpu, IoFunction, IoTally, Phase, Reading, Receipt, Record, SettingRow,
-    StatisticRow,
+    Circumstance, Fact, Held, HostCpu, IoFunction, IoTally, Phase, Receipt, ReceiptReading, Record,
+    SettingRow, StatisticRow,
 };
 use plumb_run::embedded::Engine;
 use plumb_run::fixture;
@@ -321,7 +321,7 @@ fn a_setting_whose_evidence_is_alike_in_both_arms_is_invalid() {
             let direct = values.iter().any(|set| set == "true");
             let mut record = lasting(if direct { 0.5 } else { 1.0 });
             let reading =
-                Reading { setting: "sort_direct_writes".to_string(), value: value(direct), step: 0.5 };
+                ReceiptReading { setting: "sort_direct_writes".to_string(), value: value(direct), step: 0.5 };
             record.readings.push(reading);
             record
         }));

@@ -1,6 +1,7 @@
 //! Plans and pilots of the shipped studies.
 
 use plumb_events::Cancel;
+use plumb_postgres::Postgres;
 use plumb_proof::random::Generator;
 use plumb_run::embedded::Engine;
 use plumb_run::fixture::{Nobody, Scripted};
@@ -15,7 +16,8 @@ use plumb_units::Nanos;
 #[test]
 fn fewer_rows_are_advised_only_where_the_study_takes_them() {
     for (name, takes) in [("large-sort", true), ("storage-slob", false)] {
-        let study = catalog::find(name, &[&Engine, &Commands]).expect("well formed").expect("it ships");
+        let study =
+            catalog::find(name, &[&Engine, &Commands, &Postgres]).expect("well formed").expect("it ships");
         assert!(study.rows() > 0, "{name}");
         let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
         let refused = plan.require_room(Some(Nanos(50_000_000))).expect_err("less than a run").to_string();
@@ -25,7 +27,9 @@ fn fewer_rows_are_advised_only_where_the_study_takes_them() {
 
 /// The pilot of a shipped study whose runs have noise of this size.
 fn piloted(noise: f64, effect: f64) -> Result<Option<Pilot>, StudyError> {
-    let study = catalog::find("large-sort", &[&Engine, &Commands]).expect("well formed").expect("it ships");
+    let study = catalog::find("large-sort", &[&Engine, &Commands, &Postgres])
+        .expect("well formed")
+        .expect("it ships");
     let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
     let mut generator = Generator::new(7);
     let mut target = Scripted::new(move |_, _: &[Assignment]| {

@@ -1,5 +1,6 @@
 //! The shipped studies.
 
+use plumb_postgres::Postgres;
 use plumb_run::embedded::Engine;
 use plumb_study::definition::{catalog, parse};
 use plumb_study::plan::{Plan, PlanOptions, Until};
@@ -9,9 +10,9 @@ use std::path::Path;
 
 #[test]
 fn each_study_parses_round_trips_and_can_prove_its_claims() {
-    for study in catalog::all(&[&Engine, &Commands]).expect("they are well formed") {
+    for study in catalog::all(&[&Engine, &Commands, &Postgres]).expect("they are well formed") {
         let text = study.to_toml();
-        let again = parse("again.toml", &text, &[&Engine, &Commands])
+        let again = parse("again.toml", &text, &[&Engine, &Commands, &Postgres])
             .unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(again, study, "{text}");
         assert_eq!(again.hash(), study.hash());
@@ -32,7 +33,7 @@ fn each_study_parses_round_trips_and_can_prove_its_claims() {
 
 #[test]
 fn figures_of_a_source_stand_beside_ours() {
-    let studies = catalog::all(&[&Engine, &Commands]).expect("they are well formed");
+    let studies = catalog::all(&[&Engine, &Commands, &Postgres]).expect("they are well formed");
     for name in ["redo-direct", "log-file-size", "ext4-xfs"] {
         let study = studies.iter().find(|study| study.name == name).expect("it is there");
         let published = study.published.as_ref().expect("its source has figures");
@@ -43,7 +44,7 @@ fn figures_of_a_source_stand_beside_ours() {
 #[test]
 fn files_are_named_for_their_studies() {
     for ((file, _), study) in
-        catalog::FILES.iter().zip(catalog::all(&[&Engine, &Commands]).expect("well formed"))
+        catalog::FILES.iter().zip(catalog::all(&[&Engine, &Commands, &Postgres]).expect("well formed"))
     {
         assert_eq!(*file, format!("{}.toml", study.name));
     }

@@ -1,0 +1,123 @@
+//! The target of a study: prepared, run in processes of their own, and gone.
+
+use crate::server::{installed, place};
+use plumb_events::Cancel;
+use plumb_postgres::{Postgres, PostgresTarget};
+use plumb_record::Held;
+use plumb_study::definition::{Study, parse};
+use plumb_study::targets::{NoRecord, Opening, Preparation, Target};
+use plumb_study::{Observer, Stage};
+use std::path::{Path, PathBuf};
+
+struct Silent;
+
+impl Observer for Silent {
+    fn stage(&self, _: &Stage<'_>) {}
+    fn begins(&self) {}
+    fn made(&self, _: &Path) {}
+}
+
+/// Returns the program that makes runs, which is built with the tests.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().expect("a program");
+    let built = test.parent().and_then(Path::parent).expect("target/debug");
+    built.join("examples/study_run")
+}
+
+fn study(rows: &str, factor: &str) -> Study {
+    let text = format!(
+        "target = \"postgres\"\nname = \"x\"\ntitle = \"x\"\nquestion = \"x\"\nworkload = \"large-sort\"\nrows = \"{rows}\"\n\
+         blocks = 5\n[settings]\nmax_parallel_maintenance_workers = 0\n{factor}\n[[claim]]\nname = \"c\"\ntext = \"x\"\n\
+         factor = \"f\"\nfrom = \"a\"\nto = \"b\"\nexpect = \"differs\"\n"
+    );
+    parse("x.toml", &text, &[&Postgres]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn levels(setting: &str, one: &str, other: &str) -> String {
+    let level =
+        |label: &str, value: &str| format!("{{ label = \"{label}\", set = {{ {setting} = \"{value}\" }} }}");
+    format!("[[factor]]\nname = \"f\"\nlevels = [{}, {}]", level("a", one), level("b", other))
+}
+
+fn opening<'a>(path: &'a Path, cancel: &Cancel) -> Opening<'a> {
+    Opening {
+        path,
+        program: program(),
+        command_line: "plumb study x.toml".to_string(),
+        calibration: None,
+        cancel: cancel.clone(),
+        observer: &Silent,
+    }
+}
+
+#[track_caller]
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).expect("a directory").next().is_none()
+}
+
+#[test]
+fn arms_share_a_loaded_directory_and_leave_nothing() {
+    if installed().is_none() {
+        return;
+    }
+    let (place, cancel) = (place(), Cancel::default());
+    let study = study("100K", &levels("maintenance_work_mem", "1MB", "16MB"));
+    let mut target = PostgresTarget::open(&study, opening(place.path(), &cancel)).expect("a server");
+    let environment = target.environment().expect("a device");
+    assert!(environment.target.starts_with("PostgreSQL "), "{}", environment.target);
+    let arms: Vec<_> = (0..2).map(|level| study.arm_settings(&[level])).collect();
+    target
+        .prepare(&Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" })
+        .unwrap_or_else(|error| panic!("{error}"));
+    for arm in &arms {
+        let settled = target.ready(arm).unwrap_or_else(|error| panic!("{error}"));
+        assert!(settled.total_pages > 1000 && !settled.own_data, "{settled:?}");
+        let record = target.run(arm, &cancel).unwrap_or_else(|error| panic!("{error:?}"));
+        assert!(record.checks.iter().all(|check| check.passed), "{:?}", record.checks);
+        assert!(record.receipts.iter().all(|receipt| receipt.held == Held::Held), "{:?}", record.receipts);
+        assert_eq!(record.readings.len(), 2, "{:?}", record.readings);
+    }
+    // A server that refuses a setting of an arm fails that run, and the next one works.
+    let mut refused = arms[0].clone();
+    refused[1].value = "1kB".to_string();
+    let error = target.run(&refused, &cancel).expect_err("out of range");
+    let NoRecord::Failed(failure) = error else { panic!("{error:?}") };
+    assert!(failure.why.contains("maintenance_work_mem"), "{failure:?}");
+    target.run(&arms[1], &cancel).unwrap_or_else(|error| panic!("{error:?}"));
+    cancel.request();
+    assert!(matches!(target.run(&arms[1], &cancel), Err(NoRecord::Interrupted)));
+    drop(target);
+    assert!(is_empty(place.path()), "after an interrupt, too");
+}
+
+#[test]
+fn a_value_equal_to_the_default_is_one_treatment_and_creation_is_made_for_each_run() {
+    if installed().is_none() {
+        return;
+    }
+    let (place, cancel) = (place(), Cancel::default());
+    let same = study("10K", &levels("maintenance_work_mem", "64MB", "65536kB"));
+    let mut target = PostgresTarget::open(&same, opening(place.path(), &cancel)).expect("a server");
+    let arms: Vec<_> = (0..2).map(|level| same.arm_settings(&[level])).collect();
+    let preparation = Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" };
+    let error = target.prepare(&preparation).expect_err("one treatment").to_string();
+    assert!(
+        error.contains("maintenance_work_mem=64MB and maintenance_work_mem=65536kB have the same effect"),
+        "{error}"
+    );
+    drop(target);
+    assert!(is_empty(place.path()));
+
+    let fixed = study("10K", &levels("data_checksums", "off", "on"));
+    let mut target = PostgresTarget::open(&fixed, opening(place.path(), &cancel)).expect("a server");
+    let arms: Vec<_> = (0..2).map(|level| fixed.arm_settings(&[level])).collect();
+    target
+        .prepare(&Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" })
+        .unwrap_or_else(|error| panic!("{error}"));
+    for (arm, sum) in arms.iter().zip([0.0, 1.0]) {
+        assert!(target.ready(arm).unwrap_or_else(|error| panic!("{error}")).own_data);
+        let record = target.run(arm, &cancel).unwrap_or_else(|error| panic!("{error:?}"));
+        let checksums = record.readings.iter().find(|reading| reading.setting == "data_checksums");
+        assert_eq!(checksums.map(|reading| reading.value), Some(sum), "{:?}", record.receipts);
+    }
+}
