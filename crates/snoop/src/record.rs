@@ -41,11 +41,19 @@ pub fn record(header: Header, snoop: Snoop, live: &Live) -> Record {
     };
     record.io_functions = tallies(|row| &row.operation)
         .into_iter()
-        .map(|(function, reads, writes)| IoFunction { function, reads, writes })
+        .map(|(function, reads, writes)| IoFunction { function, part_of: None, reads, writes, large: None })
         .collect();
     record.io_files = tallies(|row| &row.file)
         .into_iter()
-        .map(|(path, reads, writes)| IoFile { tablespace: String::new(), path, reads, writes })
+        .map(|(path, reads, writes)| IoFile {
+            tablespace: String::new(),
+            path,
+            reads,
+            writes,
+            block_bytes: None,
+            sizes: Vec::new(),
+            buffer_waits: None,
+        })
         .collect();
     record.completion = Completion::Exact;
     record.statistics = statistics(&snoop);
