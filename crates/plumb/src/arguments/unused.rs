@@ -298,6 +298,13 @@ mod tests {
         ("compare", &["first", "second", "html", "json"]),
         ("list", &["what", "having", "json"]),
         ("trace", &["bundle", "session", "summary", "paths"]),
+        (
+            "snoop",
+            &[
+                "pid", "name", "until", "view", "summary", "quiet", "bundle", "json", "flow", "sample",
+                "secret", "command",
+            ],
+        ),
         ("report", &["bundle", "begin", "end", "picture"]),
         ("study-run", &[]),
         ("document", &["page"]),
