@@ -74,6 +74,13 @@ struct Step {
     place: Option<(u32, u64)>,
 }
 
+/// A call that was seen, with the completions of its requests by disk and sector.
+#[derive(Debug, Clone)]
+struct Seen {
+    steps: Vec<Step>,
+    completed: HashMap<(u32, u64), u64>,
+}
+
 /// Fields of a tracepoint that a flow needs.
 #[derive(Debug, Clone)]
 struct Known {
@@ -91,7 +98,7 @@ pub struct Flow {
     open: HashMap<u32, Vec<Step>>,
     /// Completions by disk and sector.
     completed: HashMap<(u32, u64), u64>,
-    flows: HashMap<Kind, Vec<Step>>,
+    flows: HashMap<Kind, Seen>,
     /// Count and sum of times with all tracepoints, and with those of calls only.
     times: [HashMap<String, (u64, u64)>; 2],
     is_full: bool,
@@ -218,7 +225,11 @@ impl Flow {
         };
         // A call on a socket or pipe passes no file system.
         if self.is_full && steps.len() > 2 && !name.starts_with("pread") {
-            self.flows.entry(kind).or_insert(steps);
+            // A later request to the same sector would replace the completion.
+            let places = steps.iter().filter_map(|step| step.place);
+            let ends = places.filter_map(|place| Some((place, *self.completed.get(&place)?)));
+            let completed = ends.collect();
+            self.flows.entry(kind).or_insert(Seen { steps, completed });
         }
     }
 
@@ -236,7 +247,8 @@ impl Flow {
             };
             let _ =
                 writeln!(text, "\n{title}, microseconds from its entry, and since the entry of each pair");
-            text += &drawn(&self.flows[&kind], &self.completed);
+            let Seen { steps, completed } = &self.flows[&kind];
+            text += &drawn(steps, completed);
         }
         let mut names: Vec<&String> = self.times[0].keys().collect();
         names.sort_unstable();

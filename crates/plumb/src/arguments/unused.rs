@@ -302,6 +302,13 @@ mod tests {
         ("compare", &["first", "second", "html", "baseline", "save_baseline", "json"]),
         ("list", &["what", "having", "json"]),
         ("trace", &["bundle", "session", "summary", "paths", "json"]),
+        (
+            "snoop",
+            &[
+                "pid", "name", "until", "view", "summary", "quiet", "bundle", "json", "flow", "sample",
+                "secret", "command",
+            ],
+        ),
         ("report", &["bundle", "begin", "end", "picture", "best", "limit", "json", "format"]),
         ("study-run", &[]),
         ("scan-instance", &[]),
