@@ -21,16 +21,12 @@ use plumb_host::device::{DeviceDescription, DirectIoSupport, IoUringSupport, Rin
 use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
 use plumb_units::{Bytes, Nanos};
 
-/// Measures the device under the directory `path` of each description, with a file of its own there.
-/// The files of several paths form one volume, as the options lay it out; the logs lie on the first
-/// path. All files are removed before this returns, with or without an error.
-///
-/// # Errors
-/// If a place has no device, no space or no permission to write. Also if an option is out of range,
-/// a request fails, or `observer` cancels.
-///
-/// # Panics
-/// If `devices` is empty, because there is then nothing to describe.
+/// Measures the device under the directory `path` of each description, with a file of its own
+/// there. The files of several paths form one volume, as the options lay it out; the logs lie
+/// on the first path. All files are removed before this returns, with or without an error.
+/// Fails if a place has no device, no space or no permission to write. Also if an option is out
+/// of range, a request fails, or `observer` cancels. Panics if `devices` is empty, because
+/// there is then nothing to describe.
 pub fn calibrate(
     devices: &[DeviceDescription],
     options: &Options,

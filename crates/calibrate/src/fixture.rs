@@ -84,9 +84,8 @@ fn estimate(values: &[f64]) -> Estimate {
     Estimate::of(values, 0.1).expect("there are values")
 }
 
-/// A calibration of three figures and a ladder of three rungs, without tasks.
-pub(crate) fn calibration() -> Calibration {
-    let environment = DeviceEnvironment {
+fn environment() -> DeviceEnvironment {
+    DeviceEnvironment {
         device: "vda".to_string(),
         disk_bytes: Some(256 * Bytes::G),
         file_system: "ext4".to_string(),
@@ -100,7 +99,11 @@ pub(crate) fn calibration() -> Calibration {
         processors: 2,
         virtual_disk: true,
         date: "2026-01-02 03:04".to_string(),
-    };
+    }
+}
+
+/// A calibration of three figures and a ladder of three rungs, without tasks.
+pub(crate) fn calibration() -> Calibration {
     let of =
         |kind, values: &[f64], at: &str| MainFigure { kind, estimate: estimate(values), at: at.to_string() };
     let measured = |iops, cpu| RungState::Measured {
@@ -111,11 +114,11 @@ pub(crate) fn calibration() -> Calibration {
         note: None,
     };
     let rung = |name: &str, state| Rung { name: name.to_string(), state };
-    let refused =
-        RungState::Refused { why: "the disk has no polled queues".to_string(), cure: String::new() };
+    let why = "the disk has no polled queues".to_string();
+    let refused = RungState::Refused { why, cure: String::new() };
     Calibration {
         schema_version: SCHEMA_VERSION,
-        environment,
+        environment: environment(),
         mode: Mode::Quick,
         seed: 7,
         size_small: 8192,

@@ -45,13 +45,12 @@ mod progress;
 mod random;
 
 pub use analysis::{
-    Curve, CurvePoint, DerivedFigure, DerivedKind, FigureKind, MainFigure, Matrix, MatrixCell, ReadCost,
-    Rung, RungState, Warning,
+    Curve, CurvePoint, FigureKind, MainFigure, Matrix, MatrixCell, ReadCost, Rung, RungState, Warning,
 };
 pub use calibrate::calibrate;
 pub use error::CalibrateError;
 pub use files::leftovers;
-pub use load::{Level, Sustained, TaskSession, Window};
+pub use load::{Sustained, SustainedLevel, TaskSession, Window};
 pub use measure::{
     Answer, AnswerSource, DeviceEvidence, Estimate, Interval, LoadMeasurement, Measurement, Repeat,
     TaskResult, busy,
@@ -62,8 +61,8 @@ pub use plan::{
 };
 pub use progress::{Progress, ProgressObserver};
 pub use store::{
-    AGREEMENT_LIMIT, Agreement, Calibration, DeviceEnvironment, Disagreement, SCHEMA_VERSION, VolumePath,
-    VolumeRates, VolumeRecord, csv,
+    AGREEMENT_LIMIT, Agreement, Calibration, DerivedFigure, DerivedKind, DeviceEnvironment, Disagreement,
+    SCHEMA_VERSION, VolumePath, VolumeRates, VolumeRecord, csv,
 };
 
 #[cfg(test)]

@@ -339,6 +339,28 @@ pub enum EngineError {
         /// Names that exist, in words.
         known: String,
     },
+    /// A predicate on rows cannot be understood.
+    #[error("predicate {text:?}: {why}")]
+    Predicate {
+        /// Text as it was given.
+        text: String,
+        /// The wrong part, and the expected form.
+        why: String,
+    },
+    /// A process that read a share of a table failed.
+    #[error("{name} failed: {why}")]
+    Instance {
+        /// Name of the instance in the report, such as `instance 2`.
+        name: String,
+        /// Error of the instance, or the way its process ended.
+        why: String,
+    },
+    /// A table that an operation read or extended was changed or dropped by another one.
+    #[error("table {table} was changed or dropped meanwhile: do it again")]
+    TableChanged {
+        /// Name of the table in its stored form.
+        table: String,
+    },
     /// A row is too long for an extent.
     #[error(
         "a row of {found} bytes does not fit an extent of {}: there is room for {room}; create the database with a larger extent_size or db_block_size, or shorten the row: it begins with {start}",

@@ -8,7 +8,8 @@
 //! | make, open | [`Instance::create`], [`Instance::open`], [`Instance::open_to_read`] |
 //! | load a table by direct path, which is read-only afterwards | [`table::load::load`] |
 //! | build an index on it by a parallel disk sort | [`index::build::create_index`] |
-//! | read it | [`table::scan::scan`], [`index::btree::BTree`], [`table::fetch::RowFetcher`] |
+//! | read it | [`view::TableView`], [`index::btree::BTree`], [`table::fetch::RowFetcher`] |
+//! | count and add rows, copy rows into another table | [`view::totals`], [`view::copy`] |
 //! | check it against its indexes | [`check::check_table`] |
 //! | insert, update, delete, read in transactions | [`transaction::Transactions`] |
 //! | copy a database while it changes, and restore the copy | [`backup`] |
@@ -42,6 +43,7 @@ pub mod redo;
 pub mod sort;
 pub mod table;
 pub mod transaction;
+pub mod view;
 
 pub mod backup;
 

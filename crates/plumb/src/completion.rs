@@ -233,7 +233,7 @@ mod tests {
     fn no_hidden_command_is_offered() {
         let commands = found(Shell::Fish, &[""]);
         assert!(commands.contains(&"verify".to_string()));
-        for hidden in ["study-run", "document", "complete"] {
+        for hidden in ["study-run", "scan-instance", "document", "complete"] {
             assert!(!commands.contains(&hidden.to_string()), "{hidden}");
         }
     }

@@ -8,7 +8,7 @@ use plumb_io::IoError;
 use plumb_io::named_directory::NamedDirectoryError;
 use plumb_record::RecordError;
 use plumb_run::RunError;
-use plumb_run::stored::StoredError;
+use plumb_run::calibration_store::StoredError;
 use plumb_study::StudyError;
 use plumb_workload::CsvError;
 

@@ -19,6 +19,14 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Prints a value for programs.
+///
+/// # Errors
+/// The errors that [`print`] returns.
+pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
+}
+
 /// Prints one line on stderr.
 pub fn complain(message: &str) {
     let line = message.lines().collect::<Vec<_>>().join(" ");

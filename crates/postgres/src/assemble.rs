@@ -294,7 +294,7 @@ fn findings(evidence: &ServerEvidence) -> Vec<Finding> {
                 watched.unseen_cpu,
                 Nanos(all)
             ),
-            advice: String::new(),
+            ..Finding::default()
         });
     }
     if watched.late > watched.samples / 10 {
@@ -303,6 +303,7 @@ fn findings(evidence: &ServerEvidence) -> Vec<Finding> {
                 .to_string(),
             evidence: format!("{} of {} samples", watched.late, watched.samples),
             advice: "Leave a processor free for the sampler.".to_string(),
+            ..Finding::default()
         });
     }
     found

@@ -35,6 +35,7 @@ pub mod equivalence;
 mod error;
 pub mod family;
 pub mod interval;
+pub mod knee;
 pub mod multiple;
 pub mod noise;
 pub mod order;

@@ -13,8 +13,10 @@
 //! Rules read nothing but this value, no instance and no /proc. So a test changes one fact, and
 //! sees the rule that depends on it fail.
 
+mod file_moves;
 mod snapshots;
 
+pub use file_moves::FileMoves;
 pub use snapshots::Cut;
 
 use crate::device_mix::{self, Mix};
@@ -22,7 +24,7 @@ use crate::device_probe::{self, Calibrated};
 use crate::workers::WorkerCount;
 use plumb_engine::access::Access;
 use plumb_engine::backup::Copied;
-use plumb_engine::cache::BufferCache;
+use plumb_engine::cache::{BufferCache, CachedBlocks, PoolCounts};
 use plumb_engine::check::CheckLine;
 use plumb_engine::redo::{Log, SyncChoice};
 use plumb_engine::sort::plan::SortPlan;
@@ -32,20 +34,23 @@ use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
+use plumb_engine::view::copy::LoadDegree;
+use plumb_engine::view::totals::{Checksum, Totals};
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::SortServerSummary;
-use plumb_events::{LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
+use plumb_events::{Direction, IoStream, LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
 use plumb_io::{DirectIo, Disk, File};
 use plumb_record::trace::RunTrace;
-use plumb_record::{Check, DeviceLimits, ParameterRow};
+use plumb_record::{BufferWaits, Check, DeviceLimits, ParameterRow};
 use plumb_study::disturbance::{Stretch, Watched};
 use plumb_study::machine::{self, CpuTimes};
 use plumb_study::sampler::Looks;
-use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, path_of_text};
+use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Nanos, path_of_text};
 use plumb_workload::TextShape;
 use plumb_workload::slob::{Kind, Operation, SlobSpec};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -118,8 +123,6 @@ pub struct TablespaceFacts {
 pub struct CacheFacts {
     pub block_size: BlockSize,
     pub frames: u64,
-    /// Blocks in the cache that belong to the tablespace for tables of this block size.
-    pub cached_blocks: u64,
     /// Bytes that the kernel mapped for the cache; `None` before its first use, or without /proc.
     pub mapped: Option<Bytes>,
 }
@@ -160,7 +163,6 @@ impl Inside {
         let cache = |found: &BufferCache| CacheFacts {
             block_size: found.block_size(),
             frames: found.options().frame_count as u64,
-            cached_blocks: found.cached_blocks(instance.tablespaces().tables_of(found.block_size())),
             mapped: found.memory().and_then(|memory| readings::mapped(&memory.addresses()).ok()),
         };
         Inside {
@@ -340,6 +342,8 @@ pub struct Measured {
     /// The kernel's counters of each block device, by name.
     pub disks: BTreeMap<String, DiskStats>,
     pub files: Vec<FileEvidence>,
+    /// The buffer caches, in the order of [`Inside::caches`].
+    pub pools: Vec<PoolSeen>,
     pub host_cpu: Option<plumb_record::HostCpu>,
     pub process: Option<plumb_record::ProcessUse>,
     /// Counters of the whole machine, for circumstances.
@@ -354,6 +358,16 @@ pub struct Measured {
     pub peak_is_of_work: bool,
     /// Every request, if a trace was requested.
     pub trace: Option<RunTrace>,
+}
+
+/// A buffer cache during the work, and its blocks at the end of it.
+#[derive(Debug, Clone)]
+pub struct PoolSeen {
+    pub block_size: BlockSize,
+    pub frames: u64,
+    pub counts: PoolCounts,
+    /// Cached blocks by tablespace, counted before anything reads through the cache to verify.
+    pub census: Vec<CachedBlocks>,
 }
 
 /// Summary of the work by the engine.
@@ -371,6 +385,112 @@ pub struct Done {
     pub log: Option<LogDone>,
     /// Random reads and updates, if they were the work.
     pub slob: Option<SlobDone>,
+    /// Full scans, if they were the work.
+    pub scan: Option<ScanDone>,
+    /// The copy of rows, if it was the work.
+    pub copy: Option<CopyDone>,
+}
+
+/// A copy of rows into another table.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyDone {
+    pub load: LoadDegree,
+    pub logging: Logging,
+    /// True if the blocks were logged.
+    pub logged: bool,
+    /// Rows that the target had before.
+    pub old: u64,
+    pub block_bytes: u64,
+    pub source_blocks: u64,
+    /// Summary of the new rows.
+    pub loaded: LoadOutcome,
+}
+
+/// Full scans of a table.
+#[derive(Debug, Clone)]
+pub struct ScanDone {
+    pub columns: Vec<String>,
+    /// Condition on the rows; `None` for all rows.
+    pub predicate: Option<String>,
+    pub checksum: Checksum,
+    /// Blocks of the table, which every stream reads.
+    pub block_count: u64,
+    pub block_bytes: u64,
+    pub extents: u64,
+    pub streams: Vec<StreamDone>,
+    /// Processes that read the closed database; empty if this one scanned.
+    pub instances: Vec<InstanceDone>,
+}
+
+/// Scan of a share of the table by one instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstanceDone {
+    pub name: String,
+    pub extents: u64,
+    /// Bytes of the blocks of its extents, times its streams.
+    pub share_bytes: u64,
+    pub rows: u64,
+    pub elapsed_ns: u64,
+    /// Bytes that the kernel fetched from a device for the instance; `None` if unknown, and for
+    /// this process.
+    pub fetched: Option<u64>,
+    pub direct_reads: Transfers,
+    pub cache_reads: Transfers,
+    pub writes: Transfers,
+}
+
+impl InstanceDone {
+    /// Adds up the requests of a period. Counts of streams have no service times.
+    pub fn with_io(self, period: &Period) -> InstanceDone {
+        let sum = |is: &dyn Fn(IoStream) -> bool| {
+            let streams = IoStream::ALL.iter().filter(|stream| is(**stream));
+            streams.fold((0, 0, 0), |sum: Transfers, stream| {
+                let seen = period.stream(*stream);
+                (sum.0 + seen.count, sum.1 + seen.bytes, 0)
+            })
+        };
+        InstanceDone {
+            direct_reads: sum(&|stream| stream == IoStream::TableReads),
+            cache_reads: sum(&|stream| stream == IoStream::CacheReads),
+            writes: sum(&|stream| stream.direction() == Direction::Write),
+            ..self
+        }
+    }
+}
+
+impl ScanDone {
+    /// Returns the instances that scanned. Without others it is this process.
+    #[must_use]
+    pub fn instances_of(&self, period: &Period) -> Vec<InstanceDone> {
+        if !self.instances.is_empty() {
+            return self.instances.clone();
+        }
+        let own = InstanceDone {
+            name: "this process".to_string(),
+            extents: self.extents,
+            share_bytes: self.bytes(),
+            rows: self.streams.iter().map(|stream| stream.totals.row_count).sum(),
+            elapsed_ns: period.elapsed.0,
+            fetched: None,
+            direct_reads: (0, 0, 0),
+            cache_reads: (0, 0, 0),
+            writes: (0, 0, 0),
+        };
+        vec![own.with_io(period)]
+    }
+
+    /// Returns the bytes that all streams should have read.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.block_count * self.block_bytes * self.streams.len() as u64
+    }
+}
+
+/// One scan of the whole table.
+#[derive(Debug, Clone)]
+pub struct StreamDone {
+    pub totals: Totals,
+    pub elapsed: Nanos,
 }
 
 /// The log of the work, as the engine wrote it.
@@ -589,6 +709,8 @@ pub struct FileEvidence {
     pub path: PathBuf,
     pub reads: Transfers,
     pub writes: Transfers,
+    /// Reads and writes by size, with waits.
+    pub moves: FileMoves,
     /// The open flags; `None` for a file in memory, or without /proc.
     pub flags: Option<OpenFlags>,
     /// Pages in the page cache before the work.
@@ -609,7 +731,8 @@ struct Reading {
     process_io: Option<ProcessIo>,
     used: Option<readings::ProcessUse>,
     disks: BTreeMap<String, DiskStats>,
-    files: Vec<(Transfers, Transfers)>,
+    files: Vec<FileMoves>,
+    pools: Vec<PoolCounts>,
     cpu: Option<CpuTimes>,
     load: Option<f64>,
 }
@@ -621,14 +744,18 @@ impl Reading {
         let names = devices.iter().filter_map(|device| Some(device.block.as_ref()?.name.clone()));
         let disks = names.filter_map(|name| DiskStats::read(&name).ok().map(|stats| (name, stats))).collect();
         let files = instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files);
+        let waits = instance.caches().iter().flat_map(BufferCache::file_waits);
+        let waits = waits.map(|(file, (waits, time))| (file, BufferWaits { waits, time_ns: time.0 }));
+        let waits: BTreeMap<FileId, BufferWaits> = waits.collect();
         let counted = |file: &plumb_engine::storage::datafile::DataFile| {
-            (file.file.counters().reads(), file.file.counters().writes())
+            FileMoves::of(&file.file, waits.get(&file.id).copied().unwrap_or_default())
         };
         Reading {
             process_io: ProcessIo::read().ok(),
             used: readings::ProcessUse::read().ok(),
             disks,
             files: files.map(counted).collect(),
+            pools: instance.caches().iter().map(BufferCache::counts).collect(),
             cpu: CpuTimes::read(),
             load: machine::load_average(),
             snapshot: instance.recorder.snapshot(),
@@ -644,11 +771,14 @@ pub fn of_plain_file(
     file: &File,
     cached_before: Option<Residency>,
 ) -> FileEvidence {
+    let moves = FileMoves::of(file, BufferWaits::default());
+    let [reads, writes] = moves.totals();
     FileEvidence {
         role,
         path: path.to_path_buf(),
-        reads: file.counters().reads(),
-        writes: file.counters().writes(),
+        reads,
+        writes,
+        moves,
         flags: file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
         cached_before,
         cached_after: residency(file),
@@ -660,17 +790,19 @@ pub fn of_plain_file(
 
 /// Returns the counters of each log file so far, and its pages in the page cache.
 #[must_use]
-pub fn before_log(log: &Log) -> Vec<(Transfers, Transfers, Option<Residency>)> {
-    let of = |file: &File| (file.counters().reads(), file.counters().writes(), residency(file));
+pub fn before_log(log: &Log) -> Vec<(FileMoves, Option<Residency>)> {
+    let of = |file: &File| (FileMoves::of(file, BufferWaits::default()), residency(file));
     log.files().map(of).collect()
 }
 
 /// Returns the observations of the log files since `before`.
 #[must_use]
-pub fn of_log(log: &Log, before: &[(Transfers, Transfers, Option<Residency>)]) -> Vec<FileEvidence> {
-    let files = log.files().zip(before).map(|(file, (reads, writes, cached))| {
+pub fn of_log(log: &Log, before: &[(FileMoves, Option<Residency>)]) -> Vec<FileEvidence> {
+    let files = log.files().zip(before).map(|(file, (before, cached))| {
         let seen = of_plain_file(FileRole::Log, file.path(), file, *cached);
-        FileEvidence { reads: grown(seen.reads, *reads), writes: grown(seen.writes, *writes), ..seen }
+        let moves = seen.moves.since(before);
+        let [reads, writes] = moves.totals();
+        FileEvidence { reads, writes, moves, ..seen }
     });
     files.collect()
 }
@@ -689,6 +821,7 @@ pub fn around(
     let earlier = watched.read();
     let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, work)?;
     let machine = Stretch::between(&watched, &earlier, &watched.read());
+    let pools = pools(instance, [&before, &after]);
     let mut files = file_evidence(instance, &before, &after, cached_before);
     files.extend(plain);
     Ok(Measured {
@@ -703,6 +836,7 @@ pub fn around(
             .map(|trace| RunTrace::of_run(&trace, plumb_io::path_of_number)),
         io_wq_workers: workers.end(),
         files,
+        pools,
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),
         disks: difference(&after.disks, &before.disks),
         host_cpu: snapshots::host_cpu(&before, &after),
@@ -736,8 +870,16 @@ fn pages_untold(file: &File) -> Option<&'static str> {
     readings::pages_untold(file.descriptor()?)
 }
 
-fn grown(later: Transfers, earlier: Transfers) -> Transfers {
-    (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2)
+/// Returns the work of each cache between two readings, with its blocks as they are now.
+fn pools(instance: &Instance, [before, after]: [&Reading; 2]) -> Vec<PoolSeen> {
+    let counts = after.pools.iter().zip(&before.pools).map(|(later, earlier)| later.since(earlier));
+    let seen = |(cache, counts): (&BufferCache, PoolCounts)| PoolSeen {
+        block_size: cache.block_size(),
+        frames: cache.options().frame_count as u64,
+        counts,
+        census: cache.census(),
+    };
+    instance.caches().iter().zip(counts).map(seen).collect()
 }
 
 fn file_evidence(
@@ -753,17 +895,22 @@ fn file_evidence(
     let counted = before.files.iter().zip(&after.files);
     let cached = cached_before.into_iter().zip(residencies(instance));
     let rows = files.zip(counted).zip(cached);
-    rows.map(|(((role, file), (earlier, later)), (cached_before, cached_after))| FileEvidence {
-        role,
-        path: file.file.path().to_path_buf(),
-        reads: grown(later.0, earlier.0),
-        writes: grown(later.1, earlier.1),
-        flags: file.file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
-        cached_before,
-        cached_after,
-        pages_untold: pages_untold(&file.file),
-        length: file.file.length().ok().map(Bytes),
-        device: device_number(file.file.path()),
+    rows.map(|(((role, file), (earlier, later)), (cached_before, cached_after))| {
+        let moves = later.since(earlier);
+        let [reads, writes] = moves.totals();
+        FileEvidence {
+            role,
+            path: file.file.path().to_path_buf(),
+            reads,
+            writes,
+            moves,
+            flags: file.file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
+            cached_before,
+            cached_after,
+            pages_untold: pages_untold(&file.file),
+            length: file.file.length().ok().map(Bytes),
+            device: device_number(file.file.path()),
+        }
     })
     .collect()
 }

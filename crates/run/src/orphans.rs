@@ -32,7 +32,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_host::owner::{self, MARK};
 use plumb_io::{Directory, EntryKind, IoError};
 use plumb_study::bundle::source_of;
-use plumb_study::written;
+use plumb_study::file_journal;
 use plumb_units::Bytes;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -44,7 +44,7 @@ use std::rc::Rc;
 const PREFIXES: [&str; 4] = ["plumb-run-", "plumb-study-", "plumb-calibrate-", loops::PREFIX];
 /// Name prefix of the directory of a database server, which holds directories at any depth.
 const SERVER: &str = "plumb-postgres-";
-/// Entries in the directory of a server, besides its mark.
+/// Content of a server's directory besides its mark.
 const OF_SERVER: [&str; 2] = ["data", "server.log"];
 /// Suffix of an output's name until it is complete.
 const UNFINISHED: &str = ".unfinished";
@@ -100,7 +100,7 @@ impl Orphan {
             return Ok(self.stray);
         }
         if self.end == End::PutBack {
-            written::recover(&self.path).map_err(io::Error::other)?;
+            file_journal::recover(&self.path).map_err(io::Error::other)?;
         }
         if let Some(own) = self.own_directory.as_ref().filter(|own| is_of_loop(own)) {
             loops::release(&self.path)?;
@@ -351,7 +351,7 @@ fn is_of_loop(path: &Path) -> bool {
 /// Returns the file that a study overwrote, from the mark next to it.
 fn written_over(around: &Rc<Directory>, mark: &Path) -> Option<Orphan> {
     let marked = around.path().join(mark);
-    let path = written::journalled(&marked)?;
+    let path = file_journal::journalled(&marked)?;
     let held = owner::abandoned(&marked)?;
     Some(Orphan {
         path,

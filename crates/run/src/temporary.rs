@@ -50,7 +50,7 @@ impl Temporary {
             indx: all(sizes.indx, beside.indx),
         };
         if settings.word(Setting::IoMethod) == "null" {
-            return Temporary::in_memory(places, settings, (sizes, total(&room)), cancel, observer);
+            return Temporary::in_memory(places, settings, sizes, total(&room), cancel, observer);
         }
         places.require_room(&room)?;
         let mut made = Temporary { instance: None, directories: Vec::new(), owners: Vec::new(), keep: false };
@@ -100,7 +100,8 @@ impl Temporary {
     fn in_memory(
         places: &Places<'_>,
         settings: Settings,
-        (sizes, needed): (InitialSizes, u64),
+        sizes: InitialSizes,
+        needed: u64,
         cancel: Cancel,
         observer: &dyn Observer,
     ) -> Result<Temporary, RunError> {

@@ -9,6 +9,7 @@
 
 mod column_type;
 mod number_form;
+mod number_sum;
 mod schema;
 
 pub mod date;
@@ -29,6 +30,7 @@ pub use number::{
     number_to_string, parse_number, try_encode_number,
 };
 pub use number_form::NumberForm;
+pub use number_sum::NumberSum;
 pub use row::{ColumnWalk, Columns, RowError, column_at, columns, leading_word};
 pub use schema::{Column, Schema, SchemaError, listed_names};
 pub use source::{RecordSource, RowSource, SourceError};

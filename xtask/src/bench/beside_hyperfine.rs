@@ -13,7 +13,7 @@
 use super::commands::{Options, Said, looped, report, study, turns};
 use anyhow::Context;
 use plumb_events::now;
-use plumb_units::Nanos;
+use plumb_units::{Nanos, median};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -106,19 +106,22 @@ pub(super) fn run(options: &Options, program: &str) -> anyhow::Result<()> {
             ratios.push(if busy { disturbed(usual[0], fine)? } else { fine()? });
             said.push(if busy { disturbed(usual[1], study)? } else { study()? });
         }
-        show(&mut ratios, &said);
+        show(&ratios, &said);
     }
     Ok(())
 }
 
-fn show(ratios: &mut [Ratio], said: &[Said]) {
+fn show(ratios: &[Ratio], said: &[Said]) {
     let apart = ratios.iter().filter(|ratio| ratio.of - ratio.deviation > 1.0).count();
     report("hyperfine: one ran faster by more than its +-", apart, ratios.len());
-    ratios.sort_by(|one, two| one.of.total_cmp(&two.of));
-    if let (Some(middle), Some(most)) = (ratios.get(ratios.len() / 2), ratios.last()) {
+    let typical = |figure: fn(&Ratio) -> f64| median(&ratios.iter().map(figure).collect::<Vec<_>>());
+    if let Some(most) = ratios.iter().max_by(|one, two| one.of.total_cmp(&two.of)) {
         println!(
             "    the median summary: {:.2} +- {:.2} times faster; the most: {:.2} +- {:.2}",
-            middle.of, middle.deviation, most.of, most.deviation
+            typical(|ratio| ratio.of),
+            typical(|ratio| ratio.deviation),
+            most.of,
+            most.deviation
         );
     }
     for label in ["PROVED faster", "PROVED slower", "MIXED", "UNSTABLE", "NOT PROVED"] {

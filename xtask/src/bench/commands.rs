@@ -7,12 +7,12 @@
 //! Limits: the rates hold for this machine and its other load; the Clopper-Pearson intervals give
 //! their error. 1% more turns take slightly less than 1% more time, because awk has to start.
 
-use super::beside_hyperfine;
 use anyhow::Context;
 use clap::Args;
 use plumb_events::now;
 use plumb_proof::interval::Interval;
 use plumb_proof::proportion::interval;
+use plumb_units::median;
 use std::process::Command;
 
 /// Target length of a run, seconds.
@@ -34,7 +34,7 @@ pub struct Options {
     /// Instead compare one command with itself, by hyperfine and plumb, also under a
     /// starting load; takes hyperfine's path
     #[arg(long, value_name = "PROGRAM", num_args = 0..=1, default_missing_value = "hyperfine")]
-    beside_hyperfine: Option<String>,
+    pub(super) beside_hyperfine: Option<String>,
 }
 
 /// Result of a study: the first claim's verdict, and the smallest effect that it could find.
@@ -44,9 +44,6 @@ pub(super) struct Said {
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
-    if let Some(program) = &options.beside_hyperfine {
-        return beside_hyperfine::run(options, program);
-    }
     let turns = turns()?;
     println!("{turns} turns of a loop last about {} ms; {} blocks a study", SECONDS * 1e3, options.blocks);
     let mut equal = Vec::new();
@@ -68,11 +65,9 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
         }
         let slower = known.iter().filter(|said| said.verdict.contains("slower")).count();
         report(&format!("{more}% more turns: PROVED slower"), slower, known.len());
-        let mut floors: Vec<f64> = known.iter().filter_map(|said| said.floor).collect();
-        floors.sort_by(f64::total_cmp);
-        if let Some(floor) = floors.get(floors.len() / 2) {
-            println!("    the median study said that it finds {:.1}% with 80% power", floor * 100.0);
-        }
+        let floors: Vec<f64> = known.iter().filter_map(|said| said.floor).collect();
+        let floor = 100.0 * median(&floors);
+        println!("    the median study said that it finds {floor:.1}% with 80% power");
     }
     Ok(())
 }

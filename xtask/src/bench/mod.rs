@@ -6,16 +6,12 @@ mod commands;
 mod crash;
 mod dataset;
 mod events;
+mod figure;
 mod fio;
 mod fuzz;
-mod large_sort;
-mod lines;
 mod machine;
-mod memory_sweep;
-mod peers;
 mod power;
 mod proof;
-mod record_sort;
 mod redo;
 mod slob;
 mod sort_kernels;
@@ -34,8 +30,6 @@ pub enum Bench {
     Calibrate(calibrate::Options),
     /// Studies of commands whose truth is known: A/A, and 2, 5 and 10% more work.
     Commands(commands::Options),
-    /// Rows and commits a second by plumb, SQLite and PostgreSQL; needs network access.
-    Commits(peers::commits::Options),
     /// Crash cycles on simulated disks.
     Crash(crash::Options),
     /// Cost of recording a wait.
@@ -43,22 +37,10 @@ pub enum Bench {
     /// Files with valid checksums and invalid content: none may cause a panic,
     /// a hang or unbounded memory.
     Fuzz(fuzz::Options),
-    /// The index build from end to end, against the device's sequential read.
-    LargeSort(large_sort::Options),
-    /// A sort of a file of lines by plumb and by GNU sort.
-    Lines(lines::Options),
-    /// A load of a CSV file by plumb and DuckDB, types found from the file; needs network access.
-    Load(peers::load::Options),
-    /// The index build by memory of its sort, from 1 MB to all in memory.
-    MemorySweep(memory_sweep::Options),
-    /// plumb and its peers on the same rows, memory and degree; needs network access.
-    Peers(peers::Options),
     /// Losses of power on FUSE, ext4, xfs and btrfs; needs root and /dev/fuse.
     Power(power::Options),
     /// Error rates, coverage and power of the inference, on synthetic studies.
     Proof(proof::Options),
-    /// A sort of a file of 100-byte records.
-    RecordSort(record_sort::Options),
     /// Commits and bare durable writes, group commit, log insert, import and recovery.
     Redo(redo::Options),
     /// The buffer cache and the device: missed reads, hits, scans, updates and checkpoints; with
@@ -76,19 +58,15 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Bench::Calibrate(options) => calibrate::run(&options),
-            Bench::Commands(options) => commands::run(&options),
-            Bench::Commits(options) => peers::commits::run(&options),
+            Bench::Commands(options) => match &options.beside_hyperfine {
+                Some(program) => beside_hyperfine::run(&options, program),
+                None => commands::run(&options),
+            },
             Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::Fuzz(options) => fuzz::run(&options),
-            Bench::LargeSort(options) => large_sort::run(&options),
-            Bench::Lines(options) => lines::run(&options),
-            Bench::Load(options) => peers::load::run(&options),
-            Bench::MemorySweep(options) => memory_sweep::run(&options),
-            Bench::Peers(options) => peers::run(&options),
             Bench::Power(options) => power::run(&options),
             Bench::Proof(options) => proof::run(&options),
-            Bench::RecordSort(options) => record_sort::run(&options),
             Bench::Redo(options) => redo::run(&options),
             Bench::Slob(options) => slob::run(&options),
             Bench::SortKernels => sort_kernels::run(),
@@ -124,27 +102,4 @@ fn order(random: &mut Generator, count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     random.shuffle(&mut order);
     order
-}
-
-/// Median, smallest and largest of some measurements.
-#[derive(Debug, Clone, Copy)]
-struct Spread {
-    median: f64,
-    least: f64,
-    most: f64,
-}
-
-impl Spread {
-    fn of(mut values: Vec<f64>) -> Spread {
-        assert!(!values.is_empty());
-        values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        let median =
-            if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
-        Spread { median, least: values[0], most: values[values.len() - 1] }
-    }
-
-    fn show(&self, decimals: usize) -> String {
-        format!("{:.decimals$} [{:.decimals$} .. {:.decimals$}]", self.median, self.least, self.most)
-    }
 }

@@ -3,7 +3,7 @@
 //! Runs both widths of packed records. The peers, in the same run, are the standard library's
 //! unstable sort on the same records, and a binary heap for the merge.
 
-use super::Spread;
+use super::figure::Figure;
 use plumb_engine::sort::area::words::WordArea;
 use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::loser_tree::LoserTree;
@@ -19,7 +19,7 @@ const ROWS: usize = 4_000_000;
 const REPEATS: usize = 7;
 
 pub(super) fn run() -> anyhow::Result<()> {
-    println!("median [least .. most] of {REPEATS}; {ROWS} records; one thread");
+    println!("of {REPEATS} repetitions [95% interval]; {ROWS} records; one thread");
     bench::<u64>();
     bench::<u128>();
     Ok(())
@@ -47,8 +47,8 @@ fn bench<W: Word>() {
     println!("{} byte records: merge, nanoseconds a record (goal: 30 at 64-way, 60 at 1024-way)", W::BYTES);
     for width in [2, 8, 64, 1024] {
         let sources = split::<W>(width);
-        let tree = Spread::of(repeat(|| tree_merge(&sources)));
-        let heap = Spread::of(repeat(|| heap_merge(&sources)));
+        let tree = Figure::of(repeat(|| tree_merge(&sources)));
+        let heap = Figure::of(repeat(|| heap_merge(&sources)));
         println!("  {width:5}-way   tree of losers {}   binary heap {}", tree.show(1), heap.show(1));
     }
 }
@@ -62,8 +62,8 @@ fn repeat(mut work: impl FnMut()) -> Vec<f64> {
     (0..REPEATS).map(once).collect()
 }
 
-fn rate(work: impl FnMut()) -> Spread {
-    Spread::of(repeat(work).into_iter().map(|nanos| 1e3 / nanos).collect())
+fn rate(work: impl FnMut()) -> Figure {
+    Figure::of(repeat(work).into_iter().map(|nanos| 1e3 / nanos).collect::<Vec<_>>())
 }
 
 /// Returns words of a random key below `keys` and a row number.

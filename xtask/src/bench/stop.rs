@@ -3,12 +3,10 @@
 
 use anyhow::Context;
 use plumb_calibrate::ProgressObserver;
-use plumb_events::Cancel;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
-use std::{fs, thread};
 
 /// True once the user has asked the bench to end.
 #[derive(Debug, Clone, Default)]
@@ -27,25 +25,6 @@ impl Stop {
     pub(super) fn check(&self) -> anyhow::Result<()> {
         anyhow::ensure!(!self.cancelled(), "interrupted");
         Ok(())
-    }
-
-    /// Runs the work on a thread of its own while this one polls for a request to stop.
-    pub(super) fn interruptible<T: Send>(
-        &self,
-        work: impl FnOnce(Cancel) -> anyhow::Result<T> + Send,
-    ) -> anyhow::Result<T> {
-        let cancel = Cancel::default();
-        let given = cancel.clone();
-        thread::scope(|scope| {
-            let worker = scope.spawn(move || work(given));
-            while !worker.is_finished() {
-                if self.cancelled() {
-                    cancel.request();
-                }
-                thread::sleep(Duration::from_millis(5));
-            }
-            worker.join().ok().context("the work panicked")?
-        })
     }
 }
 

@@ -24,5 +24,5 @@ pub(crate) mod sustain;
 mod task;
 
 pub use session::TaskSession;
-pub use sustain::{Level, Sustained, Window};
+pub use sustain::{Sustained, SustainedLevel, Window};
 pub(crate) use task::TaskRunner;

@@ -37,15 +37,14 @@ pub struct Sustained {
 pub struct Window {
     /// Start since the start of the load, nanoseconds.
     pub begin_ns: u64,
-    /// Requests a second.
     pub iops: f64,
     /// 99th percentile of the latency, microseconds.
     pub p99_micros: f64,
 }
 
-/// Windows between two changes.
+/// The windows between two changes of level.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
+pub struct SustainedLevel {
     /// Start and end since the start of the load.
     pub begin: Nanos,
     pub end: Nanos,
@@ -60,7 +59,7 @@ pub struct Level {
 impl Sustained {
     /// Returns the levels of the rates, one if they never change.
     #[must_use]
-    pub fn levels(&self) -> Vec<Level> {
+    pub fn levels(&self) -> Vec<SustainedLevel> {
         let logs: Vec<f64> = self.windows.iter().map(|window| window.iops.max(1e-3).ln()).collect();
         let changes = change_point::find(&logs, &Search::usual(self.seed));
         let mut starts = vec![(0, None)];
@@ -71,7 +70,7 @@ impl Sustained {
             let windows = &self.windows[*start..end];
             let of = |figure: fn(&Window) -> f64| median(&windows.iter().map(figure).collect::<Vec<f64>>());
             let (first, last) = (windows.first()?, windows.last()?);
-            Some(Level {
+            Some(SustainedLevel {
                 begin: Nanos(first.begin_ns),
                 end: Nanos(last.begin_ns.saturating_add(self.window_ns)),
                 iops: of(|window| window.iops),

@@ -112,8 +112,8 @@ pub(crate) struct DeviceMeter {
     names: Option<Vec<(String, String)>>,
 }
 
-/// Samples a device for half a second. Returns the requests a second that others send to it, if it
-/// is not idle.
+/// Samples a device for half a second. Returns the requests a second that others send to it,
+/// if it is not idle.
 #[must_use]
 pub fn busy(device: &DeviceDescription) -> Option<f64> {
     DeviceMeter::of([device]).other_load(Nanos(500_000_000))

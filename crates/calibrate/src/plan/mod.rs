@@ -66,7 +66,6 @@ pub(crate) struct PlanInput<'a> {
     pub processors: usize,
     /// Length of the file in bytes, or of all files together.
     pub length: Bytes,
-    /// Number of paths.
     pub paths: usize,
     /// Device under the file; `None` in memory, where nothing is durable.
     pub device: Option<&'a DeviceDescription>,

@@ -1,8 +1,7 @@
 //! The record of a calibration, calibration.json, and queries of it.
 
-use super::doubt;
 use super::volume::VolumeRecord;
-use crate::analysis::derived;
+use super::{derived, doubt};
 use crate::analysis::matrix::Layout;
 use crate::plan::MatrixKind;
 use crate::{

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! calibration   calibration.json: every repeat of every task, and derived figures
+//! derived       what follows from the figures: commits, a scan, parameters of optimizers
 //! environment   the device, file system and kernel for which it is valid
 //! volume        several paths: their rates alone, together and as one volume
 //! agreement     comparison of two records' figures
@@ -16,11 +17,13 @@
 mod agreement;
 mod calibration;
 pub mod csv;
+mod derived;
 mod doubt;
 mod environment;
 mod volume;
 
 pub use agreement::{AGREEMENT_LIMIT, Agreement, Disagreement};
 pub use calibration::{Calibration, SCHEMA_VERSION};
+pub use derived::{DerivedFigure, DerivedKind};
 pub use environment::DeviceEnvironment;
 pub use volume::{VolumePath, VolumeRates, VolumeRecord};

@@ -1,7 +1,7 @@
-//! Several paths of a calibration: what was measured on each, on all at once, and as one volume.
+//! Several paths of a calibration: rates of each, of all at once, and of one volume.
 //!
-//! The share of the sum is computed round by round, because a round has all of its tasks within
-//! seconds. A drift of the machine over minutes then cancels.
+//! The share of the sum is computed round by round. A round takes seconds, so a drift of the
+//! machine over minutes cancels.
 
 use crate::files::Volume;
 use crate::measure::{SETTLED_LIMIT, find};
@@ -20,7 +20,6 @@ pub struct VolumeRecord {
     pub paths: Vec<VolumePath>,
 }
 
-/// One path of several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VolumePath {
     pub path: String,
@@ -55,7 +54,6 @@ impl VolumeRecord {
 pub struct VolumeRates {
     /// The load of each path.
     pub load: Load,
-    /// Unit of the rates.
     pub unit: &'static str,
     /// Rate of each path alone.
     pub alone: Vec<Estimate>,

@@ -93,6 +93,11 @@ impl LsnRange {
         LsnRange { first: lsn.0, last: lsn.0 }
     }
 
+    /// Returns the range that also has a later operation, for a segment that it extended.
+    pub(crate) const fn up_to(self, lsn: Lsn) -> LsnRange {
+        LsnRange { first: self.first, last: if lsn.0 > self.last { lsn.0 } else { self.last } }
+    }
+
     /// Returns the lowest LSN that the segment's redo records may have; `None` if
     /// one operation wrote all blocks.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Asynchronous I/O by kind of file, as `v$iostat_file` has it for a database's files.
+//! Asynchronous I/O by kind of file, like Oracle's `v$iostat_file`.
 //!
 //! A request is asynchronous if nothing waits for it in a system call: neither the thread that made
 //! it nor a thread of the kernel. A ring hands a request that would block to a kernel worker
@@ -11,7 +11,7 @@ use plumb_report::format::{Count, Figure};
 use plumb_report::table::{Cell, Column, Table, Tone};
 use plumb_report::{Section, cells};
 
-/// Tasks that are alike in file, access and method.
+/// Tasks with the same file, access and method.
 struct Group {
     file: &'static str,
     opened: &'static str,

@@ -1,6 +1,6 @@
 //! Meaning of a calibration: a sentence for each question, and the parameters of optimizers.
 //!
-//! Fitness for transactions follows the limits at which readers of AWR reports begin to ask:
+//! Fitness for transactions has the usual limits of readers of AWR reports:
 //!
 //! ```text
 //!                        good to    slow from
@@ -8,7 +8,7 @@
 //! 4K write + fdatasync   5 ms       20 ms       log file parallel write
 //! ```
 //!
-//! Limits: a rotating disk within both limits is called moderate, whatever its load will be.
+//! Limits: a rotating disk within both limits is called moderate, independent of its later load.
 
 use super::number;
 use plumb_calibrate::{AnswerSource, Calibration, DerivedFigure, DerivedKind, FigureKind};
@@ -25,14 +25,16 @@ struct Limits {
 const READ: Limits = Limits { good: 2_000.0, slow: 20_000.0 };
 const LOG_WRITE: Limits = Limits { good: 5_000.0, slow: 20_000.0 };
 
-/// The sentences: question and answer.
+/// Returns questions with their answers.
 pub(super) fn words(calibration: &Calibration) -> Vec<(&'static str, String)> {
     let derived = calibration.derived();
     let of = |kind| derived.iter().find(|figure| figure.kind == kind);
     let median = |kind| calibration.figure(kind).map(|figure| figure.estimate.median);
     let mut words = Vec::new();
     if let Some(micros) = median(FigureKind::SmallReadLatency) {
+        // Under a limit the rate is the limit's.
         let most = median(FigureKind::SmallReadIops)
+            .filter(|_| calibration.max_rate.is_none())
             .map_or(String::new(), |most| format!("; at most {} a second", number(most)));
         words.push(("Reads", format!("one small random read takes {}{most}", time(micros))));
     }
@@ -85,7 +87,7 @@ pub(super) fn in_words(calibration: &Calibration) -> Option<Section> {
     (!words.is_empty()).then(|| Section::front("words", "In Words").facts(facts))
 }
 
-/// The arithmetic of each derived figure, and the settings of optimizers.
+/// Returns the arithmetic of each derived figure, and the settings of optimizers.
 pub(super) fn section(calibration: &Calibration) -> Option<Section> {
     let derived = calibration.derived();
     let mut table = Table::new(vec![
@@ -109,7 +111,7 @@ pub(super) fn section(calibration: &Calibration) -> Option<Section> {
     (!derived.is_empty()).then(|| Section::front("derived", "What Follows").note(note).table(table))
 }
 
-/// Prints three figures, of a fraction too: optimizers take milliseconds of flash.
+/// Prints three significant figures, because a read of flash is a fraction of a millisecond.
 fn figures(value: f64) -> String {
     if value < 0.995 { format!("{value:.3}") } else { number(value) }
 }

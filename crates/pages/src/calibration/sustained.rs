@@ -1,13 +1,13 @@
-//! A load kept up for minutes: its levels, and the curve over time.
+//! A sustained load: its levels, and its curve over time.
 
 use super::number;
-use plumb_calibrate::{Calibration, Level, Sustained};
+use plumb_calibrate::{Calibration, Sustained, SustainedLevel};
 use plumb_report::format::{Change, Figure, MinutesSeconds};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, short_count};
 use plumb_report::table::{Cell, Column, Table};
 use plumb_report::{Drawing, Section, cells};
 
-/// Steps on the axis of time.
+/// Steps on the time axis.
 const STEPS: usize = 6;
 
 pub(super) fn section(calibration: &Calibration) -> Option<Section> {
@@ -22,7 +22,7 @@ pub(super) fn section(calibration: &Calibration) -> Option<Section> {
         Column::number("p of the change"),
     ]);
     let mut before: Option<f64> = None;
-    for Level { begin, end, iops, p99_micros, p } in &levels {
+    for SustainedLevel { begin, end, iops, p99_micros, p } in &levels {
         let clock = |at: &plumb_units::Nanos| MinutesSeconds(at.seconds()).figure();
         let change = before.map_or(Cell::default(), |before| Change(iops / before).figure().into());
         let p = p.map_or(Cell::default(), |p| format!("{p:.4}").into());
@@ -35,7 +35,7 @@ pub(super) fn section(calibration: &Calibration) -> Option<Section> {
 }
 
 /// Describes first and last level in a sentence.
-pub(super) fn sentence(levels: &[Level]) -> String {
+pub(super) fn sentence(levels: &[SustainedLevel]) -> String {
     let (Some(first), Some(last)) = (levels.first(), levels.last()) else { return String::new() };
     match levels {
         [only] => format!("{} a second for {}, without a change of level", number(only.iops), only.end),
@@ -49,7 +49,7 @@ pub(super) fn sentence(levels: &[Level]) -> String {
     }
 }
 
-fn plot(sustained: &Sustained, levels: &[Level]) -> Plot {
+fn plot(sustained: &Sustained, levels: &[SustainedLevel]) -> Plot {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let last = sustained.windows.last().map_or(1.0, |window| seconds(window.begin_ns + sustained.window_ns));
     let most = sustained.windows.iter().map(|window| window.iops).fold(1.0, f64::max);

@@ -51,7 +51,7 @@ fn row(rates: &VolumeRates) -> Vec<Cell> {
     row
 }
 
-/// The interval of a share, in per cent, with its confidence if it has one.
+/// Formats the interval of a share, per cent, with its confidence if it has one.
 fn percent_interval(share: &Estimate) -> String {
     let percent = Estimate { low: share.low * 100.0, high: share.high * 100.0, ..share.clone() };
     if share.low < share.high { interval(&percent) } else { range(&percent) }

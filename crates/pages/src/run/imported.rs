@@ -3,7 +3,7 @@
 //! The checks come first, because a reader should not trust a figure that contradicts others. The
 //! sections of a run follow, if the record has them.
 
-use super::{activity, events, io, load, settings};
+use super::{activity, events, io_stats, load, settings};
 use plumb_record::{Consistency, Consistent, Imported, ImportedFigure, Record};
 use plumb_report::format::{Figure, Reading};
 use plumb_report::table::{Cell, Facts, Table, Tone};
@@ -18,7 +18,7 @@ const FIGURES_MOST: usize = 40;
 #[must_use]
 pub fn document(imported: &Imported, plumb_version: &str) -> Document {
     let data = serde_json::to_string(imported).unwrap_or_else(|_| "null".to_string());
-    let mut document = page(imported, (format!("IMPORTED {}", imported.kind.to_uppercase()), data));
+    let mut document = page(imported, format!("IMPORTED {}", imported.kind.to_uppercase()), data);
     document.sections = own_sections(imported);
     document.footer = footer(plumb_version);
     document
@@ -27,7 +27,7 @@ pub fn document(imported: &Imported, plumb_version: &str) -> Document {
 /// Returns the report of an imported record.
 pub(super) fn of_record(record: &Record, imported: &Imported) -> Document {
     let data = serde_json::to_string(record).unwrap_or_else(|_| "null".to_string());
-    let mut document = page(imported, (record.header.title.clone(), data));
+    let mut document = page(imported, record.header.title.clone(), data);
     document.headline.extend(super::head::headline(record));
     document.sections = own_sections(imported);
     let has_row = |section: &Section| {
@@ -45,8 +45,9 @@ pub(super) fn of_record(record: &Record, imported: &Imported) -> Document {
         Some(events::foreground(record)),
         Some(events::background(record)),
         Some(activity::statistics(record)),
-        Some(io::functions(record)),
-        Some(io::files(record)),
+        Some(io_stats::functions(record)),
+        io_stats::tablespaces(record),
+        Some(io_stats::files(record)),
         Some(settings::settings(&record.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH)),
     ];
     document.sections.extend(of_run.into_iter().flatten().filter(has_row));
@@ -69,7 +70,7 @@ fn count(imported: &Imported, outcome: Consistent) -> u64 {
     imported.tallies.iter().map(of).sum()
 }
 
-fn page(imported: &Imported, (title, data): (String, String)) -> Document {
+fn page(imported: &Imported, title: String, data: String) -> Document {
     let [held, failed, impossible] = [Consistent::Holds, Consistent::Fails, Consistent::Impossible]
         .map(|outcome| count(imported, outcome));
     let asked = held + failed + impossible;

@@ -1,5 +1,6 @@
 //! Credibility of the run: checks, receipts, and findings.
 
+use plumb_findings::reasons_of;
 use plumb_record::{Finding, Held, Record};
 use plumb_report::format::Seconds;
 use plumb_report::table::{Cell, Table, Tone};
@@ -47,7 +48,49 @@ pub(super) fn findings(record: &Record) -> Option<Section> {
     if record.findings.is_empty() {
         return None;
     }
-    Some(Section::front("findings", "Findings").table(findings_table(&record.findings, [38, 44, 42])))
+    let section = Section::front("findings", "Findings");
+    let section = match record.findings.iter().any(|finding| finding.saves_ns.is_some()) {
+        true => section.note(
+            "ordered by the DB time that could be saved at most, after doubts about the figures; savings overlap",
+        ),
+        false => section,
+    };
+    let section = section.table(findings_table(&record.findings, [32, 44, 40]));
+    let proofs = proofs(&record.findings);
+    Some(if proofs.rows.is_empty() { section } else { section.table(proofs) })
+}
+
+/// Lists the faster paths that the run did not take, with what would change it.
+pub(super) fn paths_not_taken(record: &Record) -> Option<Section> {
+    let mut table = Table::default().wrapped("Path", 30).wrapped("Not taken because", 36).wrapped("Seen", 40);
+    table = table.wrapped("Would change it", 40);
+    for (reason, seen) in reasons_of(record) {
+        table.row(cells![reason.path, reason.reason, seen, reason.cure]);
+    }
+    let section = Section::detail("paths", "Faster Paths Not Taken")
+        .note("reasons and no faults: a path that is not taken may be the treatment of an experiment");
+    (!table.rows.is_empty()).then(|| section.table(table))
+}
+
+/// Lists the rule of each finding, what could be saved, and the study that would prove it.
+fn proofs(findings: &[Finding]) -> Table {
+    let mut table = Table::default()
+        .numbers(["#"])
+        .text(["Rule"])
+        .numbers(["Saves at\nmost (s)"])
+        .wrapped("Proved by", 50)
+        .wrapped("It may mislead", 44)
+        .with_caption("What would prove them");
+    for (index, finding) in findings.iter().enumerate().filter(|(_, finding)| !finding.rule.is_empty()) {
+        table.row(cells![
+            (index + 1).to_string(),
+            &finding.rule,
+            finding.saves_ns.map(Seconds),
+            &finding.study,
+            &finding.caveat
+        ]);
+    }
+    table
 }
 
 /// Builds a table of findings with evidence and advice, with these column widths.

@@ -13,7 +13,7 @@
 
 mod progress_display;
 
-use crate::arguments::Calibrate;
+use crate::arguments::{Calibrate, PrintForm};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -28,7 +28,7 @@ use plumb_pages::rendered;
 use plumb_record as record;
 use plumb_record::calendar::Moment;
 use plumb_report::Document;
-use plumb_run::stored;
+use plumb_run::calibration_store;
 use plumb_study::analysis::result::Standing;
 use plumb_study::bundle::{CALIBRATION, json, text as bundle_text};
 use plumb_study::provenance::Provenance;
@@ -49,7 +49,7 @@ const PAGE: &str = "report.html";
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let devices = devices(&arguments.path)?;
     let kept = kept_under(arguments);
-    let earlier = kept.map(stored::read).transpose()?.flatten();
+    let earlier = kept.map(calibration_store::read).transpose()?.flatten();
     let interrupt = Interrupt::install()?;
     may_load(arguments, &devices)?;
     let default = (!arguments.json).then_some(NAME);
@@ -70,7 +70,7 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
         output::print(&(output::summary(&report) + &against + "\n"))?;
     }
     // Both are tried: a failure of one must not prevent the other.
-    let stored = kept.map(|path| stored::write(path, &record)).transpose();
+    let stored = kept.map(|path| calibration_store::write(path, &record)).transpose();
     let bundled = bundle.as_ref().map(|reservation| {
         let directory = reservation.directory();
         bundle::write(directory, &files(&calibration, record, &provenance, &report, &prefix)?)?;
@@ -85,8 +85,8 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     Ok(outcome(&calibration))
 }
 
-/// Exit code: a calibration in doubt ends as an unstable study does, and one with more than its link
-/// can carry as an impossible one.
+/// Returns the exit code: that of UNSTABLE for a calibration in doubt, that of IMPOSSIBLE for one
+/// with a figure above its link.
 fn outcome(calibration: &Calibration) -> Outcome {
     match calibration.doubts().is_empty() {
         _ if !calibration.impossible().is_empty() => Outcome::Stands(Standing::Impossible),
@@ -109,8 +109,8 @@ fn devices(paths: &[PathBuf]) -> Result<Vec<DeviceDescription>, Failure> {
     Ok(devices)
 }
 
-/// Asks before a device is loaded that others use. Off a terminal nobody can answer, and the result
-/// says that it is in doubt.
+/// Asks before it loads a device that others use. Without a terminal no user can answer, so the
+/// result says that it is in doubt.
 fn may_load(arguments: &Calibrate, devices: &[DeviceDescription]) -> Result<(), Failure> {
     let asked = io::stdin().is_terminal() && io::stderr().is_terminal();
     if arguments.yes || arguments.json || !asked {
@@ -139,11 +139,11 @@ fn may_load(arguments: &Calibrate, devices: &[DeviceDescription]) -> Result<(), 
 /// Returns the newest calibration of a path, if this version can read one. Fails if the file of
 /// that name is no calibration.
 pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
-    Ok(stored::read(path)?)
+    Ok(calibration_store::read(path)?)
 }
 
 /// Renders the reports of a bundle again, and prints the summary.
-pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
+pub fn rebuild(directory: &Path, shown: PrintForm) -> Result<Outcome, Failure> {
     let [calibration, provenance] = [CALIBRATION, record::FILE].map(|name| directory.join(name));
     let refused = |file: &Path, why: String| Failure::run(format!("{}: {why}", file.display()));
     let made = Calibration::from_json(&bundle_text(&calibration)?)
@@ -152,7 +152,10 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
         .map_err(|error| refused(&provenance, format!("does not say what made the calibration ({error})")))?;
     let report = document::document(&made, &by);
     let files = bundle::write(directory, &rendered(&report))?;
-    output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?;
+    match shown {
+        PrintForm::Json => output::print(&bundle_text(&calibration)?)?,
+        _ => output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?,
+    }
     Ok(outcome(&made))
 }
 

@@ -23,6 +23,7 @@ use plumb_io::Disk;
 use plumb_types::{Column, Schema, Value};
 use plumb_units::RowId;
 use plumb_workload::csv_writer;
+use serde_json::{Value as Json, json};
 use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -74,7 +75,11 @@ pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
                 .write(&rows, &arguments.path, &interrupt, &mut file)
                 .and_then(|count| file.finish().map(|()| count))
                 .and_then(|count| {
-                    output::print(&format!("{}: {}\n", path.display(), output::counted(count, "row")))
+                    let shown = path.display().to_string();
+                    match arguments.json {
+                        true => output::print_json(&json!({ "file": shown, "rows": count })),
+                        false => output::print(&format!("{shown}: {}\n", output::counted(count, "row"))),
+                    }
                 })
         }
     };
@@ -104,6 +109,14 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
             Ok(())
         },
     )?;
+    if arguments.json {
+        let object = |row: Vec<String>| {
+            let cell = |cell: String| if cell.is_empty() { Json::Null } else { cell.into() };
+            Json::Object(names.iter().cloned().zip(row.into_iter().map(cell)).collect())
+        };
+        return output::print_json(&Json::Array(shown.into_iter().map(object).collect()))
+            .map(|()| Outcome::Fine);
+    }
     if shown.is_empty() {
         return output::print(&format!("no rows; its columns are {}\n", names.join(", ")))
             .map(|()| Outcome::Fine);

@@ -1,4 +1,4 @@
-//! `plumb list`: workloads, studies, settings, events, statistics, tables and bundles.
+//! `plumb list`: workloads, studies, settings, events, statistics, rules, tables and bundles.
 
 use crate::arguments::{List, Listing};
 use crate::failure::Failure;
@@ -68,6 +68,8 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
         Listing::Settings => of_texts(document::settings_list()),
         Listing::Events => of_texts(document::events_list()),
         Listing::Statistics => of_texts(document::statistics_list()),
+        Listing::Rules => of_texts(document::rules_list()),
+        Listing::Reasons => of_texts(document::reasons_list()),
         Listing::Bundles => bundles(arguments)?,
         Listing::Tables => {
             let interrupt = Interrupt::install()?;

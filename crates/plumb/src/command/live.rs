@@ -20,7 +20,7 @@ use plumb_events::{Role, Session, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_run::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_run::workload::redo;
-use plumb_run::{archiving, assemble, stored};
+use plumb_run::{archiving, assemble, calibration_store};
 use plumb_study::Stage;
 use plumb_study::bundle::Reservation;
 use plumb_types::RowSource;
@@ -57,7 +57,7 @@ pub fn import(
     target.make()?;
     let instance = target.instance();
     let devices = devices(instance)?;
-    let limits = stored::limits(&[&arguments.path], &under_tables(instance, &devices));
+    let limits = calibration_store::limits(&[&arguments.path], &under_tables(instance, &devices));
     let session = instance.recorder.session(Role::LoadCoordinator);
     let tablespace = tablespace(instance, arguments.block_size)?;
     let transactions = database::open_transactions(instance, &session)?;
@@ -76,7 +76,7 @@ pub fn import(
     let watch = Watch::start(audience(arguments));
     watch.stage(&Stage::Import { recorder: &instance.recorder, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
-    let (imported, measured) = measured(&transactions, (&session, source, &spec), &devices, &watch);
+    let (imported, measured) = measured(&transactions, &session, source, &spec, &devices, &watch);
     let measured = measured.map_err(|error| ended_early(&error, &imported, &table))?;
     let judged = redo::judge(&transactions, &table, (imported.row_count, imported.row_sum));
     drop(watch);
@@ -114,7 +114,9 @@ pub fn import(
 /// Measures the import; with an error also returns the committed rows.
 fn measured(
     transactions: &Transactions<'_>,
-    (session, source, spec): (&Session, &CsvFile, &ImportSpec<'_>),
+    session: &Session,
+    source: &CsvFile,
+    spec: &ImportSpec<'_>,
     devices: &[DeviceDescription],
     watch: &Watch,
 ) -> (Imported, Result<Measured, EngineError>) {

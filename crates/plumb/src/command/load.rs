@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 /// Loads the file into a new table.
 pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
-    require_name(&arguments.table)?;
+    require_name("--table", &arguments.table)?;
     let interrupt = Interrupt::install()?;
     let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
     // Checks the database before a large file is read.
@@ -214,13 +214,13 @@ fn several_lines(found: SeveralLines) -> String {
 }
 
 /// Rejects a name that would not work in messages, lists and arguments of commands.
-fn require_name(table: &str) -> Result<(), Failure> {
+pub fn require_name(option: &str, table: &str) -> Result<(), Failure> {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$' | '#');
     if !table.is_empty() && table.len() <= NAME_BYTES_MAX && table.chars().all(plain) {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "--table {:?}: a table's name has 1 to {NAME_BYTES_MAX} letters, digits, _, $ or #; choose another name",
+        "{option} {:?}: a table's name has 1 to {NAME_BYTES_MAX} letters, digits, _, $ or #; choose another name",
         cut(table, NAME_BYTES_MAX)
     )))
 }

@@ -16,6 +16,7 @@ use plumb_study::share::names::{Names, Secret};
 use plumb_study::share::{Shared, of_file, of_run, of_study};
 use plumb_study::verify;
 use plumb_workload::WORKLOADS;
+use serde_json::json;
 use std::path::Path;
 
 /// Writes the copy and prints the replaced names. Fails if there is nothing to share, the directory
@@ -36,6 +37,17 @@ pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
         false => String::new(),
     };
     let replaced = shared.replaced(&names);
+    if arguments.json {
+        let rows = replaced.iter().map(
+            |name| json!({ "replaced_by": name.replacement, "places": name.places, "name": name.original }),
+        );
+        output::print_json(&json!({
+            "output": arguments.output.display().to_string(),
+            "files": shared.files.len(),
+            "replaced": rows.collect::<Vec<_>>(),
+        }))?;
+        return Ok(Outcome::Fine);
+    }
     let places: usize = replaced.iter().map(|name| name.places).sum();
     output::print(&format!(
         "{} has {}; {} replaced in {}{verified}\n",

@@ -2,7 +2,7 @@
 
 use super::file_systems::{self, Required};
 use super::{ad_hoc, of_workload, places, suite};
-use crate::arguments::{self, Study};
+use crate::arguments::{self, PrintForm, Study, StudyFormat};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -11,8 +11,8 @@ use crate::targets::{self, KINDS};
 use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
 use plumb_record::outside;
-use plumb_report::Document;
 use plumb_report::picture::picture;
+use plumb_report::{Document, markdown};
 use plumb_study::StudyError;
 use plumb_study::analysis::result::Analysis;
 use plumb_study::bundle::{Bundle, Environment, REPORTS, Reservation, Stop, write_new};
@@ -65,7 +65,8 @@ pub(super) fn one(
     let calibration = calibrate::stored(&path)?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
-    let audience = if arguments.conduct.json { Audience::Nobody } else { Audience::Terminal };
+    let audience =
+        if arguments.conduct.shown() != PrintForm::Text { Audience::Nobody } else { Audience::Terminal };
     let watch = Watch::start(audience);
     let progress = ProgressObserver { watch: &watch, interrupt };
     let opening = Opening {
@@ -79,12 +80,12 @@ pub(super) fn one(
     let mut target = targets::open(&plan.study, opening)?;
     let budget = arguments.conduct.budget;
     let (plan, budget) = match arguments.conduct.find {
-        Some(effect) => sized(&mut *target, plan, Sought { effect, budget }, (interrupt, &progress))?,
+        Some(effect) => sized(&mut *target, plan, Sought { effect, budget }, interrupt, &progress)?,
         None => (plan, budget),
     };
     let mut bundle = place.begin(&plan, environment(&mut *target, &plan)?)?;
     let directory = bundle.directory().to_path_buf();
-    let ended = to_its_end(&mut bundle, &mut *target, (budget, &file_systems), (interrupt, &progress));
+    let ended = to_its_end(&mut bundle, &mut *target, budget, &file_systems, interrupt, &progress);
     let ended = match arguments.factor.is_empty() {
         true => ended,
         false => ended.map_err(ad_hoc::with_options),
@@ -134,8 +135,10 @@ fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
 fn to_its_end(
     bundle: &mut Bundle,
     target: &mut dyn Target,
-    (budget, file_systems): (Option<Nanos>, &Required),
-    (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
+    budget: Option<Nanos>,
+    file_systems: &Required,
+    interrupt: &Interrupt,
+    progress: &ProgressObserver<'_>,
 ) -> Result<Stop, Failure> {
     interrupt.reserved(bundle.reservation());
     let named = command_line::quoted(&bundle.directory().display().to_string());
@@ -153,7 +156,8 @@ fn sized(
     target: &mut dyn Target,
     plan: Plan,
     sought: Sought,
-    (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
+    interrupt: &Interrupt,
+    progress: &ProgressObserver<'_>,
 ) -> Result<(Plan, Option<Nanos>), Failure> {
     let found = pilot::pilot(target, &plan, sought, &interrupt.cancel(), progress)?;
     let pilot = found.ok_or_else(|| interrupt.failure())?;
@@ -346,11 +350,21 @@ fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, Stud
 }
 
 pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
-    if arguments.conduct.json {
-        return output::print(&plumb_study::bundle::json(context)?);
-    }
     let document = plumb_pages::study::document(context);
+    if let Some(text) = in_form(arguments.conduct.shown(), context, &document)? {
+        return output::print(&text);
+    }
     output::print(&(output::report(&document) + "\n" + &output::summary(&document) + &paths(directory)))
+}
+
+/// Returns the result in a form for other programs; `None` if people read it.
+fn in_form(shown: PrintForm, context: &Analysis, document: &Document) -> Result<Option<String>, Failure> {
+    Ok(match shown {
+        PrintForm::Text => None,
+        PrintForm::Json => Some(plumb_study::bundle::json(context)?),
+        PrintForm::Of(StudyFormat::Markdown) => Some(markdown::render(document)),
+        PrintForm::Of(StudyFormat::Junit) => Some(plumb_pages::study::junit(context)),
+    })
 }
 
 /// Returns the paths of the reports, a line each.
@@ -376,7 +390,12 @@ pub enum End {
 }
 
 /// Rebuilds the reports of a bundle. Fails if a raw record was changed.
-pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outcome, Failure> {
+pub fn rebuild(
+    directory: &Path,
+    end: End,
+    drawn: Option<&Path>,
+    shown: PrintForm,
+) -> Result<Outcome, Failure> {
     let mut bundle = Bundle::open(directory, KINDS)?;
     if end == End::Here {
         bundle.end_here()?;
@@ -387,7 +406,10 @@ pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outco
     if let Some(file) = drawn {
         draw(&document, file)?;
     }
-    output::print(&(output::summary(&document) + &paths(directory)))?;
+    match in_form(shown, &context, &document)? {
+        Some(text) => output::print(&text)?,
+        None => output::print(&(output::summary(&document) + &paths(directory)))?,
+    }
     // The standing is printed; the outcome only says that the reports were written.
     Ok(Outcome::Fine)
 }

@@ -4,7 +4,7 @@
 //! reported separately. The error of 5% holds per study: three studies together have up to 15%.
 
 use super::study::{one, show};
-use crate::arguments::Study;
+use crate::arguments::{PrintForm, Study};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -40,7 +40,7 @@ pub fn run(arguments: &Study, suite: &Suite, interrupt: &Interrupt) -> Result<Ou
     }
     let table = table(suite, &analyses);
     let file = write_over(&directory, TABLE, table.as_bytes())?;
-    if !arguments.conduct.json {
+    if arguments.conduct.shown() == PrintForm::Text {
         output::print(&format!("\n{table}  {}\n", command_line::quoted(&file.display().to_string())))?;
     }
     let worst = analyses.iter().filter_map(Analysis::standing).min();

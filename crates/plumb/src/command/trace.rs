@@ -11,6 +11,12 @@ use plumb_record::trace::{self, Options};
 pub fn run(arguments: &Trace) -> Result<Outcome, Failure> {
     let found = trace::read(&arguments.bundle)
         .map_err(|error| Failure::run(format!("{error}{}", cure::of_trace(&error))))?;
+    if arguments.json {
+        let mut sums = trace::summary(&found, 0);
+        sums.sessions.retain(|session| session.name.contains(&arguments.session));
+        let value = serde_json::to_value(&sums).map_err(|error| Failure::run(error.to_string()))?;
+        return output::print_json(&value).map(|()| Outcome::Fine);
+    }
     let options =
         Options { session: arguments.session.clone(), lines: !arguments.summary, paths: arguments.paths };
     let text = trace::render(&found, &options).map_err(|why| Failure::run(format!("--session: {why}")))?;

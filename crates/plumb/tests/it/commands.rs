@@ -1,6 +1,7 @@
 //! Commands as targets: measures, receipts, restored files, ended processes and rejections.
 
 use crate::program::{command, fine, names, plumb, refused};
+use crate::study_file::{StudyFile, quoted};
 use plumb_study::bundle::{MANIFEST, Manifest};
 use serde_json::Value;
 use std::fs;
@@ -12,31 +13,10 @@ use std::time::Duration;
 
 /// A study of a command with two levels of one word.
 fn write(directory: &Path, sections: &str, levels: [&str; 2], more: &str) {
-    let [from, to] = levels.map(|level| Value::from(level).to_string());
-    let text = format!(
-        r#"name = "small"
-title = "A small study"
-question = "Does it run?"
-target = "command"
-blocks = 1
-{more}
-
-{sections}
-
-[[factor]]
-name = "x"
-levels = [{from}, {to}]
-
-[[claim]]
-name = "x"
-text = "It matters."
-factor = "x"
-from = {from}
-to = {to}
-expect = "differs"
-"#
-    );
-    fs::write(directory.join("small.toml"), text).expect("a file");
+    let [from, to] = levels.map(quoted);
+    let top = format!("target = \"command\"\n{more}");
+    StudyFile { top: &top, blocks: 1, sections, levels: [&from, &to], ..StudyFile::default() }
+        .write(directory);
 }
 
 /// Runs the written study; returns the records of its runs.
@@ -332,7 +312,7 @@ fn a_study_that_cannot_be_is_refused_with_its_line() {
     let (_, error) = refused(directory.path(), ["study", "small.toml"]);
     assert_eq!(
         error,
-        "small.toml:5: blocks = \"6\": expected a whole number from 1 to 1000, as in blocks = 9"
+        "small.toml:4: blocks = \"6\": expected a whole number from 1 to 1000, as in blocks = 9"
     );
 }
 

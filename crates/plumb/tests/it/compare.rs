@@ -1,6 +1,7 @@
 //! `plumb compare`: real runs, and arms of a study made of one real record with other times.
 
 use crate::program::{fine, plumb, refused};
+use crate::study_file::StudyFile;
 use plumb_run::embedded::Engine;
 use plumb_study::bundle::{Bundle, EndFile, Environment, Reservation, Stop};
 use plumb_study::definition::parse;
@@ -16,32 +17,20 @@ fn run(directory: &Path, bundle: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-const STUDY: &str = r#"
-name = "made-up"
-title = "Two arms"
-question = "Is the second faster?"
-workload = "large-sort"
-rows = "20K"
-blocks = 12
-
-[[factor]]
-name = "direct"
-setting = "sort_direct_writes"
-levels = ["FALSE", "TRUE"]
-
-[[claim]]
-name = "faster"
-text = "It is."
-factor = "direct"
-from = "FALSE"
-to = "TRUE"
-expect = "faster"
-"#;
+const STUDY: StudyFile<'static> = StudyFile {
+    name: "made-up",
+    top: "workload = \"large-sort\"\nrows = \"20K\"",
+    blocks: 12,
+    sections: "",
+    setting: "sort_direct_writes",
+    levels: ["\"FALSE\"", "\"TRUE\""],
+    expect: "faster",
+};
 
 /// Makes a study of two arms. The second takes about 80% of the first's time,
 /// with noise; block 3 failed.
 fn study(directory: &Path, bundle: &str, record: &Value, workload: &str) {
-    let study = parse("made-up.toml", STUDY, &[&Engine]).expect("well formed");
+    let study = parse("made-up.toml", &STUDY.text(), &[&Engine]).expect("well formed");
     let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
     let environment = json!({
         "plumb_version": "0", "git_revision": null, "target": "made-up figures", "host": record["header"]["host"],

@@ -72,3 +72,26 @@ fn what_is_refused_on_a_full_disk_says_so_and_leaves_nothing() {
     assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n");
     fine(here, ["backup", "copy"]);
 }
+
+/// A copy that finds no room leaves its target as it was.
+#[test]
+fn a_copy_on_a_full_disk_changes_nothing() {
+    let Some(mounted) = Mounted::new() else { return };
+    let here = mounted.0.path();
+    let mut rows = String::from("id,text\n");
+    (0..60_000).for_each(|row| rows.push_str(&format!("{row},some words for row {row}\n")));
+    fs::write(here.join("t.csv"), rows).expect("a file");
+    fine(here, ["load", "t.csv", "--table", "t"]);
+    fs::remove_file(here.join("t.csv")).expect("removed");
+    fine(here, ["copy", "t", "--to", "u", "--where", "id < 100"]);
+    fill(here);
+    for load in ["serial", "parallel"] {
+        let (code, line) = refused(here, ["copy", "t", "--to", "u", "--load", load]);
+        assert_eq!(code, 1, "{line}");
+        assert!(line.contains("free some space"), "{line}");
+    }
+    fs::remove_file(here.join("filler")).expect("room again");
+    let again = fine(here, ["copy", "t", "--to", "u", "--where", "id >= 100 and id < 150"]);
+    assert!(again.contains("50 rows copied") && again.contains("it has 150 rows"), "{again}");
+    fine(here, ["check", "u"]);
+}

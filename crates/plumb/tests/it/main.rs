@@ -8,10 +8,12 @@
 //! - `redo`: the import workload, alone and in a study.
 //! - `periods`: snapshots within a run, samples during it, and a line a run.
 //! - `places`: the directories of the files of a study's runs.
+//! - `scans`: whole tables, read by streams and instances, and copied, also by killed copies.
 //! - `slob`: random reads and updates, by arguments, by a slob.conf and in a study.
 //! - `conventional`: loads by transactions, also killed ones.
 //! - `calibrate`: short calibrations: output, files and errors.
 //! - `study`: studies, their bundles, killed studies, treatments without an effect.
+//! - `study_file`: the text of a study with one factor, for all of these.
 //! - `factors`: studies of a workload given on the command line; unused options.
 //! - `pages`: every command of README.md and docs.
 //! - `tour`: docs/tour.md from its first command to its last.
@@ -22,6 +24,7 @@
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `share`: copies without names.
 //! - `orphans`: leftovers of killed processes, and the ways to end one.
+//! - `for_programs`: output as JSON, Markdown and JUnit; named baselines.
 //! - `foreign_text`: names with control characters, paths that are not UTF-8.
 //! - `trace`: every request of a run, printed from its bundle.
 //! - `backup`: backups there and back.
@@ -42,6 +45,7 @@ mod conventional;
 mod export;
 mod factors;
 mod faults;
+mod for_programs;
 mod foreign_text;
 mod full_disk;
 mod import;
@@ -56,10 +60,12 @@ mod places;
 mod program;
 mod record_sort;
 mod redo;
+mod scans;
 mod share;
 mod slob;
 mod sort;
 mod study;
+mod study_file;
 mod texts;
 mod tour;
 mod trace;

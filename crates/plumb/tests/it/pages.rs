@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Pages whose commands are generated, or have none.
-const GENERATED: [&str; 2] = ["events.md", "settings.md"];
+const GENERATED: [&str; 3] = ["events.md", "findings.md", "settings.md"];
 
 /// Small amounts, used if the command has the option or the workload takes it.
 const AMOUNTS: [(&str, &str, &[&str]); 6] = [

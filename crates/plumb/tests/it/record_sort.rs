@@ -12,7 +12,7 @@ fn run(arguments: &[&str]) -> Value {
     assert_eq!(names(directory.path()), Vec::<String>::new(), "all files of the run are removed");
     let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
     let list = |name: &str| record[name].as_array().expect("a list").clone();
-    assert_eq!(list("checks").len(), 4);
+    assert!(list("checks").len() >= 4);
     for check in list("checks") {
         assert_eq!(check["passed"], true, "{arguments:?}: {check}");
     }

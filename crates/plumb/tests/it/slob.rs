@@ -2,6 +2,7 @@
 //! study; rejections; nothing is left.
 
 use crate::program::{fine, names, plumb, refused};
+use crate::study_file::StudyFile;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,7 @@ fn record_of(directory: &Path, arguments: &[&str]) -> Value {
     let record = fine(directory, all.collect::<Vec<_>>());
     let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
     let checks = record["checks"].as_array().expect("a list");
-    assert_eq!(checks.len(), 3, "{checks:?}");
+    assert!(checks.len() >= 3, "{checks:?}");
     assert!(checks.iter().all(|check| check["passed"] == true), "{arguments:?}: {checks:?}");
     for receipt in record["receipts"].as_array().expect("a list") {
         assert_ne!(receipt["held"], "contradicted", "{arguments:?}: {receipt}");
@@ -233,14 +234,11 @@ fn sessions_that_cannot_have_a_thread_end_the_run_with_the_limit() {
 #[test]
 fn a_study_varies_how_the_work_is_done_and_how_the_files_lie() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let study = r#"
-name = "updates"
-title = "Updates"
-question = "Do updates slow the reads down?"
-workload = "slob"
-blocks = 2
-
-[parameters]
+    let study = StudyFile {
+        name: "updates",
+        top: "workload = \"slob\"",
+        blocks: 2,
+        sections: r#"[parameters]
 scale = 200
 schemas = 2
 work_unit = 16
@@ -249,24 +247,14 @@ redo-stress = "heavy"
 sessions = 2
 
 [[factor]]
-name = "updates"
-setting = "update_pct"
-levels = [0, 50]
-
-[[factor]]
 name = "files"
 setting = "data_files"
-levels = [1, 2]
-
-[[claim]]
-name = "slower"
-text = "Updates are slower."
-factor = "updates"
-from = "0"
-to = "50"
-expect = "slower"
-"#;
-    fs::write(directory.path().join("updates.toml"), study).expect("a file");
+levels = [1, 2]"#,
+        setting: "update_pct",
+        levels: ["0", "50"],
+        expect: "slower",
+    };
+    study.write(directory.path());
     let ended = plumb(directory.path(), ["study", "updates.toml", "--bundle", "out"]);
     assert!(matches!(ended.code, Some(0 | 3..=8)), "{ended:?}");
     let report = fs::read_to_string(directory.path().join("out/report.txt")).expect("a report");

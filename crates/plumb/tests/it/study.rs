@@ -4,6 +4,7 @@
 //! They are in memory if possible, so that no device has to settle between two runs.
 
 use crate::program::{command, fine, names, plumb, refused};
+use crate::study_file::{StudyFile, quoted};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -27,33 +28,9 @@ fn in_memory(directory: &Path) -> bool {
 
 /// A study of one setting: writes its file.
 fn write_study(directory: &Path, fixed: &str, setting: &str, levels: [&str; 2]) {
-    let [from, to] = levels;
-    let text = format!(
-        r#"name = "small"
-title = "A small study"
-question = "Does it run?"
-workload = "large-sort"
-rows = 20000
-blocks = 6
-
-[settings]
-{fixed}
-
-[[factor]]
-name = "treated"
-setting = "{setting}"
-levels = ["{from}", "{to}"]
-
-[[claim]]
-name = "treated"
-text = "It matters."
-factor = "treated"
-from = "{from}"
-to = "{to}"
-expect = "differs"
-"#
-    );
-    fs::write(directory.join("small.toml"), text).expect("a file");
+    let sections = format!("[settings]\n{fixed}");
+    let [from, to] = levels.map(quoted);
+    StudyFile { sections: &sections, setting, levels: [&from, &to], ..StudyFile::default() }.write(directory);
 }
 
 /// Runs the written study; returns the exit code and the analysis.
@@ -147,7 +124,7 @@ fn where_arms_differ_in_how_a_database_is_made_each_run_has_its_own() {
         let run: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(run["settled"]["own_data"], true, "{name}");
         assert!(run["settled"]["canary"]["cpu_ns"].as_u64().expect("a figure") > 0, "{name}");
-        let label = run["arm"].as_str().expect("a name").trim_start_matches("treated=").to_string();
+        let label = run["arm"].as_str().expect("a name").trim_start_matches("x=").to_string();
         let settings = run["record"]["settings"].as_array().expect("settings");
         let block = settings.iter().find(|row| row["name"] == "db_block_size").expect("there");
         assert_eq!(block["value"], label, "{name}");
@@ -374,13 +351,13 @@ fn an_injected_delay_is_proved_and_every_record_of_its_runs_says_so() {
     let line = analysis["claims"][0]["verdict"]["line"].as_str().expect("a line");
     assert_eq!(code, 0, "{line}");
     assert!(line.starts_with("PROVED slower by "), "{line}");
-    let delayed = findings(&here.join("kept"), &format!("treated={DELAY}"));
+    let delayed = findings(&here.join("kept"), &format!("x={DELAY}"));
     assert_eq!(delayed.len(), 7, "a warm-up run and six more");
     assert!(
         delayed.iter().all(|what| what.contains("A delay was injected into every request")),
         "{delayed:?}"
     );
-    let others = findings(&here.join("kept"), "treated=0");
+    let others = findings(&here.join("kept"), "x=0");
     assert!(!others.iter().any(|what| what.contains("delay")), "{others:?}");
     let waits = analysis["claims"][0]["why"]["parts"].as_array().expect("parts");
     let added = |part: &Value| {

@@ -11,8 +11,10 @@
 mod ctas;
 pub mod large_sort;
 pub mod named_file;
+mod producer;
 pub mod record_sort;
 pub mod redo;
+mod scan;
 mod sizing;
 mod slob;
 mod start;
@@ -21,7 +23,7 @@ use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
 use crate::evidence::{self, Asked, Evidence, Measured, MixPoint, MixSeen, PlaceAsked};
 use crate::place::{self, Places, Room};
-use crate::{RunError, Temporary, archiving, assemble, stored};
+use crate::{RunError, Temporary, archiving, assemble, calibration_store};
 use plumb_engine::check::CheckLine;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
@@ -120,8 +122,15 @@ pub trait Execution: Sync {
 }
 
 /// Every workload that the engine carries out.
-const EXECUTIONS: &[&dyn Execution] =
-    &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo, &ctas::Ctas, &slob::Slob];
+const EXECUTIONS: &[&dyn Execution] = &[
+    &large_sort::LargeSort,
+    &record_sort::RecordSort,
+    &redo::Redo,
+    &ctas::Ctas,
+    &slob::Slob,
+    &scan::Scan,
+    &producer::Producer,
+];
 
 /// Returns the execution of this workload.
 #[must_use]
@@ -287,7 +296,7 @@ fn limits(instance: &Instance, places: &Places<'_>, devices: &[DeviceDescription
     if !paths.contains(&places.home) {
         paths.push(places.home);
     }
-    stored::limits(&paths, &devices)
+    calibration_store::limits(&paths, &devices)
 }
 
 #[cfg(test)]

@@ -646,7 +646,9 @@ impl Reader<'_> {
 
     fn change(
         &self,
-        (factor, from, to): (&Text, &Spanned<Word>, &Spanned<Word>),
+        factor: &Text,
+        from: &Spanned<Word>,
+        to: &Spanned<Word>,
         study: &Study,
     ) -> Result<Change, StudyFileError> {
         let index = self.factor(factor, &study.factors)?;
@@ -685,9 +687,9 @@ impl Reader<'_> {
     }
 
     fn claim(&self, given: &RawClaim, study: &Study) -> Result<Claim, StudyFileError> {
-        let change = self.change((&given.factor, &given.from, &given.to), study)?;
+        let change = self.change(&given.factor, &given.from, &given.to, study)?;
         let with = given.with.as_ref();
-        let with = with.map(|with| self.change((&with.factor, &with.from, &with.to), study)).transpose()?;
+        let with = with.map(|with| self.change(&with.factor, &with.from, &with.to, study)).transpose()?;
         let at = self.at_levels(&given.at, study)?;
         let moved = [Some(change.factor), with.map(|with| with.factor)];
         if let Some((factor, _)) = at.iter().find(|(factor, _)| moved.contains(&Some(*factor))) {

@@ -295,6 +295,7 @@ fn more_requests_in_flight_than_allowed_are_impossible() {
             function: "temp reads".to_string(),
             reads: tally(Some(97_000_000_000)),
             writes: tally(Some(0)),
+            ..IoFunction::default()
         });
         record.settings.push(SettingRow {
             taken: None,

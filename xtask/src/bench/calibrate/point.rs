@@ -25,7 +25,7 @@ impl RingChoice {
     }
 }
 
-/// What a tool came to in one round.
+/// Result of a tool in one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Outcome {
     pub(super) iops: f64,

@@ -6,15 +6,17 @@
 //! machine that is never quiet gives wide intervals, and the report says how often that was.
 
 use plumb_events::now;
+use plumb_record::HostCpu;
+use plumb_study::machine::CpuTimes;
 use plumb_units::Nanos;
+use std::thread;
 use std::time::Duration;
-use std::{fs, thread};
 
 const LOOK: Duration = Duration::from_millis(100);
 /// Others use at most so much of the processors' time.
 const BUSY_SHARE_MAX: f64 = 0.1;
 
-/// What a moment before a pair was like.
+/// Use of the processors just before a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moment {
     /// Others hardly used the processors.
@@ -27,10 +29,11 @@ pub(super) enum Moment {
 pub(super) fn wait(longest: Nanos) -> Moment {
     let end = now() + longest;
     loop {
-        let before = ticks();
+        let before = CpuTimes::read();
         thread::sleep(LOOK);
-        // Where nobody counts, nobody can tell.
-        let Some(busy) = before.zip(ticks()).map(|(before, after)| busy_share(before, after)) else {
+        let used = before.zip(CpuTimes::read()).map(|(before, after)| after.since(&before, None, None));
+        // Without the kernel's counts the moment may be a busy one.
+        let Some(busy) = used.map(|used| busy_share(&used)) else {
             return Moment::Busy;
         };
         if busy <= BUSY_SHARE_MAX {
@@ -42,21 +45,10 @@ pub(super) fn wait(longest: Nanos) -> Moment {
     }
 }
 
-/// Ticks of all processors since the start: idle ones, and all.
-fn ticks() -> Option<(u64, u64)> {
-    parse(&fs::read_to_string("/proc/stat").ok()?)
-}
-
-fn parse(stat: &str) -> Option<(u64, u64)> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    // user nice system idle iowait irq softirq steal; guest time is in user's.
-    let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
-    Some((ticks.get(3)? + ticks.get(4)?, ticks.iter().sum()))
-}
-
-fn busy_share(before: (u64, u64), after: (u64, u64)) -> f64 {
-    let (idle, all) = (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
-    if all == 0 { 1.0 } else { 1.0 - idle as f64 / all as f64 }
+/// Share of the processors' time that was used; all of it if no time passed.
+fn busy_share(used: &HostCpu) -> f64 {
+    let all = used.total_ns();
+    if all == 0 { 1.0 } else { 1.0 - (used.idle_ns + used.iowait_ns) as f64 / all as f64 }
 }
 
 #[cfg(test)]
@@ -64,12 +56,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_and_waiting_ticks_are_not_busy() {
-        let at =
-            |user, idle| parse(&format!("cpu  {user} 0 5 {idle} 10 0 0 5 0 0\ncpu0 1\n")).expect("ticks");
-        assert_eq!(at(80, 900), (910, 1_000));
-        assert!((busy_share(at(80, 900), at(85, 915)) - 0.25).abs() < 1e-9);
-        assert_eq!(busy_share(at(80, 900), at(80, 900)), 1.0);
-        assert_eq!(parse("intr 1"), None);
+    fn idle_and_waiting_time_is_not_busy() {
+        let used = |user_ns, idle_ns| HostCpu {
+            user_ns,
+            system_ns: 5,
+            iowait_ns: 10,
+            steal_ns: 0,
+            idle_ns,
+            load_begin: None,
+            load_end: None,
+        };
+        assert!((busy_share(&used(5, 20)) - 0.25).abs() < 1e-9);
+        assert_eq!(busy_share(&HostCpu { system_ns: 0, iowait_ns: 0, ..used(0, 0) }), 1.0);
     }
 }

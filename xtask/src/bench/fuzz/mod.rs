@@ -57,7 +57,7 @@ pub struct Options {
     /// Number of the first trial.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Most trials to make.
+    /// Largest number of trials to make.
     #[arg(long, default_value_t = u64::MAX)]
     trials: u64,
     /// Directory that keeps the original documents for the next run; otherwise they are removed.
@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let last = options.first.saturating_add(options.trials);
     let mut next = options.first;
     while next < last && plumb_events::now() < end {
-        next = Watched::start(options, &documents, (next, last - next))?.watch(end, &mut tally)?;
+        next = Watched::start(options, &documents, next, last - next)?.watch(end, &mut tally)?;
     }
     print!("{}", tally.shown());
     let found = tally.finds.len();
@@ -131,12 +131,11 @@ impl Tally {
 struct Watched {
     child: Child,
     lines: Receiver<String>,
-    /// The trial in progress.
     at: (u64, String),
 }
 
 impl Watched {
-    fn start(options: &Options, documents: &Path, (first, trials): (u64, u64)) -> anyhow::Result<Watched> {
+    fn start(options: &Options, documents: &Path, first: u64, trials: u64) -> anyhow::Result<Watched> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["bench", "fuzz", "--child", "--seed", &options.seed.to_string()])
             .args(["--first", &first.to_string(), "--trials", &trials.to_string(), "--documents"])

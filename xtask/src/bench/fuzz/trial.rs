@@ -46,7 +46,7 @@ pub(super) fn exercise(disk: &Arc<MemoryDisk>, left: Left) -> Refusals {
         let session = instance.recorder.session(Role::User);
         let Some(transactions) = refusals.note(Transactions::open(&instance, &session)) else { continue };
         for table in &live {
-            changing(&transactions, &session, (table, opening), &mut refusals);
+            changing(&transactions, &session, table, opening, &mut refusals);
         }
         refusals.note(transactions.checkpoint(&session));
     }
@@ -100,7 +100,8 @@ fn in_order(instance: &Instance, session: &Session, table: &Table, index: &Index
 fn changing(
     transactions: &Transactions<'_>,
     session: &Session,
-    (table, opening): (&str, i64),
+    table: &str,
+    opening: i64,
     refusals: &mut Refusals,
 ) {
     refusals.note(transactions.check(session, table));
@@ -108,7 +109,7 @@ fn changing(
         refusals.0.extend(damage.iter().flat_map(|damage| &damage.first).map(ToString::to_string));
     }
     for key in [1, 3, 7, 9, 100, 250, 10_003, 20_001] {
-        refusals.note(change_one(transactions, session, table, (key, opening)));
+        refusals.note(change_one(transactions, session, table, key, opening));
     }
     let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
@@ -142,7 +143,8 @@ fn change_one(
     transactions: &Transactions<'_>,
     session: &Session,
     table: &str,
-    (key, opening): (i64, i64),
+    key: i64,
+    opening: i64,
 ) -> Result<(), EngineError> {
     let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();

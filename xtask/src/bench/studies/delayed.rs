@@ -15,7 +15,7 @@
 use super::Options;
 use super::laboratory::Laboratory;
 use super::same::share;
-use crate::bench::Spread;
+use crate::bench::figure::Figure;
 use anyhow::Context;
 use plumb_proof::effect::log_ratio;
 use plumb_proof::noise::{self, Goal, blocks_for};
@@ -159,7 +159,7 @@ impl Delayed {
         );
         self.sizes.iter().for_each(|size| text.push_str(&size.show()));
         text.push_str(
-            "power: by the pilot's noise; effects: the median study's, and those of all; finds: what the median study says that\n\
+            "power: by the pilot's noise; effects: the typical study's [95% interval]; finds: what the typical study says that\n\
              it finds with 80% power\n",
         );
         if let Some(why) = self.sizes[SIZED_FOR].claims.last().and_then(|claim| claim.why.as_ref()) {
@@ -179,14 +179,14 @@ impl Size {
             self.claims.iter().filter_map(|claim| claim.effect.as_ref()).map(|effect| effect.ratio - 1.0);
         let floors = self.claims.iter().filter_map(|claim| claim.smallest_effect);
         let [effects, floors] =
-            [effects.collect(), floors.collect()].map(|shares| Spread::of(percents(shares)));
+            [effects.collect(), floors.collect()].map(|shares| Figure::of(percents(shares)));
         format!(
             "{:<22} {:>5.0}%  {:>22}  {:>15}  {:>7.1}%\n",
             format!("{}%: {} a request", self.percent, self.delay),
             100.0 * self.stated,
             share(found, self.claims.len()),
             effects.show(1),
-            floors.median
+            floors.value
         )
     }
 }

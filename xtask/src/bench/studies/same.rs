@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::laboratory::Laboratory;
-use crate::bench::Spread;
+use crate::bench::figure::Figure;
 use plumb_proof::proportion;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -129,7 +129,7 @@ impl Same {
         let _ =
             writeln!(text, "false PROVED: {hits} of {}, {}: {says}", self.studies, share(hits, self.studies));
         if !self.noise.is_empty() {
-            let show = |values: &[f64]| Spread::of(values.to_vec()).show(1);
+            let show = |values: &[f64]| Figure::of(values).show(1);
             let _ = writeln!(text, "noise, s_d of the reference's log-ratio, %: {}", show(&self.noise));
             let _ = writeln!(text, "smallest effect found with 80% power, %: {}", show(&self.smallest));
         }

@@ -12,7 +12,7 @@
 //! drift          e + trend + a slow wave              a disk fills, a device warms up
 //! bursts         e + 0.15 over stretches of 1..6 runs     backup, snapshot, garbage collection
 //! carry-over     e + half of what the run before took too long
-//! two modes      e + 0.1 in three runs of ten          a process that comes to lie badly
+//! two modes      e + 0.1 in three runs of ten          a process with unlucky addresses
 //! credits        e + 0.3 from a random block on        a cloud disk's credits run out
 //! unequal        3 e in slot 1                          a treatment that is as fast and less even
 //! one tail       as heavy tails, in slot 1 alone        its typical effect is made nothing
