@@ -4,9 +4,9 @@
 //! figure in question. Both follow from printed texts. It holds if the intervals meet. Where a
 //! figure is missing the check is not asked, which is counted and is no failure.
 
-use crate::figure::ValueRange;
 use crate::sheet::Figure;
 use plumb_record::{Consistency, Consistent, ImportedFigure};
+use plumb_units::ValueRange;
 
 /// A kind of check, with its arithmetic.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ impl Rule {
     /// Returns whether the figure may be at most the greatest expected value.
     #[must_use]
     pub fn at_most(self, of: &str, sides: Sides, figures: &[&Figure]) -> Consistency {
-        let held = sides.found.low <= sides.expected.high;
+        let held = sides.found.may_be_at_most(sides.expected);
         self.judged(of, sides, figures, if held { Consistent::Holds } else { Consistent::Fails })
     }
 

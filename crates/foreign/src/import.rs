@@ -1,6 +1,5 @@
 //! A report as the record of a run, with the imported figures kept next to it.
 
-use crate::figure::ValueRange;
 use crate::reader::{self, Reader};
 use crate::report::{ImportedRun, Report, value};
 use crate::sheet::{Cell, Sheet};
@@ -9,7 +8,7 @@ use plumb_record::{
     ConsistencyTally, Consistent, Header, Host, Imported, ImportedFigure, ImportedSection, Record,
     SCHEMA_VERSION,
 };
-use plumb_units::path_text;
+use plumb_units::{ValueRange, path_text};
 use serde::Serialize;
 
 /// Checks that did not hold and are kept in a record at most; their tallies count all.

@@ -5,7 +5,8 @@
 //! has the same key in every version and form of a report. A section that no row describes is
 //! read all the same: its columns have the unit that their headings say, and no key.
 
-use crate::figure::{FigureUnit, Quantity, Reading, ValueRange, read};
+use crate::figure::{FigureUnit, Quantity, Reading, read};
+use plumb_units::ValueRange;
 use serde::Serialize;
 
 /// Columns of a table at most: the widest that is known has 40. It bounds the work on a line.

@@ -6,10 +6,11 @@
 
 use super::derived::{behind, block_assumed};
 use crate::check::{Rule, Sides};
-use crate::figure::{Quantity, Reading, ValueRange};
+use crate::figure::{Quantity, Reading};
 use crate::report::Report;
 use crate::sheet::{Cell, Figure, Sheet, SheetRow};
 use plumb_record::{Consistency, Consistent};
+use plumb_units::ValueRange;
 use std::collections::HashMap;
 
 /// Bytes a second of a single request that no device or link moves: a device on PCIe 5.0 with four

@@ -4,10 +4,11 @@
 //! the same: a total over its rate a second. DB time is a time over its share. All rows that say it
 //! must agree, so that the values that all of them allow are few.
 
-use crate::figure::{FigureUnit, Reading, ValueRange};
+use crate::figure::{FigureUnit, Reading};
 use crate::report::{Report, value};
 use crate::sheet::{Cell, Figure, Sheet, SheetRow, is_named};
 use plumb_record::ImportedFigure;
+use plumb_units::ValueRange;
 use std::collections::BTreeMap;
 
 /// The size of a block where a report does not say it.
