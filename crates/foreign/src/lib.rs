@@ -22,13 +22,18 @@
 pub mod awr;
 pub mod check;
 pub mod figure;
+pub mod fio;
 pub mod html;
 pub mod import;
+pub mod json;
+pub mod lines;
+pub mod pg_profile;
 pub mod reader;
 pub mod report;
 pub mod ruled;
 pub mod sheet;
 pub mod source;
+pub mod tool;
 
 pub use import::{Import, import};
 pub use reader::{Begins, Reader};
@@ -36,4 +41,5 @@ pub use report::Report;
 pub use source::{ForeignError, Source};
 
 /// The readers in the order in which they are asked.
-pub const READERS: &[Reader] = &awr::READERS;
+pub const READERS: &[Reader] =
+    &reader::joined::<20>(&[&awr::READERS, &fio::READERS, &tool::READERS, &pg_profile::READERS]);

@@ -5,7 +5,7 @@ use plumb_foreign::{READERS, Source, import};
 use proptest::prelude::*;
 use std::path::Path;
 
-const FIXTURES: [&str; 7] = [
+const FIXTURES: [&str; 23] = [
     fixture!("awr_11204.txt"),
     fixture!("awr_11204.html"),
     fixture!("statspack.txt"),
@@ -13,6 +13,22 @@ const FIXTURES: [&str; 7] = [
     fixture!("compare.txt"),
     fixture!("slides.txt"),
     fixture!("one_line.txt"),
+    fixture!("iostat12.txt"),
+    fixture!("iostat10.txt"),
+    fixture!("iostat.json"),
+    fixture!("sar.txt"),
+    fixture!("collectl.txt"),
+    fixture!("biosnoop.txt"),
+    fixture!("iosnoop.txt"),
+    fixture!("iosnoop_line.txt"),
+    fixture!("pgbench15.txt"),
+    fixture!("pgbench10.txt"),
+    fixture!("orion.txt"),
+    fixture!("calibrate.txt"),
+    fixture!("plan.txt"),
+    fixture!("plan_tabs.txt"),
+    fixture!("trace.txt"),
+    fixture!("pg_profile.html"),
 ];
 
 /// Imports bytes; only that it ends matters.
@@ -48,8 +64,8 @@ proptest! {
     /// Bytes replaced, lines repeated, and pieces of other fixtures put between.
     #[test]
     fn random_changes_end_in_a_report_or_in_one_line(
-        which in 0usize..7,
-        other in 0usize..7,
+        which in 0..FIXTURES.len(),
+        other in 0..FIXTURES.len(),
         changes in proptest::collection::vec((any::<u32>(), any::<u8>()), 0..60),
         splice in any::<u32>(),
         length in 0usize..4000,
