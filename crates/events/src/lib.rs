@@ -45,10 +45,11 @@ pub use latency::LatencyHistogram;
 pub use locked::{locked, wait_signal};
 pub use profile::Profile;
 pub use recorder::{EventTotals, Period, Recorder, SessionTotals, Snapshot, StreamTotals};
-pub use session::{PhaseSpan, RequestTimes, Session, WaitBegin};
+pub use session::{LARGE_REQUEST, PhaseSpan, RequestTimes, Session, WaitBegin};
 pub use sort_server::SortServerSummary;
 pub use table::{
-    Direction, Event, IoStream, Operation, Phase, Role, SessionKind, Statistic, Unit, WaitClass,
+    Direction, Event, FileType, Function, IoStream, Operation, Phase, Role, SessionKind, Statistic, Unit,
+    WaitClass,
 };
 pub use trace::{Moved, Trace, TracedRequest, TracedSession};
 

@@ -18,7 +18,7 @@ use crate::clock::{self, now};
 use crate::histogram::Histogram;
 use crate::latency::LatencyHistogram;
 use crate::profile::Profile;
-use crate::session::{EventCell, PhaseSpan, Record, Shared, StreamCell, Tally};
+use crate::session::{Counter, EventCell, PhaseSpan, Record, Shared, StreamCell, Tally};
 use crate::trace::{Trace, Tracer};
 use crate::{Event, IoStream, Phase, Role, Session, SessionKind, Statistic, WaitClass, locked};
 use plumb_units::Nanos;
@@ -437,6 +437,9 @@ pub struct StreamTotals {
     pub max: Nanos,
     /// Number of requests by service time, log2.
     pub histogram: Histogram,
+    /// Requests, bytes and nanoseconds of service time of the requests above
+    /// [`crate::LARGE_REQUEST`].
+    pub large: [u64; 3],
 }
 
 impl StreamTotals {
@@ -448,6 +451,7 @@ impl StreamTotals {
             away: Nanos(cell.away_ns.get()),
             max: Nanos(cell.requests.max_ns.get()),
             histogram: histogram(&cell.requests),
+            large: cell.large.each_ref().map(Counter::get),
         }
     }
 
@@ -459,6 +463,7 @@ impl StreamTotals {
         self.away += other.away;
         self.max = self.max.max(other.max);
         self.histogram.merge(&other.histogram);
+        self.large.iter_mut().zip(other.large).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     fn subtract(&mut self, earlier: &StreamTotals) {
@@ -468,6 +473,7 @@ impl StreamTotals {
         self.away = self.away.saturating_sub(earlier.away);
         self.max = risen(self.max, earlier.max);
         subtract(&mut self.histogram, &earlier.histogram);
+        self.large.iter_mut().zip(earlier.large).for_each(|(mine, theirs)| *mine -= theirs);
     }
 }
 

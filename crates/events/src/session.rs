@@ -84,6 +84,8 @@ pub(crate) struct EventCell {
 pub(crate) struct StreamCell {
     pub(crate) requests: Tally,
     pub(crate) bytes: Counter,
+    /// Count, bytes and time of the requests above [`LARGE_REQUEST`].
+    pub(crate) large: [Counter; 3],
     pub(crate) away_ns: Counter,
 }
 
@@ -176,6 +178,7 @@ impl Record {
             streams: array::from_fn(|_| StreamCell {
                 requests: Tally::new(),
                 bytes: Counter::default(),
+                large: array::from_fn(|_| Counter::default()),
                 away_ns: Counter::default(),
             }),
             statistics: array::from_fn(|_| Counter::default()),
@@ -203,6 +206,9 @@ impl Record {
         self.end_ns.set(end.0);
     }
 }
+
+/// Largest request, in bytes, that `IOStat by Filetype` counts as small.
+pub const LARGE_REQUEST: u64 = 128 * 1024;
 
 /// Charge for reading the CPU clock twice: each is a system call of 0.1 to 0.5 us.
 const METERING_COST: Nanos = Nanos(1_000);
@@ -373,6 +379,12 @@ impl Session {
         let cell = &self.record.streams[stream as usize];
         cell.requests.record(end.saturating_sub(begin));
         cell.bytes.add(bytes);
+        if bytes > LARGE_REQUEST {
+            let [count, total, time] = &cell.large;
+            count.add(1);
+            total.add(bytes);
+            time.add(end.saturating_sub(begin).0);
+        }
         cell.away_ns.add(taken_in.saturating_sub(handed_over).0);
         let (requests, total) = match stream.direction() {
             Direction::Read => (Statistic::PhysicalReadRequests, Statistic::PhysicalReadBytes),

@@ -271,9 +271,132 @@ pub enum Direction {
     Write,
 }
 
+/// A database's function in `IOStat by Function`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Function {
+    /// Blocks that sessions read into the buffer cache.
+    BufferCacheReads,
+    /// Reads into private memory.
+    DirectReads,
+    /// Writes from private memory.
+    DirectWrites,
+    /// Writes of the database writers.
+    Dbwr,
+    /// Writes of the log, whichever session makes them.
+    Lgwr,
+    /// Reads and writes of the archiver.
+    Arch,
+    /// Reads and writes of a backup.
+    Rman,
+    /// Headers, control files, new files, recovery and measurements of the device.
+    Others,
+}
+
+impl Function {
+    /// Every function, in the order of reports.
+    pub const ALL: [Function; 8] = [
+        Function::BufferCacheReads,
+        Function::DirectReads,
+        Function::DirectWrites,
+        Function::Dbwr,
+        Function::Lgwr,
+        Function::Arch,
+        Function::Rman,
+        Function::Others,
+    ];
+
+    /// Returns the name as reports print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Function::BufferCacheReads => "Buffer Cache Reads",
+            Function::DirectReads => "Direct Reads",
+            Function::DirectWrites => "Direct Writes",
+            Function::Dbwr => "DBWR",
+            Function::Lgwr => "LGWR",
+            Function::Arch => "ARCH",
+            Function::Rman => "RMAN",
+            Function::Others => "Others",
+        }
+    }
+
+    /// Returns the function whose requests sessions wait for in this event; `None` for waits
+    /// that are no I/O of the session.
+    #[must_use]
+    pub fn of_event(event: &str) -> Option<Function> {
+        const OTHERS: [&str; 6] = [
+            "control file parallel write",
+            "control file sequential read",
+            "Data file init write",
+            "Disk file operations I/O",
+            "direct path sync",
+            "log file sequential read",
+        ];
+        Some(match event {
+            "db file sequential read" | "db file scattered read" | "db file parallel read" => {
+                Function::BufferCacheReads
+            }
+            "direct path read" | "direct path read temp" | "external table read" => Function::DirectReads,
+            "direct path write" | "direct path write temp" | "external table write" => Function::DirectWrites,
+            "db file parallel write" | "db file async I/O submit" => Function::Dbwr,
+            "log file parallel write" => Function::Lgwr,
+            "Log archive I/O" => Function::Arch,
+            "RMAN backup & recovery I/O" => Function::Rman,
+            event if OTHERS.contains(&event) => Function::Others,
+            _ => return None,
+        })
+    }
+}
+
+/// A type of file in `IOStat by Filetype`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileType {
+    /// Data files of tables and indexes.
+    Data,
+    /// Data files of the temporary tablespace.
+    Temp,
+    /// Log files.
+    Log,
+    /// The control file.
+    Control,
+    /// Copies of filled log files.
+    Archive,
+    /// Copies that backups make.
+    Backup,
+    /// Plain files, and measurements of the device.
+    Other,
+}
+
+impl FileType {
+    /// Every type, in the order of reports.
+    pub const ALL: [FileType; 7] = [
+        FileType::Data,
+        FileType::Temp,
+        FileType::Log,
+        FileType::Control,
+        FileType::Archive,
+        FileType::Backup,
+        FileType::Other,
+    ];
+
+    /// Returns the name as reports print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            FileType::Data => "Data File",
+            FileType::Temp => "Temp File",
+            FileType::Log => "Log File",
+            FileType::Control => "Control File",
+            FileType::Archive => "Archive Log",
+            FileType::Backup => "Data File Backup",
+            FileType::Other => "Other",
+        }
+    }
+}
+
 macro_rules! streams {
-    ($($variant:ident, $name:literal, $direction:ident, $sentence:literal;)*) => {
-        /// Purpose of moved bytes: the functions of `IOStat by Function` and the
+    ($($variant:ident, $name:literal, $direction:ident, $function:ident, $file:ident, $sentence:literal;)*) => {
+        /// Purpose of moved bytes: the parts of `IOStat by Function` and the
         /// lines of the I/O profile.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum IoStream { $(#[doc = $sentence] $variant),* }
@@ -288,6 +411,35 @@ macro_rules! streams {
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(IoStream::$variant => $name),* }
+            }
+
+            /// Returns the stream of this name.
+            #[must_use]
+            pub fn named(name: &str) -> Option<IoStream> {
+                IoStream::ALL.iter().find(|stream| stream.name() == name).copied()
+            }
+
+            /// Returns the function to which requests of a session of this role belong: a
+            /// database writer's are its own, whichever blocks it writes.
+            #[must_use]
+            pub const fn function_of(self, role: Role) -> Function {
+                match (role, self.direction()) {
+                    (Role::DatabaseWriter, Direction::Write) => Function::Dbwr,
+                    (Role::Archiver, _) => Function::Arch,
+                    _ => self.function(),
+                }
+            }
+
+            /// Returns the function to which its requests belong, unless a database writer makes them.
+            #[must_use]
+            pub const fn function(self) -> Function {
+                match self { $(IoStream::$variant => Function::$function),* }
+            }
+
+            /// Returns the type of the files whose bytes it moves.
+            #[must_use]
+            pub const fn file_type(self) -> FileType {
+                match self { $(IoStream::$variant => FileType::$file),* }
             }
 
             /// Returns the direction in which its bytes move.
@@ -306,25 +458,28 @@ macro_rules! streams {
 }
 
 streams! {
-    TableReads, "table reads", Read, "Table blocks read by scans.";
-    TempWrites, "temp writes", Write, "Sort runs written.";
-    TempReads, "temp reads", Read, "Sort runs read back by merges.";
-    IndexWrites, "index writes", Write, "Index blocks written.";
-    DataWrites, "data writes", Write, "Table blocks written by loads.";
-    IndexReads, "index reads", Read, "Index blocks read.";
-    CacheReads, "cache reads", Read, "Blocks read into the buffer cache.";
-    FileReads, "file reads", Read, "Records of plain files read.";
-    FileWrites, "file writes", Write, "Records written to plain files.";
-    LogWrites, "log writes", Write, "Log records written.";
-    ArchiveWrites, "archive writes", Write, "Copies of filled log files written.";
-    BackupReads, "backup reads", Read, "Files read for backups and restores.";
-    BackupWrites, "backup writes", Write, "Copies of files written by backups and restores.";
-    LogReads, "log reads", Read, "Log records read back.";
-    HeaderReads, "file header reads", Read, "Headers of data files, and the control block of the log, that are read.";
-    HeaderWrites, "file header writes", Write, "The same, written by checkpoints.";
-    FileInit, "file init", Write, "Zeros written when data files are made or extended.";
-    Probe, "device probe", Read, "Reads that measure the device.";
-    ProbeWrites, "device probe writes", Write, "Writes that measure the device.";
+    TableReads, "table reads", Read, DirectReads, Data, "Table blocks read by scans.";
+    TempWrites, "temp writes", Write, DirectWrites, Temp, "Sort runs written.";
+    TempReads, "temp reads", Read, DirectReads, Temp, "Sort runs read back by merges.";
+    IndexWrites, "index writes", Write, DirectWrites, Data, "Index blocks written.";
+    DataWrites, "data writes", Write, DirectWrites, Data, "Table blocks written by loads.";
+    IndexReads, "index reads", Read, DirectReads, Data, "Index blocks read.";
+    CacheReads, "cache reads", Read, BufferCacheReads, Data, "Blocks read into the buffer cache.";
+    FileReads, "file reads", Read, DirectReads, Other, "Records of plain files read.";
+    FileWrites, "file writes", Write, DirectWrites, Other, "Records written to plain files.";
+    LogWrites, "log writes", Write, Lgwr, Log, "Log records written.";
+    ArchiveWrites, "archive writes", Write, Arch, Archive, "Copies of filled log files written.";
+    BackupReads, "backup reads", Read, Rman, Data, "Files read for backups and restores.";
+    BackupWrites, "backup writes", Write, Rman, Backup, "Copies of files written by backups and restores.";
+    LogReads, "log reads", Read, Others, Log, "Log records read back.";
+    HeaderReads, "file header reads", Read, Others, Data, "Headers of data files that are read.";
+    HeaderWrites, "file header writes", Write, Others, Data, "Headers of data files, written by checkpoints.";
+    FileInit, "file init", Write, Others, Data, "Zeros written when data files and log files are made or extended.";
+    Probe, "device probe", Read, Others, Other, "Reads that measure the device.";
+    ProbeWrites, "device probe writes", Write, Others, Other, "Writes that measure the device.";
+    TempInit, "temp file init", Write, Others, Temp, "Zeros written when files of the temporary tablespace are made or extended.";
+    ControlReads, "control file reads", Read, Others, Control, "The control block of the log, read when a database is opened.";
+    ControlWrites, "control file writes", Write, Others, Control, "The control block of the log, written by checkpoints.";
 }
 
 /// Kind of a session, which decides if its time is DB time.

@@ -444,39 +444,63 @@ fn open_flags(mode: OpenMode, direct: DirectIo, durability: Durability) -> OFlag
     OFlags::CLOEXEC | durability.flags() | access | direct
 }
 
-/// Requests, bytes and service time of one file since it was opened.
+/// Number of size classes: up to 2 KiB, 4 KiB and so on up to 1 MiB, and above.
+pub const SIZE_CLASSES: usize = 11;
+
+/// Returns the largest request of a size class, bytes; `None` for the last class.
+#[must_use]
+pub const fn class_bytes(class: usize) -> Option<u64> {
+    if class + 1 < SIZE_CLASSES { Some(2048 << class) } else { None }
+}
+
+/// Returns the size class of a request.
+const fn class_of(bytes: u64) -> usize {
+    let doublings = u64::BITS - (bytes.saturating_sub(1) >> 11).leading_zeros();
+    if (doublings as usize) < SIZE_CLASSES { doublings as usize } else { SIZE_CLASSES - 1 }
+}
+
+/// Requests, bytes and nanoseconds of service time.
+pub type Moves = (u64, u64, u64);
+
+/// Requests, bytes and service time of one file since it was opened, by direction and size.
 #[derive(Debug, Default)]
 pub struct FileCounters {
-    reads: AtomicU64,
-    read_bytes: AtomicU64,
-    read_ns: AtomicU64,
-    writes: AtomicU64,
-    write_bytes: AtomicU64,
-    write_ns: AtomicU64,
+    reads: [MoveCounters; SIZE_CLASSES],
+    writes: [MoveCounters; SIZE_CLASSES],
+}
+
+#[derive(Debug, Default)]
+struct MoveCounters {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl MoveCounters {
+    fn get(&self) -> Moves {
+        (self.requests.load(Relaxed), self.bytes.load(Relaxed), self.nanos.load(Relaxed))
+    }
 }
 
 impl FileCounters {
     pub(crate) fn add(&self, write: bool, bytes: u64, nanos: u64) {
-        let (requests, total, time) = if write {
-            (&self.writes, &self.write_bytes, &self.write_ns)
-        } else {
-            (&self.reads, &self.read_bytes, &self.read_ns)
-        };
-        requests.fetch_add(1, Relaxed);
-        total.fetch_add(bytes, Relaxed);
-        time.fetch_add(nanos, Relaxed);
+        let counters = &(if write { &self.writes } else { &self.reads })[class_of(bytes)];
+        counters.requests.fetch_add(1, Relaxed);
+        counters.bytes.fetch_add(bytes, Relaxed);
+        counters.nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// Requests, bytes and nanoseconds of service time of the reads.
+    /// Requests, bytes and nanoseconds of service time of the reads, by size class
+    /// ([`class_bytes`]).
     #[must_use]
-    pub fn reads(&self) -> (u64, u64, u64) {
-        (self.reads.load(Relaxed), self.read_bytes.load(Relaxed), self.read_ns.load(Relaxed))
+    pub fn reads(&self) -> [Moves; SIZE_CLASSES] {
+        self.reads.each_ref().map(MoveCounters::get)
     }
 
-    /// Requests, bytes and nanoseconds of service time of the writes.
+    /// Requests, bytes and nanoseconds of service time of the writes, likewise.
     #[must_use]
-    pub fn writes(&self) -> (u64, u64, u64) {
-        (self.writes.load(Relaxed), self.write_bytes.load(Relaxed), self.write_ns.load(Relaxed))
+    pub fn writes(&self) -> [Moves; SIZE_CLASSES] {
+        self.writes.each_ref().map(MoveCounters::get)
     }
 }
 

@@ -48,7 +48,10 @@ pub use arena::{Arena, HugeVec, IoBuffer, Plain, ask_huge_pages, prefetch};
 pub use buffer_pool::{BufferPin, BufferPool};
 pub use directory::{Directory, Entry, EntryKind, Found};
 pub use error::{IoError, cure};
-pub use file::{DirectIo, Disk, Durability, File, FileCounters, Lock, OpenMode, RESERVE, Space, random_id};
+pub use file::{
+    DirectIo, Disk, Durability, File, FileCounters, Lock, Moves, OpenMode, RESERVE, SIZE_CLASSES, Space,
+    class_bytes, random_id,
+};
 pub use file_number::path_of_number;
 pub use method::{Channel, Completion, Failed, Method, MethodKind, Operation, Request, carry};
 pub use ring_probe::describe_device;

@@ -137,7 +137,6 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         hosts(comparison),
         host_cpu(comparison),
         memory(comparison),
-        settings(comparison),
         load_profile(comparison),
         events::top(comparison),
         plain(comparison, Group::TimeModel, ("time-model", "Time Model"), "Time of all sessions (s)"),
@@ -148,6 +147,8 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
     let behind = [
         io::functions(comparison),
         io::file_types(comparison),
+        io::streams(comparison),
+        io::tablespaces(comparison),
         io::files(comparison),
         io::devices(comparison),
         statistics(comparison),
@@ -157,7 +158,9 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         blocks.any(|block| matches!(block, Block::Table(table) if table.rows.is_empty()))
     };
     let tables = tables.into_iter().chain(events::histograms(comparison)).chain(behind);
-    let first = [Some(sets(comparison)), explain::section(comparison), Some(times(comparison))];
+    // Differing settings are the question of a comparison.
+    let differing = Some(settings(comparison)).filter(|section| !is_empty(section));
+    let first = [Some(sets(comparison)), differing, explain::section(comparison), Some(times(comparison))];
     first.into_iter().flatten().chain(tables.filter(|section| !is_empty(section))).collect()
 }
 

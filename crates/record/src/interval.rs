@@ -12,8 +12,8 @@
 //! receipts are the run's.
 
 use super::{
-    HostCpu, IoDevice, IoFile, IoFunction, IoTally, LoadRow, Memory, Record, SessionTime, StatisticRow,
-    WaitEvent,
+    BufferPool, HostCpu, IoDevice, IoFile, IoFunction, IoTally, KernelIo, LoadRow, Memory, Record,
+    SessionTime, StatisticRow, WaitEvent,
 };
 use crate::calendar::Moment;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,10 @@ pub struct Interval {
     pub io_functions: Vec<IoFunction>,
     /// As [`Record::io_files`], for data files only.
     pub io_files: Vec<IoFile>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_io: Option<KernelIo>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buffer_pools: Vec<BufferPool>,
     pub io_devices: Vec<IoDevice>,
 }
 
@@ -112,19 +116,15 @@ impl Interval {
         merge(
             &mut self.io_functions,
             &next.io_functions,
-            |row| row.function.clone(),
-            |row, next| {
-                add_tallies([&mut row.reads, &mut row.writes], [next.reads, next.writes]);
-            },
+            |row| (row.function.clone(), row.part_of.clone()),
+            add_function,
         );
-        merge(
-            &mut self.io_files,
-            &next.io_files,
-            |row| row.path.clone(),
-            |row, next| {
-                add_tallies([&mut row.reads, &mut row.writes], [next.reads, next.writes]);
-            },
-        );
+        merge(&mut self.io_files, &next.io_files, |row| row.path.clone(), IoFile::add);
+        merge(&mut self.buffer_pools, &next.buffer_pools, |row| row.block_bytes, BufferPool::add);
+        match (&mut self.kernel_io, &next.kernel_io) {
+            (Some(moved), Some(next)) => moved.add(next),
+            (moved, _) => *moved = None,
+        }
         merge(&mut self.io_devices, &next.io_devices, |row| row.device.clone(), add_device);
     }
 }
@@ -158,6 +158,16 @@ fn add_session(session: &mut SessionTime, next: &SessionTime) {
     session.wait_ns += next.wait_ns;
     session.idle_ns += next.idle_ns;
     session.run_queue_ns = session.run_queue_ns.zip(next.run_queue_ns).map(|(one, two)| one + two);
+}
+
+fn add_function(row: &mut IoFunction, next: &IoFunction) {
+    add_tallies([&mut row.reads, &mut row.writes], [next.reads, next.writes]);
+    match (&mut row.large, next.large) {
+        (Some(large), Some(next)) => {
+            add_tallies([&mut large.reads, &mut large.writes], [next.reads, next.writes]);
+        }
+        (large, _) => *large = None,
+    }
 }
 
 fn add_device(device: &mut IoDevice, next: &IoDevice) {
@@ -238,6 +248,9 @@ impl Record {
             statistics: sum.statistics,
             io_functions: sum.io_functions,
             io_files: sum.io_files,
+            kernel_io: sum.kernel_io,
+            tablespaces: self.tablespaces.clone(),
+            buffer_pools: sum.buffer_pools,
             io_devices: sum.io_devices,
             completion: self.completion,
             io_profile: self.io_profile.within(sum.begin_ns, sum.end_ns),

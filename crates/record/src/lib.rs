@@ -16,6 +16,7 @@ mod device;
 pub mod fixture;
 mod imported;
 mod interval;
+mod io_stats;
 mod json;
 mod log_io;
 mod mix;
@@ -32,6 +33,10 @@ pub use imported::{
     Consistency, ConsistencyTally, Consistent, Imported, ImportedFact, ImportedFigure, ImportedSection,
 };
 pub use interval::{Interval, Period, ProcessUse};
+pub use io_stats::{
+    BufferPool, BufferWaits, CachedBlocks, IoFile, IoFunction, IoGroup, IoSize, KernelIo, LargeRequests,
+    TablespaceShape, TablespaceStats,
+};
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate, is_near_mix};
@@ -111,10 +116,19 @@ pub struct Record {
     pub session: Option<SessionSnapshot>,
     /// Counters of the period, in any order.
     pub statistics: Vec<StatisticRow>,
-    /// Requests and bytes by requesting function.
+    /// Requests and bytes by stream and function.
     pub io_functions: Vec<IoFunction>,
     /// Requests and bytes by data file.
     pub io_files: Vec<IoFile>,
+    /// Bytes between this process and devices, counted by the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_io: Option<KernelIo>,
+    /// Block and extent sizes of the tablespaces; empty in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tablespaces: Vec<TablespaceShape>,
+    /// Buffer caches by block size; empty in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buffer_pools: Vec<BufferPool>,
     /// The block devices under the paths, counted by the kernel for all processes.
     #[serde(default)]
     pub io_devices: Vec<IoDevice>,
@@ -272,6 +286,9 @@ impl Record {
             statistics: Vec::new(),
             io_functions: Vec::new(),
             io_files: Vec::new(),
+            kernel_io: None,
+            tablespaces: Vec::new(),
+            buffer_pools: Vec::new(),
             io_devices: Vec::new(),
             completion: Completion::default(),
             io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
@@ -627,14 +644,26 @@ pub enum Held {
 }
 
 /// A conclusion from the figures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
+    /// Name of the rule, such as `R7`; empty in older records.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule: String,
     /// The conclusion, in a sentence.
     pub what: String,
     /// The figures that show it.
     pub evidence: String,
     /// Advice; empty if there is nothing to do.
     pub advice: String,
+    /// Reason for which the conclusion may be wrong; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub caveat: String,
+    /// DB time that could be saved at most, nanoseconds; none where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saves_ns: Option<u64>,
+    /// Command of the study that would prove it; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub study: String,
 }
 
 /// A part of the run.
@@ -853,23 +882,6 @@ pub struct IoDevice {
     /// Time in flight summed over requests, nanoseconds.
     #[serde(default)]
     pub weighted_ns: Option<u64>,
-}
-
-/// I/O of one function (a stream, such as `Direct Reads temp`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IoFunction {
-    pub function: String,
-    pub reads: IoTally,
-    pub writes: IoTally,
-}
-
-/// I/O of one data file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IoFile {
-    pub tablespace: String,
-    pub path: String,
-    pub reads: IoTally,
-    pub writes: IoTally,
 }
 
 /// Bytes over time. Every report must have the same series in the same order, empty ones too,

@@ -13,8 +13,10 @@
 //! Rules read nothing but this value, no instance and no /proc. So a test changes one fact, and
 //! sees the rule that depends on it fail.
 
+mod file_moves;
 mod snapshots;
 
+pub use file_moves::FileMoves;
 pub use snapshots::Cut;
 
 use crate::device_mix::{self, Mix};
@@ -22,7 +24,7 @@ use crate::device_probe::{self, Calibrated};
 use crate::workers::WorkerCount;
 use plumb_engine::access::Access;
 use plumb_engine::backup::Copied;
-use plumb_engine::cache::BufferCache;
+use plumb_engine::cache::{BufferCache, CachedBlocks, PoolCounts};
 use plumb_engine::check::CheckLine;
 use plumb_engine::redo::{Log, SyncChoice};
 use plumb_engine::sort::plan::SortPlan;
@@ -43,7 +45,7 @@ use plumb_record::{Check, DeviceLimits, ParameterRow};
 use plumb_study::disturbance::{Stretch, Watched};
 use plumb_study::machine::{self, CpuTimes};
 use plumb_study::sampler::Looks;
-use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, path_of_text};
+use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Nanos, path_of_text};
 use plumb_workload::TextShape;
 use plumb_workload::slob::{Kind, Operation, SlobSpec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,8 +120,6 @@ pub struct TablespaceFacts {
 pub struct CacheFacts {
     pub block_size: BlockSize,
     pub frames: u64,
-    /// Blocks in the cache that belong to the tablespace for tables of this block size.
-    pub cached_blocks: u64,
     /// Bytes that the kernel mapped for the cache; `None` before its first use, or without /proc.
     pub mapped: Option<Bytes>,
 }
@@ -160,7 +160,6 @@ impl Inside {
         let cache = |found: &BufferCache| CacheFacts {
             block_size: found.block_size(),
             frames: found.options().frame_count as u64,
-            cached_blocks: found.cached_blocks(instance.tablespaces().tables_of(found.block_size())),
             mapped: found.memory().and_then(|memory| readings::mapped(&memory.addresses()).ok()),
         };
         Inside {
@@ -340,6 +339,8 @@ pub struct Measured {
     /// The kernel's counters of each block device, by name.
     pub disks: BTreeMap<String, DiskStats>,
     pub files: Vec<FileEvidence>,
+    /// The buffer caches, in the order of [`Inside::caches`].
+    pub pools: Vec<PoolSeen>,
     pub host_cpu: Option<plumb_record::HostCpu>,
     pub process: Option<plumb_record::ProcessUse>,
     /// Counters of the whole machine, for circumstances.
@@ -354,6 +355,16 @@ pub struct Measured {
     pub peak_is_of_work: bool,
     /// Every request, if a trace was requested.
     pub trace: Option<RunTrace>,
+}
+
+/// A buffer cache during the work, and its blocks at the end of it.
+#[derive(Debug, Clone)]
+pub struct PoolSeen {
+    pub block_size: BlockSize,
+    pub frames: u64,
+    pub counts: PoolCounts,
+    /// Cached blocks by tablespace, counted before anything reads through the cache to verify.
+    pub census: Vec<CachedBlocks>,
 }
 
 /// Summary of the work by the engine.
@@ -589,6 +600,8 @@ pub struct FileEvidence {
     pub path: PathBuf,
     pub reads: Transfers,
     pub writes: Transfers,
+    /// The same by size.
+    pub moves: FileMoves,
     /// The open flags; `None` for a file in memory, or without /proc.
     pub flags: Option<OpenFlags>,
     /// Pages in the page cache before the work.
@@ -609,7 +622,8 @@ struct Reading {
     process_io: Option<ProcessIo>,
     used: Option<readings::ProcessUse>,
     disks: BTreeMap<String, DiskStats>,
-    files: Vec<(Transfers, Transfers)>,
+    files: Vec<FileMoves>,
+    pools: Vec<PoolCounts>,
     cpu: Option<CpuTimes>,
     load: Option<f64>,
 }
@@ -621,14 +635,17 @@ impl Reading {
         let names = devices.iter().filter_map(|device| Some(device.block.as_ref()?.name.clone()));
         let disks = names.filter_map(|name| DiskStats::read(&name).ok().map(|stats| (name, stats))).collect();
         let files = instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files);
+        let waits: BTreeMap<FileId, (u64, Nanos)> =
+            instance.caches().iter().flat_map(BufferCache::file_waits).collect();
         let counted = |file: &plumb_engine::storage::datafile::DataFile| {
-            (file.file.counters().reads(), file.file.counters().writes())
+            FileMoves::of(&file.file, waits.get(&file.id).copied().unwrap_or_default())
         };
         Reading {
             process_io: ProcessIo::read().ok(),
             used: readings::ProcessUse::read().ok(),
             disks,
             files: files.map(counted).collect(),
+            pools: instance.caches().iter().map(BufferCache::counts).collect(),
             cpu: CpuTimes::read(),
             load: machine::load_average(),
             snapshot: instance.recorder.snapshot(),
@@ -644,11 +661,14 @@ pub fn of_plain_file(
     file: &File,
     cached_before: Option<Residency>,
 ) -> FileEvidence {
+    let moves = FileMoves::of(file, (0, Nanos(0)));
+    let [reads, writes] = moves.totals();
     FileEvidence {
         role,
         path: path.to_path_buf(),
-        reads: file.counters().reads(),
-        writes: file.counters().writes(),
+        reads,
+        writes,
+        moves,
         flags: file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
         cached_before,
         cached_after: residency(file),
@@ -660,17 +680,19 @@ pub fn of_plain_file(
 
 /// Returns the counters of each log file so far, and its pages in the page cache.
 #[must_use]
-pub fn before_log(log: &Log) -> Vec<(Transfers, Transfers, Option<Residency>)> {
-    let of = |file: &File| (file.counters().reads(), file.counters().writes(), residency(file));
+pub fn before_log(log: &Log) -> Vec<(FileMoves, Option<Residency>)> {
+    let of = |file: &File| (FileMoves::of(file, (0, Nanos(0))), residency(file));
     log.files().map(of).collect()
 }
 
 /// Returns the observations of the log files since `before`.
 #[must_use]
-pub fn of_log(log: &Log, before: &[(Transfers, Transfers, Option<Residency>)]) -> Vec<FileEvidence> {
-    let files = log.files().zip(before).map(|(file, (reads, writes, cached))| {
+pub fn of_log(log: &Log, before: &[(FileMoves, Option<Residency>)]) -> Vec<FileEvidence> {
+    let files = log.files().zip(before).map(|(file, (before, cached))| {
         let seen = of_plain_file(FileRole::Log, file.path(), file, *cached);
-        FileEvidence { reads: grown(seen.reads, *reads), writes: grown(seen.writes, *writes), ..seen }
+        let moves = seen.moves.since(before);
+        let [reads, writes] = moves.totals();
+        FileEvidence { reads, writes, moves, ..seen }
     });
     files.collect()
 }
@@ -692,6 +714,7 @@ pub fn around(
     let earlier = watched.read();
     let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, work)?;
     let machine = Stretch::between(&watched, &earlier, &watched.read());
+    let pools = pools(instance, [&before, &after]);
     let mut files = file_evidence(instance, &before, &after, cached_before);
     files.extend(plain);
     Ok(Measured {
@@ -706,6 +729,7 @@ pub fn around(
             .map(|trace| RunTrace::of_run(&trace, plumb_io::path_of_number)),
         io_wq_workers: workers.end(),
         files,
+        pools,
         process_io: after.process_io.zip(before.process_io).map(|(later, earlier)| later.since(&earlier)),
         disks: difference(&after.disks, &before.disks),
         host_cpu: snapshots::host_cpu(&before, &after),
@@ -739,8 +763,16 @@ fn pages_untold(file: &File) -> Option<&'static str> {
     readings::pages_untold(file.descriptor()?)
 }
 
-fn grown(later: Transfers, earlier: Transfers) -> Transfers {
-    (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2)
+/// Returns the work of each cache between two readings, with its blocks as they are now.
+fn pools(instance: &Instance, [before, after]: [&Reading; 2]) -> Vec<PoolSeen> {
+    let counts = after.pools.iter().zip(&before.pools).map(|(later, earlier)| later.since(earlier));
+    let seen = |(cache, counts): (&BufferCache, PoolCounts)| PoolSeen {
+        block_size: cache.block_size(),
+        frames: cache.options().frame_count as u64,
+        counts,
+        census: cache.census(),
+    };
+    instance.caches().iter().zip(counts).map(seen).collect()
 }
 
 fn file_evidence(
@@ -756,17 +788,22 @@ fn file_evidence(
     let counted = before.files.iter().zip(&after.files);
     let cached = cached_before.into_iter().zip(residencies(instance));
     let rows = files.zip(counted).zip(cached);
-    rows.map(|(((role, file), (earlier, later)), (cached_before, cached_after))| FileEvidence {
-        role,
-        path: file.file.path().to_path_buf(),
-        reads: grown(later.0, earlier.0),
-        writes: grown(later.1, earlier.1),
-        flags: file.file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
-        cached_before,
-        cached_after,
-        pages_untold: pages_untold(&file.file),
-        length: file.file.length().ok().map(Bytes),
-        device: device_number(file.file.path()),
+    rows.map(|(((role, file), (earlier, later)), (cached_before, cached_after))| {
+        let moves = later.since(earlier);
+        let [reads, writes] = moves.totals();
+        FileEvidence {
+            role,
+            path: file.file.path().to_path_buf(),
+            reads,
+            writes,
+            moves,
+            flags: file.file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
+            cached_before,
+            cached_after,
+            pages_untold: pages_untold(&file.file),
+            length: file.file.length().ok().map(Bytes),
+            device: device_number(file.file.path()),
+        }
     })
     .collect()
 }

@@ -1,7 +1,9 @@
 //! Rows of a record from the sessions of a period: a whole run, or between two snapshots.
 
-use plumb_events::{Direction, Event, IoStream, Period, SessionKind, SessionTotals, Statistic};
-use plumb_record::{IoFunction, IoTally, SessionTime, StatisticRow, WaitEvent};
+use plumb_events::{
+    Direction, Event, Function, IoStream, Period, SessionKind, SessionTotals, Statistic, StreamTotals,
+};
+use plumb_record::{IoFunction, IoTally, LargeRequests, SessionTime, StatisticRow, WaitEvent};
 use plumb_units::Nanos;
 
 /// Counters of a period, and its database time.
@@ -91,17 +93,41 @@ fn short_name(session: &SessionTotals) -> String {
     number.unwrap_or(&session.name).to_string()
 }
 
-/// Returns requests and bytes by requesting function.
+/// Returns requests and bytes by stream and function.
 #[must_use]
 pub fn functions(period: &Period) -> Vec<IoFunction> {
-    let row = |stream: &IoStream| {
-        let total = period.stream(*stream);
-        let tally = IoTally { requests: total.count, bytes: total.bytes, time_ns: Some(total.time.0) };
-        let (reads, writes) = match stream.direction() {
-            Direction::Read => (tally, IoTally::default()),
-            Direction::Write => (IoTally::default(), tally),
-        };
-        (total.count > 0).then(|| IoFunction { function: stream.name().to_string(), reads, writes })
+    IoStream::ALL.iter().flat_map(|stream| functions_of(period, *stream)).collect()
+}
+
+fn functions_of(period: &Period, stream: IoStream) -> Vec<IoFunction> {
+    let mut totals: Vec<(Function, StreamTotals)> = Vec::new();
+    for session in &period.sessions {
+        let moved = &session.streams[stream as usize];
+        let function = stream.function_of(session.role);
+        match totals.iter_mut().find(|(known, _)| *known == function) {
+            _ if moved.count == 0 => {}
+            Some((_, total)) => total.merge(moved),
+            None => totals.push((function, moved.clone())),
+        }
+    }
+    totals.sort_by_key(|(function, _)| *function);
+    totals.into_iter().map(|(function, total)| row(stream, function, &total)).collect()
+}
+
+fn row(stream: IoStream, function: Function, total: &StreamTotals) -> IoFunction {
+    let [requests, bytes, time_ns] = total.large;
+    let all = IoTally { requests: total.count, bytes: total.bytes, time_ns: Some(total.time.0) };
+    let large = IoTally { requests, bytes, time_ns: Some(time_ns) };
+    let ways = |tally: IoTally| match stream.direction() {
+        Direction::Read => [tally, IoTally::default()],
+        Direction::Write => [IoTally::default(), tally],
     };
-    IoStream::ALL.iter().filter_map(row).collect()
+    let ([reads, writes], [large_reads, large_writes]) = (ways(all), ways(large));
+    IoFunction {
+        function: stream.name().to_string(),
+        part_of: Some(function.name().to_string()),
+        reads,
+        writes,
+        large: Some(LargeRequests { reads: large_reads, writes: large_writes }),
+    }
 }

@@ -7,7 +7,7 @@
 //! Memory is mapped and writers are started at first use, so an unused cache has neither.
 
 use super::database_writer;
-use super::frames::DeviceProgress;
+use super::frames::{CachedBlocks, DeviceProgress, PoolCounts};
 use super::handles::{ChangingBlock, OwnedFrame};
 use super::latches::{Claim, Latches, Patience, WriteAhead};
 use crate::EngineError;
@@ -18,7 +18,8 @@ use crate::storage::tablespaces::Tablespaces;
 use plumb_events::{Recorder, Role, Session, locked};
 use plumb_host::limits::Quota;
 use plumb_io::{Arena, BufferPool, IoError, Method};
-use plumb_units::{BlockAddress, BlockSize, Bytes, Lsn};
+use plumb_units::{BlockAddress, BlockSize, Bytes, FileId, Lsn, Nanos};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -169,6 +170,24 @@ impl BufferCache {
     #[must_use]
     pub fn cached_blocks(&self, purpose: Purpose) -> u64 {
         self.shared.latches.count_of(purpose)
+    }
+
+    /// Returns the number of its blocks of each tablespace.
+    #[must_use]
+    pub fn census(&self) -> Vec<CachedBlocks> {
+        self.shared.latches.census()
+    }
+
+    /// Returns the work of the cache since it was made.
+    #[must_use]
+    pub fn counts(&self) -> PoolCounts {
+        self.shared.latches.counts()
+    }
+
+    /// Returns the number and time of waits for blocks of each file that another session holds.
+    #[must_use]
+    pub fn file_waits(&self) -> BTreeMap<FileId, (u64, Nanos)> {
+        self.shared.latches.file_waits()
     }
 
     pub(super) fn share(&self) -> Arc<Shared> {

@@ -73,6 +73,63 @@ pub(super) struct Frame {
 
 const _: () = assert!(size_of::<Frame>() == 64);
 
+/// Work of a cache since it was made, counted under its mutex.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PoolCounts {
+    /// Number of blocks looked up and given out, found or read.
+    pub gets: u64,
+    /// Number of these that were in the cache.
+    pub hits: u64,
+    /// Number of blocks read into the cache, ahead of need too.
+    pub reads: u64,
+    /// Number of blocks written from the cache.
+    pub writes: u64,
+    /// Number of waits for a free buffer.
+    pub free_buffer_waits: u64,
+    /// Number of waits for a block that a database writer has taken.
+    pub write_complete_waits: u64,
+    /// Number of waits for a block that another session holds.
+    pub buffer_busy_waits: u64,
+}
+
+impl PoolCounts {
+    /// Adds the work of the next period.
+    pub fn add(&mut self, next: &PoolCounts) {
+        self.gets += next.gets;
+        self.hits += next.hits;
+        self.reads += next.reads;
+        self.writes += next.writes;
+        self.free_buffer_waits += next.free_buffer_waits;
+        self.write_complete_waits += next.write_complete_waits;
+        self.buffer_busy_waits += next.buffer_busy_waits;
+    }
+
+    /// Returns the growth since an earlier reading.
+    #[must_use]
+    pub fn since(&self, earlier: &PoolCounts) -> PoolCounts {
+        PoolCounts {
+            gets: self.gets - earlier.gets,
+            hits: self.hits - earlier.hits,
+            reads: self.reads - earlier.reads,
+            writes: self.writes - earlier.writes,
+            free_buffer_waits: self.free_buffer_waits - earlier.free_buffer_waits,
+            write_complete_waits: self.write_complete_waits - earlier.write_complete_waits,
+            buffer_busy_waits: self.buffer_busy_waits - earlier.buffer_busy_waits,
+        }
+    }
+}
+
+/// Blocks of a tablespace in a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CachedBlocks {
+    /// Content of the tablespace.
+    pub purpose: Purpose,
+    /// Number of its blocks, in any state.
+    pub blocks: u64,
+    /// Number of these that are newer than on disk.
+    pub dirty: u64,
+}
+
 /// Number and buffer of a frame that was taken.
 pub(super) type Taken = (u32, IoBuffer);
 
@@ -165,6 +222,22 @@ impl Frames {
 
     pub(super) fn dirty_count(&self) -> usize {
         self.dirty_count
+    }
+
+    /// Counts the cached blocks of each tablespace by a walk over all frames.
+    pub(super) fn census(&self) -> Vec<CachedBlocks> {
+        let mut census: Vec<CachedBlocks> = Vec::new();
+        for frame in self.frames.iter().filter(|frame| !matches!(frame.usage, Usage::Free | Usage::Owned)) {
+            let purpose = frame.purpose;
+            let at = census.iter().position(|known| known.purpose == purpose).unwrap_or_else(|| {
+                census.push(CachedBlocks { purpose, blocks: 0, dirty: 0 });
+                census.len() - 1
+            });
+            census[at].blocks += 1;
+            census[at].dirty += u64::from(matches!(frame.usage, Usage::Dirty | Usage::Writing));
+        }
+        census.sort_by_key(|known| known.purpose);
+        census
     }
 
     /// Counts the cached blocks of a tablespace by a walk over all frames.

@@ -26,13 +26,14 @@
 //!
 //! The invariants are those of the cache: B1 to B6 and B8 in [`super`].
 
-use super::frames::{DeviceProgress, Frames, Taken, Usage};
+use super::frames::{CachedBlocks, DeviceProgress, Frames, PoolCounts, Taken, Usage};
 use super::handles::{ChangingBlock, DirtyBlock, OwnedFrame, PinnedBlock};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use super::{BufferPool, CacheOptions, EngineError, IoBuffer, Purpose, thread};
 use plumb_events::{Event, Session, Statistic, now};
 use plumb_io::strict_assert;
-use plumb_units::{BlockAddress, BlockSize, Lsn, Nanos};
+use plumb_units::{BlockAddress, BlockSize, FileId, Lsn, Nanos};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
@@ -117,6 +118,10 @@ struct State {
     checkpoint: Lsn,
     /// Sessions waiting for a block to be discarded.
     forgetting: usize,
+    // Counts for reports.
+    counts: PoolCounts,
+    /// Waits for blocks of each file that another session holds: their number, and their time.
+    file_waits: BTreeMap<FileId, (u64, Nanos)>,
 }
 
 impl State {
@@ -124,6 +129,19 @@ impl State {
         match &self.failure {
             Some(first) => Err(EngineError::WriterFailed { first: first.clone() }),
             None => Ok(()),
+        }
+    }
+
+    /// Counts a wait for a block that another session or a database writer holds.
+    fn count_wait(&mut self, (event, address): (Event, BlockAddress), time: Nanos) {
+        match event {
+            Event::WriteCompleteWaits => self.counts.write_complete_waits += 1,
+            Event::BufferBusyWaits => self.counts.buffer_busy_waits += 1,
+            _ => {}
+        }
+        if event != Event::WriteCompleteWaits {
+            let waits = self.file_waits.entry(address.file).or_default();
+            *waits = (waits.0 + 1, waits.1 + time);
         }
     }
 
@@ -204,6 +222,21 @@ impl Latches {
         self.lock().frames.count_of(purpose)
     }
 
+    /// Returns the blocks of each tablespace.
+    pub(super) fn census(&self) -> Vec<CachedBlocks> {
+        self.lock().frames.census()
+    }
+
+    /// Returns the work of the cache so far.
+    pub(super) fn counts(&self) -> PoolCounts {
+        self.lock().counts
+    }
+
+    /// Returns the number and time of waits for blocks of each file.
+    pub(super) fn file_waits(&self) -> BTreeMap<FileId, (u64, Nanos)> {
+        self.lock().file_waits.clone()
+    }
+
     /// Returns the buffers; `None` before first use.
     pub(super) fn memory(&self) -> Option<&BufferPool> {
         self.buffers.get()
@@ -263,6 +296,8 @@ impl Latches {
             match state.frames.find(address) {
                 Some(index) if !matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) => {
                     let pinned = state.frames.pin(index, self.buffers());
+                    state.counts.gets += 1;
+                    state.counts.hits += 1;
                     strict_assert!(pinned.address() == address, "B2: a hit is the block asked for");
                     return Ok(Claim::Hit(pinned));
                 }
@@ -270,7 +305,7 @@ impl Latches {
                 Some(index) => {
                     let is_read = state.frames.usage(index) == Usage::Reading;
                     let event = if is_read { Event::ReadByOtherSession } else { Event::BufferBusyWaits };
-                    state = self.wait_arrived(session, event, state);
+                    state = self.wait_arrived(session, (event, address), state);
                     state.check()?;
                     continue;
                 }
@@ -281,6 +316,7 @@ impl Latches {
             match taken {
                 Some((index, bytes)) => {
                     state.frames.begin_read(index, address, purpose);
+                    state.counts.gets += 1;
                     return Ok(Claim::Miss(OwnedFrame::new(self, (index, bytes))));
                 }
                 None if patience == Patience::Never || !self.has_writers() => return Ok(Claim::Unavailable),
@@ -312,6 +348,7 @@ impl Latches {
     pub(super) fn arrived(&self, session: &Session, taken: Taken, touch: u8) -> PinnedBlock<'_> {
         let mut state = self.latch(session);
         let pinned = state.frames.arrived(taken, touch, self.buffers());
+        state.counts.reads += 1;
         self.signal_arrived(&mut state);
         pinned
     }
@@ -335,7 +372,7 @@ impl Latches {
         loop {
             let Some(index) = state.frames.find(address) else { return Ok(None) };
             if matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) {
-                state = self.wait_arrived(session, Event::BufferBusyWaits, state);
+                state = self.wait_arrived(session, (Event::BufferBusyWaits, address), state);
             } else if let Some(taken) = state.frames.begin_change(index, self.buffers()) {
                 return Ok(Some(ChangingBlock::new(self, taken)));
             } else {
@@ -349,11 +386,15 @@ impl Latches {
                 }
                 drop(state);
                 let event = if is_written { Event::WriteCompleteWaits } else { Event::BufferBusyWaits };
-                session.wait(event, || match looks {
+                let begin = session.begin_wait();
+                match looks {
                     0..20 => thread::yield_now(),
                     _ => thread::sleep(LOOK_FOR_UNPIN / 10),
-                });
+                }
+                let end = now();
+                session.end_wait_at(event, begin, end);
                 state = self.lock();
+                state.count_wait((event, address), end.saturating_sub(begin.at()));
             }
             state.check()?;
         }
@@ -533,6 +574,7 @@ impl Latches {
         }
         let begin = session.begin_wait();
         state.waiting_freed += 1;
+        state.counts.free_buffer_waits += 1;
         let result;
         (state, result) = self.wait_freed(state, wanted, begin.at());
         state.waiting_freed -= 1;
@@ -615,7 +657,7 @@ impl Latches {
         while let Some(index) = state.frames.find(address) {
             match state.frames.usage(index) {
                 Usage::Reading | Usage::Owned | Usage::Changing => {
-                    state = self.wait_arrived(session, Event::BufferBusyWaits, state);
+                    state = self.wait_arrived(session, (Event::BufferBusyWaits, address), state);
                 }
                 _ if state.frames.is_in_flight(index) && state.writers_alive > 0 => {
                     let begin = session.begin_wait();
@@ -641,7 +683,7 @@ impl Latches {
     fn wait_arrived<'g>(
         &'g self,
         session: &Session,
-        event: Event,
+        (event, address): (Event, BlockAddress),
         mut state: MutexGuard<'g, State>,
     ) -> MutexGuard<'g, State> {
         let begin = session.begin_wait();
@@ -652,7 +694,9 @@ impl Latches {
             state = self.wait(&self.arrived, state, LOOK_AGAIN);
         }
         state.waiting_arrived -= 1;
-        session.end_wait(event, begin);
+        let end = now();
+        session.end_wait_at(event, begin, end);
+        state.count_wait((event, address), end.saturating_sub(begin.at()));
         state
     }
 
@@ -799,6 +843,7 @@ impl Latches {
     /// Marks these blocks as on disk, and wakes the sessions that wait for it.
     pub(super) fn written(&self, blocks: &[DirtyBlock<'_>]) {
         let mut state = self.lock();
+        state.counts.writes += blocks.len() as u64;
         let mut drained = false;
         for block in blocks {
             drained |= state.frames.written(block.frame) == 0;

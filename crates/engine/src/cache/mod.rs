@@ -137,6 +137,7 @@ pub use buffer_cache::{BlockCheck, BufferCache, CacheOptions};
 pub use caches::BufferCaches;
 pub use changed::ChangedBlocks;
 pub(crate) use frames::DeviceProgress;
+pub use frames::{CachedBlocks, PoolCounts};
 pub use handles::{ChangingBlock, PinnedBlock};
 pub use latches::WriteAhead;
 pub use reader::CacheReader;

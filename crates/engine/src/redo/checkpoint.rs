@@ -255,7 +255,7 @@ impl ControlFile {
             buffer,
             range: 0..bytes,
             event: if writes { Event::ControlFileParallelWrite } else { Event::ControlFileSequentialRead },
-            stream: if writes { IoStream::HeaderWrites } else { IoStream::HeaderReads },
+            stream: if writes { IoStream::ControlWrites } else { IoStream::ControlReads },
             tag: 0,
         };
         self.channel.carry_out(session, request, &mut self.buffer)?;

@@ -29,6 +29,8 @@ const FILL_BUFFERS: usize = 4;
 pub struct DataFile {
     /// Number of the file in the database.
     pub id: FileId,
+    /// Content of its tablespace, by which its filling is counted.
+    purpose: Purpose,
     /// Handle of the open file.
     pub file: Arc<File>,
     /// Size of the file's blocks.
@@ -138,6 +140,7 @@ impl DataFile {
         let (grown, failed) = (AtomicBool::new(false), Mutex::default());
         Ok(DataFile {
             id: header.file,
+            purpose: header.purpose,
             file: Arc::new(file),
             block_size: header.block_size,
             bytes,
@@ -310,7 +313,7 @@ impl DataFile {
             range: 0..buffer.len(),
             buffer,
             event: Event::DataFileInitWrite,
-            stream: IoStream::FileInit,
+            stream: if self.purpose == Purpose::Temp { IoStream::TempInit } else { IoStream::FileInit },
             tag: 0,
         }
     }

@@ -127,7 +127,7 @@ fn functions(report: &Report, elapsed: f64) -> Vec<IoFunction> {
         let function = sheet.text(row, "name").to_string();
         let reads = tally(sheet, row, ["reads_per_s", "read_bytes", "read_bytes_per_s"], elapsed);
         let writes = tally(sheet, row, ["writes_per_s", "written_bytes", "written_bytes_per_s"], elapsed);
-        (!is_total(&function)).then_some(IoFunction { function, reads, writes })
+        (!is_total(&function)).then_some(IoFunction { function, reads, writes, ..IoFunction::default() })
     };
     let own: Vec<IoFunction> = rows(report, "io_functions").filter_map(of).collect();
     if own.is_empty() { rows(report, "io_filetypes").filter_map(of).collect() } else { own }
@@ -149,6 +149,7 @@ fn files(report: &Report) -> Vec<IoFile> {
             path: sheet.text(row, "file").to_string(),
             reads,
             writes,
+            ..IoFile::default()
         })
     };
     rows(report, section).filter_map(of).collect()

@@ -1,4 +1,4 @@
-//! I/O by function, by type of file, by file and by device.
+//! I/O by function, by stream, by type of file, by tablespace, by file and by device.
 
 use super::{figures, test_cells, test_columns};
 use plumb_record::IoTally;
@@ -75,15 +75,26 @@ pub(super) fn functions(comparison: &Comparison) -> Section {
     Section::detail("io", "IOStat by Function").note(OF_TIME).table(table)
 }
 
-/// Shows requests by type of file.
+/// Shows requests by type of file, those of up to 128K and larger ones apart.
 pub(super) fn file_types(comparison: &Comparison) -> Section {
     let table = requests(comparison, Group::FileType, "File Type");
     Section::detail("io-file-types", "IOStat by Filetype").note(OF_TIME).table(table)
 }
 
+pub(super) fn streams(comparison: &Comparison) -> Section {
+    let table = requests(comparison, Group::Stream, "Stream");
+    Section::detail("io-streams", "I/O by Stream").note(OF_TIME).table(table)
+}
+
+/// Shows requests by tablespace, reads of one block and of several apart.
+pub(super) fn tablespaces(comparison: &Comparison) -> Section {
+    let table = requests(comparison, Group::Tablespace, "Tablespace");
+    Section::detail("io-tablespaces", "Tablespace IO Stats").note(OF_TIME).table(table)
+}
+
 pub(super) fn files(comparison: &Comparison) -> Section {
     let table = requests(comparison, Group::File, "Tablespace, File");
-    Section::detail("io-files", "Tablespace and File IO Stats")
+    Section::detail("io-files", "File IO Stats")
         .note("files of the same name are taken for each other, whatever directory they lie in")
         .note(OF_TIME)
         .table(table)

@@ -52,6 +52,9 @@ pub(crate) fn large_sort() -> Record {
         statistics: statistics(),
         io_functions: io_functions(),
         io_files: io_files(),
+        kernel_io: Some(KernelIo { read_bytes: 2_100 * MB, written_bytes: 1_812 * MB, all_direct: false }),
+        tablespaces: tablespaces(),
+        buffer_pools: buffer_pools(),
         io_devices: vec![IoDevice {
             device: "nvme0n1".to_string(),
             reads: tally(10_604, 2_991, 38_200),
@@ -248,11 +251,17 @@ fn findings() -> Vec<Finding> {
             evidence: "table reads reached 81.0% of sequential read; direct path read is 20.1% of DB time"
                 .to_string(),
             advice: "a faster volume helps; more scan servers do not".to_string(),
+            rule: "R20".to_string(),
+            caveat: "averages hide peaks, and a calibration may read from a cache".to_string(),
+            saves_ns: Some(10_410 * MS),
+            ..Finding::default()
         },
         Finding {
             what: "Requests are larger than the device takes".to_string(),
             evidence: "1 MB asked, max_sectors_kb 256: each was split in 4".to_string(),
             advice: "try db_file_multiblock_read_count = 32".to_string(),
+            study: "plumb study large-sort --factor db_file_multiblock_read_count=32,128".to_string(),
+            ..Finding::default()
         },
     ]
 }
@@ -399,31 +408,103 @@ fn tally(requests: u64, megabytes: u64, ms: u64) -> IoTally {
 }
 
 fn io_functions() -> Vec<IoFunction> {
-    let row = |function: &str, reads, writes| IoFunction { function: function.to_string(), reads, writes };
     let none = IoTally::default();
+    let row = |stream: &str, part_of: &str, reads, writes, large| IoFunction {
+        function: stream.to_string(),
+        part_of: Some(part_of.to_string()),
+        reads,
+        writes,
+        large: Some(large),
+    };
+    let read = |reads| LargeRequests { reads, writes: none };
+    let write = |writes| LargeRequests { reads: none, writes };
+    let small = LargeRequests::default();
     vec![
-        row("DBWR", none, tally(1_180, 11, 2_210)),
-        row("LGWR", none, tally(104, 11, 310)),
-        row("Direct Reads", tally(9_210, 2_650, 41_300), none),
-        row("Direct Writes", none, tally(2_340, 1_448, 21_420)),
-        row("Direct Reads temp", tally(1_361, 340, 8_440), none),
-        row("Direct Writes temp", none, tally(1_360, 340, 9_870)),
-        row("Others", tally(18, 0, 40), none),
+        row(
+            "table reads",
+            "Direct Reads",
+            tally(9_210, 2_650, 41_300),
+            none,
+            read(tally(9_180, 2_640, 41_200)),
+        ),
+        row("temp writes", "DBWR", none, tally(1_180, 11, 2_210), small),
+        row("temp writes", "Direct Writes", none, tally(1_360, 340, 9_870), write(tally(1_340, 338, 9_800))),
+        row("temp reads", "Direct Reads", tally(1_361, 340, 8_440), none, read(tally(1_350, 339, 8_400))),
+        row(
+            "index writes",
+            "Direct Writes",
+            none,
+            tally(2_340, 1_448, 21_420),
+            write(tally(2_300, 1_440, 21_000)),
+        ),
+        row("log writes", "LGWR", none, tally(104, 11, 310), small),
+        row("control file writes", "Others", none, tally(18, 0, 40), small),
     ]
 }
 
 fn io_files() -> Vec<IoFile> {
-    let file = |tablespace: &str, name: &str, reads, writes| IoFile {
-        tablespace: tablespace.to_string(),
-        path: format!("/u02/oradata/plumb-7f31/{name}"),
-        reads,
-        writes,
+    let file = |tablespace: &str, name: &str, reads: IoTally, writes: IoTally| {
+        let single = IoTally { requests: 80, bytes: 80 * 8192, time_ns: Some(20 * MS) };
+        let rest = IoTally {
+            requests: reads.requests - single.requests,
+            bytes: reads.bytes - single.bytes,
+            time_ns: reads.time_ns.map(|ns| ns - 20 * MS),
+        };
+        let size = |up_to_bytes, reads, writes| IoSize { up_to_bytes, reads, writes };
+        IoFile {
+            tablespace: tablespace.to_string(),
+            path: format!("/u02/oradata/plumb-7f31/{name}"),
+            reads,
+            writes,
+            block_bytes: Some(8192),
+            sizes: vec![size(Some(8192), single, IoTally::default()), size(Some(262_144), rest, writes)],
+            buffer_waits: Some(BufferWaits { waits: reads.requests / 400, time_ns: reads.requests * 2_000 }),
+        }
     };
     vec![
         file("USERS", "users01.dbf", tally(9_080, 2_360, 39_800), tally(1_180, 1_180, 13_100)),
         file("INDX", "indx01.dbf", tally(1_160, 290, 1_500), tally(1_160, 290, 8_320)),
         file("TEMP", "temp01.dbf", tally(681, 170, 4_240), tally(680, 170, 4_930)),
         file("TEMP", "temp02.dbf", tally(680, 170, 4_200), tally(680, 170, 4_940)),
+    ]
+}
+
+fn tablespaces() -> Vec<TablespaceShape> {
+    let shape = |tablespace: &str, block_bytes, files, megabytes: u64| TablespaceShape {
+        tablespace: tablespace.to_string(),
+        block_bytes,
+        extent_bytes: MB,
+        files,
+        bytes: megabytes * MB,
+    };
+    vec![shape("USERS", 8192, 1, 1_200), shape("TEMP", 8192, 2, 400), shape("USERS_2K", 2048, 1, 64)]
+}
+
+fn buffer_pools() -> Vec<BufferPool> {
+    let cached =
+        |tablespace: &str, blocks, dirty| CachedBlocks { tablespace: tablespace.to_string(), blocks, dirty };
+    vec![
+        BufferPool {
+            block_bytes: 8192,
+            buffers: 8_192,
+            gets: 41_200,
+            hits: 38_900,
+            reads: 2_300,
+            writes: 1_408,
+            free_buffer_waits: 212,
+            write_complete_waits: 3,
+            buffer_busy_waits: 17,
+            census: vec![cached("USERS", 2_210, 0), cached("TEMP", 5_100, 812)],
+        },
+        BufferPool {
+            block_bytes: 2048,
+            buffers: 512,
+            gets: 900,
+            hits: 450,
+            reads: 450,
+            census: vec![cached("USERS_2K", 450, 0)],
+            ..BufferPool::default()
+        },
     ]
 }
 

@@ -3,7 +3,7 @@
 //! The checks stand first, because a figure that contradicts its neighbours is not worth reading
 //! on. The sections behind them are those of a run, as far as the record has them.
 
-use super::{activity, events, io, load, settings};
+use super::{activity, events, io_stats, load, settings};
 use plumb_record::{Consistency, Consistent, Imported, ImportedFigure, Record};
 use plumb_report::format::{Figure, Reading};
 use plumb_report::table::{Cell, Facts, Table, Tone};
@@ -45,8 +45,9 @@ pub(super) fn of_record(record: &Record, imported: &Imported) -> Document {
         Some(events::foreground(record)),
         Some(events::background(record)),
         Some(activity::statistics(record)),
-        Some(io::functions(record)),
-        Some(io::files(record)),
+        Some(io_stats::functions(record)),
+        io_stats::tablespaces(record),
+        Some(io_stats::files(record)),
         Some(settings::settings(&record.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH)),
     ];
     document.sections.extend(of_run.into_iter().flatten().filter(has_row));

@@ -1,11 +1,11 @@
-//! I/O over time, by function and by file.
+//! I/O over time, by stream and by phase.
 
 use super::beside;
 use plumb_events::Direction;
-use plumb_record::{Completion, IoFunction, IoTally, Phase, ProfileSeries, Record};
-use plumb_report::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Seconds, Size, Throughput};
+use plumb_record::{Phase, ProfileSeries, Record};
+use plumb_report::format::{Count, Decimal, PerSecond, Percent, Seconds, Size, Throughput};
 use plumb_report::profile::{Band, Chart, Limit, Stream, axis_end};
-use plumb_report::table::{Cell, RowKind, Table};
+use plumb_report::table::{Cell, Table};
 use plumb_report::{Block, Section, cells};
 use plumb_units::{Bytes, Nanos};
 
@@ -166,125 +166,4 @@ pub(crate) fn phase_share(record: &Record, phase: &Phase) -> Option<Percent> {
     let whole = limit_mb_per_s(record, phase.direction?)?;
     let elapsed = Nanos(phase.end_ns.saturating_sub(phase.start_ns));
     (elapsed.0 > 0).then(|| Percent { part: Bytes(phase.bytes).per(elapsed).mb_per_second(), whole })
-}
-
-/// Shows requests and bytes by requesting function.
-pub(super) fn functions(record: &Record) -> Section {
-    let mut functions = record.io_functions.iter().collect::<Vec<_>>();
-    functions.retain(|row| row.reads.requests + row.writes.requests > 0);
-    functions.sort_by_key(|row| std::cmp::Reverse(row.reads.bytes + row.writes.bytes));
-    let [read_time, write_time] = match record.completion {
-        Completion::Exact => ["Avg\nread time", "Avg\nwrite time"],
-        Completion::Seen => ["Avg read\nseen after", "Avg write\nseen after"],
-    };
-    let mut table = Table::default().text(["Function Name"]).numbers([
-        "Reads:\nReqs",
-        "Reads:\nData",
-        "Reads:\nMB/s",
-        "Avg\nread size",
-        read_time,
-        "Writes:\nReqs",
-        "Writes:\nData",
-        "Writes:\nMB/s",
-        "Avg\nwrite size",
-        write_time,
-    ]);
-    let elapsed_ns = record.header.elapsed_ns;
-    for row in &functions {
-        table.row(function_cells(row, elapsed_ns));
-    }
-    if functions.len() > 1 {
-        let total = IoFunction {
-            function: "TOTAL:".to_string(),
-            reads: sum(functions.iter().map(|row| row.reads)),
-            writes: sum(functions.iter().map(|row| row.writes)),
-        };
-        table.push(RowKind::Total, function_cells(&total, elapsed_ns));
-    }
-    for device in &record.io_devices {
-        let function = format!("{}, all processes", device.device);
-        let row = IoFunction { function, reads: device.reads, writes: device.writes };
-        table.push(RowKind::Quiet, function_cells(&row, elapsed_ns));
-    }
-    let section = Section::detail("io-functions", "IOStat by Function summary")
-        .note("'Data' columns suffixed with K,M,G,T are in multiples of 1024")
-        .note("MB/s over the whole run; ordered by (Data Read + Write) desc")
-        .note(match record.completion {
-            Completion::Exact => "Times: of the system call that moved a request, exact",
-            Completion::Seen => {
-                "Seen after: from the enter that handed a request to the kernel until its session saw the completion, \
-                 which includes what the session did meanwhile"
-            }
-        });
-    let section = match record.io_devices.is_empty() {
-        true => section,
-        false => section.note(
-            "Last lines: the device's own time as the kernel counts it (/sys/class/block/DEV/stat), requests as it \
-             split and merged them",
-        ),
-    };
-    section.table(table)
-}
-
-fn function_cells(row: &IoFunction, elapsed_ns: u64) -> Vec<Cell> {
-    let mut cells = cells![&row.function];
-    for tally in [row.reads, row.writes] {
-        let average = tally.time_ns.map(|total_ns| Average { total_ns, count: tally.requests });
-        // A direction without requests is blank, to make the others visible.
-        let moved = (tally.requests > 0).then_some(tally);
-        cells.extend([
-            Cell::of(moved.map(|tally| Count(tally.requests))),
-            Cell::of(moved.map(|tally| Size(tally.bytes))),
-            Cell::of(moved.map(|tally| Throughput { bytes: tally.bytes, elapsed_ns })),
-            Cell::of(average_size(tally)),
-            Cell::of(average),
-        ]);
-    }
-    cells
-}
-
-fn sum(tallies: impl Iterator<Item = IoTally>) -> IoTally {
-    tallies.fold(IoTally::default(), |mut sum, tally| {
-        sum.add(&tally);
-        sum
-    })
-}
-
-fn average_size(tally: IoTally) -> Option<Size> {
-    tally.bytes.checked_div(tally.requests).filter(|bytes| *bytes > 0).map(Size)
-}
-
-/// Shows requests and bytes by data file.
-pub(super) fn files(record: &Record) -> Section {
-    let mut files = record.io_files.iter().collect::<Vec<_>>();
-    files.sort_by_key(|file| (&file.tablespace, &file.path));
-    let [read_time, write_time] = match record.completion {
-        Completion::Exact => ["Av\nRd time", "Av\nWrt time"],
-        Completion::Seen => ["Av Rd\nseen after", "Av Wrt\nseen after"],
-    };
-    let mut table = Table::default().text(["Tablespace"]).wrapped("Filename", 36).numbers([
-        "Reads",
-        "Av\nRds/s",
-        read_time,
-        "Av\nRd size",
-        "Writes",
-        "Av\nWrts/s",
-        write_time,
-        "Av\nWrt size",
-    ]);
-    let elapsed_ns = record.header.elapsed_ns;
-    for file in files {
-        let mut cells = cells![&file.tablespace, &file.path];
-        for tally in [file.reads, file.writes] {
-            let per_second = PerSecond { total: tally.requests as f64, elapsed_ns };
-            cells.extend([
-                Cell::of(Count(tally.requests)),
-                Cell::from(per_second.figure()),
-                Cell::of(tally.time_ns.map(|total_ns| Average { total_ns, count: tally.requests })),
-                Cell::of(average_size(tally)),
-            ]);
-        }
-        table.row(cells);
-    }
-    Section::detail("io-files", "File IO Stats").note("ordered by Tablespace, File").table(table)
 }

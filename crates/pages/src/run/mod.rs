@@ -16,6 +16,7 @@ mod head;
 mod histogram;
 pub mod imported;
 mod io;
+mod io_stats;
 mod latency;
 mod load;
 mod log;
@@ -71,14 +72,14 @@ pub fn document(record: &Record) -> Document {
 }
 
 fn sections(record: &Record) -> Vec<Section> {
-    let mut sections = Vec::from_iter(time::parts(record));
+    let mut sections = Vec::from_iter(result::findings(record));
+    sections.extend(time::parts(record));
     sections.extend(io::profile(record));
     sections.push(head::run(record));
     sections.push(device::devices(&record.devices));
     sections.extend(device::calibration(record));
     sections.push(result::verification(record));
     sections.push(result::receipts(record));
-    sections.extend(result::findings(record));
     sections.push(load::cache_sizes(record));
     sections.push(load::load_profile(record));
     sections.extend(latency::responses(record));
@@ -96,8 +97,12 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.push(activity::statistics(record));
     sections.extend(session::waits(record));
     sections.extend(session::statistics(record));
-    sections.push(io::functions(record));
-    sections.push(io::files(record));
+    sections.push(io_stats::functions(record));
+    sections.extend(io_stats::file_types(record));
+    sections.extend(io_stats::tablespaces(record));
+    sections.push(io_stats::files(record));
+    sections.extend(io_stats::pools(record));
+    sections.extend(io_stats::shapes(record));
     sections.extend(log::log(record));
     sections.extend(log::trace(record));
     sections.extend(sort::sort(record));

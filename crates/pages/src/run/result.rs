@@ -47,7 +47,37 @@ pub(super) fn findings(record: &Record) -> Option<Section> {
     if record.findings.is_empty() {
         return None;
     }
-    Some(Section::front("findings", "Findings").table(findings_table(&record.findings, [38, 44, 42])))
+    let section = Section::front("findings", "Findings");
+    let section = match record.findings.iter().any(|finding| finding.saves_ns.is_some()) {
+        true => section.note(
+            "ordered by the DB time that could be saved at most, after doubts about the figures; savings overlap",
+        ),
+        false => section,
+    };
+    let section = section.table(findings_table(&record.findings, [32, 44, 40]));
+    let proofs = proofs(&record.findings);
+    Some(if proofs.rows.is_empty() { section } else { section.table(proofs) })
+}
+
+/// Lists the rule of each finding, what could be saved, and the study that would prove it.
+fn proofs(findings: &[Finding]) -> Table {
+    let mut table = Table::default()
+        .numbers(["#"])
+        .text(["Rule"])
+        .numbers(["Saves at\nmost (s)"])
+        .wrapped("Proved by", 50)
+        .wrapped("It may mislead", 44)
+        .with_caption("What would prove them");
+    for (index, finding) in findings.iter().enumerate().filter(|(_, finding)| !finding.rule.is_empty()) {
+        table.row(cells![
+            (index + 1).to_string(),
+            &finding.rule,
+            finding.saves_ns.map(Seconds),
+            &finding.study,
+            &finding.caveat
+        ]);
+    }
+    table
 }
 
 /// Builds a table of findings with evidence and advice, with these column widths.

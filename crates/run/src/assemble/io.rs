@@ -1,21 +1,87 @@
-//! I/O by file and by device.
+//! I/O by file and by device, buffer caches, and the kernel's count of the process's bytes.
 
 use super::Evidence;
-use crate::evidence::{FileEvidence, Transfers};
+use super::receipts;
+use crate::evidence::{FileEvidence, FileMoves, FileRole, TablespaceFacts, Transfers};
+use plumb_engine::cache::{CachedBlocks, PoolCounts};
 use plumb_host::readings::{DiskStats, RequestCounts};
 use plumb_io::MethodKind;
-use plumb_record::{Completion, IoDevice, IoFile, IoTally};
-use plumb_units::path_text;
+use plumb_record::{
+    self as record, BufferPool, Completion, IoDevice, IoFile, IoTally, KernelIo, TablespaceShape,
+};
+use plumb_units::{BlockSize, path_text};
 use std::collections::BTreeMap;
 
 pub(super) fn files(seen: &Evidence) -> Vec<IoFile> {
-    let row = |file: &FileEvidence| IoFile {
+    seen.measured.files.iter().map(|file| file_row(seen, file, &file.moves)).collect()
+}
+
+/// Returns the row of a file with these requests: those of the work, or of one interval.
+pub(super) fn file_row(seen: &Evidence, file: &FileEvidence, moves: &FileMoves) -> IoFile {
+    let block = match file.role {
+        FileRole::Data(purpose) => Some(seen.inside.tablespace(purpose).block_size),
+        _ => None,
+    };
+    let [reads, writes] = moves.totals().map(tally);
+    IoFile {
         tablespace: file.role.name().to_string(),
         path: path_text(&file.path),
-        reads: tally(file.reads),
-        writes: tally(file.writes),
+        reads,
+        writes,
+        block_bytes: block.map(bytes_of),
+        sizes: moves.sizes(),
+        buffer_waits: block.map(|_| moves.buffer_waits()),
+    }
+}
+
+fn bytes_of(block: BlockSize) -> u64 {
+    block.bytes() as u64
+}
+
+pub(super) fn tablespaces(seen: &Evidence) -> Vec<TablespaceShape> {
+    let shape = |of: &TablespaceFacts| TablespaceShape {
+        tablespace: of.purpose.name().to_string(),
+        block_bytes: bytes_of(of.block_size),
+        extent_bytes: u64::from(of.extent_blocks.0) * bytes_of(of.block_size),
+        files: of.files.len() as u64,
+        bytes: of.size.0,
     };
-    seen.measured.files.iter().map(row).collect()
+    seen.inside.tablespaces.iter().map(shape).collect()
+}
+
+/// Returns the buffer caches that were used, with their blocks at the end of the work.
+pub(super) fn pools(seen: &Evidence) -> Vec<BufferPool> {
+    let pool = |pool: &crate::evidence::PoolSeen| BufferPool {
+        census: pool.census.iter().map(cached).collect(),
+        ..pool_row((pool.block_size, pool.frames), &pool.counts)
+    };
+    let used = |pool: &BufferPool| pool.gets + pool.reads + pool.writes > 0 || !pool.census.is_empty();
+    seen.measured.pools.iter().map(pool).filter(used).collect()
+}
+
+pub(super) fn pool_row((block_size, buffers): (BlockSize, u64), counts: &PoolCounts) -> BufferPool {
+    BufferPool {
+        block_bytes: bytes_of(block_size),
+        buffers,
+        gets: counts.gets,
+        hits: counts.hits,
+        reads: counts.reads,
+        writes: counts.writes,
+        free_buffer_waits: counts.free_buffer_waits,
+        write_complete_waits: counts.write_complete_waits,
+        buffer_busy_waits: counts.buffer_busy_waits,
+        census: Vec::new(),
+    }
+}
+
+fn cached(row: &CachedBlocks) -> record::CachedBlocks {
+    record::CachedBlocks { tablespace: row.purpose.name().to_string(), blocks: row.blocks, dirty: row.dirty }
+}
+
+/// Returns the kernel's count of the process's bytes; `None` without /proc, and for files in memory.
+pub(super) fn kernel(seen: &Evidence, moved: Option<[u64; 2]>) -> Option<KernelIo> {
+    let [read_bytes, written_bytes] = moved.filter(|_| !seen.inside.in_memory())?;
+    Some(KernelIo { read_bytes, written_bytes, all_direct: receipts::all_direct(seen) })
 }
 
 /// Returns the block devices with requests in this period.

@@ -4,6 +4,7 @@
 //! period (load profile, events, sessions, I/O statistics) is that of the work. Phases and I/O
 //! profile show load, work and verification on one clock that starts with the first of them.
 
+mod accounting;
 mod beside;
 mod calibration;
 mod circumstances;
@@ -54,7 +55,7 @@ pub fn record(seen: &Evidence) -> Record {
         mix: mix::mix(seen),
         stopped_ns: stopped(seen).map(|stopped| stopped.0),
         circumstances: None,
-        checks: seen.checks.clone(),
+        checks: Vec::new(),
         receipts: receipts::receipts(seen),
         findings: Vec::new(),
         phases: phases::phases(seen, &timeline),
@@ -69,6 +70,9 @@ pub fn record(seen: &Evidence) -> Record {
         statistics: counted.statistics(),
         io_functions: rows::functions(period),
         io_files: io::files(seen),
+        kernel_io: io::kernel(seen, seen.measured.process_io.map(|io| [io.read_bytes.0, io.write_bytes.0])),
+        tablespaces: io::tablespaces(seen),
+        buffer_pools: io::pools(seen),
         io_devices: io::devices(&seen.measured.disks),
         completion: io::completion(seen),
         io_profile: phases::profile(&timeline),
@@ -84,6 +88,10 @@ pub fn record(seen: &Evidence) -> Record {
         command: None,
         imported: None,
     };
+    // A run whose result was not verified stays so: its accounts prove nothing about it.
+    if !seen.checks.is_empty() {
+        record.checks = seen.checks.iter().cloned().chain(accounting::checks(seen, &record)).collect();
+    }
     record.load_profile.extend(load_profile::behind(seen));
     record.circumstances = Some(circumstances::circumstances(seen, &record));
     record.findings = findings::findings(seen, &record);

@@ -12,8 +12,9 @@
 //! Limits: at most [`CUTS_MAX`]; then neighbours are added and the interval doubles. A thread that
 //! cannot be started is an error, because snapshots were requested.
 
-use super::{Reading, Transfers, difference, grown};
+use super::{FileMoves, Reading, difference};
 use crate::rows::{self, Counted};
+use plumb_engine::cache::PoolCounts;
 use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{SessionKind, clock};
 use plumb_host::device::DeviceDescription;
@@ -41,8 +42,12 @@ pub struct Cut {
     pub counted: Counted,
     /// Counters of each block device.
     pub disks: BTreeMap<String, DiskStats>,
-    /// Reads and writes of each data file.
-    pub files: Vec<(Transfers, Transfers)>,
+    /// Requests to each data file.
+    pub files: Vec<FileMoves>,
+    /// Work of each buffer cache.
+    pub pools: Vec<PoolCounts>,
+    /// Bytes that the kernel read and wrote for this process.
+    pub kernel: Option<[u64; 2]>,
 }
 
 impl Cut {
@@ -50,6 +55,8 @@ impl Cut {
         let period = later.snapshot.since(&earlier.snapshot);
         let counted = Counted::of(&period);
         let files = earlier.files.iter().zip(&later.files);
+        let pools = earlier.pools.iter().zip(&later.pools);
+        let kernel = later.process_io.zip(earlier.process_io).map(|(later, earlier)| later.since(&earlier));
         let mut statistics = counted.statistics();
         statistics.retain(|row| row.total > 0);
         Cut {
@@ -69,9 +76,9 @@ impl Cut {
             },
             counted,
             disks: difference(&later.disks, &earlier.disks),
-            files: files
-                .map(|(earlier, later)| (grown(later.0, earlier.0), grown(later.1, earlier.1)))
-                .collect(),
+            files: files.map(|(earlier, later)| later.since(earlier)).collect(),
+            pools: pools.map(|(earlier, later)| later.since(earlier)).collect(),
+            kernel: kernel.map(|moved| [moved.read_bytes.0, moved.write_bytes.0]),
         }
     }
 
@@ -84,13 +91,9 @@ impl Cut {
                 known.add(stats);
             }
         }
-        let sum = |one: &mut Transfers, two: Transfers| {
-            (one.0, one.1, one.2) = (one.0 + two.0, one.1 + two.1, one.2 + two.2);
-        };
-        for (file, more) in self.files.iter_mut().zip(&next.files) {
-            sum(&mut file.0, more.0);
-            sum(&mut file.1, more.1);
-        }
+        self.files.iter_mut().zip(&next.files).for_each(|(file, more)| file.add(more));
+        self.pools.iter_mut().zip(&next.pools).for_each(|(pool, more)| pool.add(more));
+        self.kernel = self.kernel.zip(next.kernel).map(|([a, b], [c, d])| [a + c, b + d]);
     }
 }
 

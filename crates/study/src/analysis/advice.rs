@@ -288,7 +288,7 @@ fn speaks_against_the_data(verdict: &Verdict) -> bool {
 }
 
 fn finding(what: impl Into<String>, evidence: impl Into<String>, advice: impl Into<String>) -> Finding {
-    Finding { what: what.into(), evidence: evidence.into(), advice: advice.into() }
+    Finding { what: what.into(), evidence: evidence.into(), advice: advice.into(), ..Finding::default() }
 }
 
 fn marked(seen: &Seen<'_>) -> Option<Finding> {

@@ -35,6 +35,7 @@ pub(super) fn findings(seen: &Seen<'_>) -> Vec<Finding> {
             advice: "if the command prints them with changing units (MB/s, GB/s), take the unit into the group of the pattern; \
                      what is proved of the bare numbers is worth nothing"
                 .to_string(),
+            ..Finding::default()
         })
     };
     declared.iter().filter_map(of_measure).collect()

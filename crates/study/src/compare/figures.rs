@@ -3,8 +3,8 @@
 //! A figure is a number whose name is the same in both runs. Figures of a device, or of a file in a
 //! run's own directory, are named by purpose or rank, because the path often differs.
 
-use plumb_events::SessionKind;
-use plumb_record::{HostCpu, IoFunction, IoTally, Record, SessionTime, WaitEvent};
+use plumb_events::{Direction, IoStream, SessionKind};
+use plumb_record::{HostCpu, IoFunction, IoGroup, IoTally, Record, SessionTime, TablespaceStats, WaitEvent};
 use plumb_units::total_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -38,6 +38,10 @@ pub enum Group {
     Io,
     /// Mean time of a request by type of file; nanoseconds.
     FileType,
+    /// Mean time of a request by stream and direction; nanoseconds.
+    Stream,
+    /// Mean time of a request by tablespace, reads of one block and of several apart; nanoseconds.
+    Tablespace,
     /// Mean time of a request by tablespace and file; nanoseconds.
     File,
     /// Block devices by rank, each figure in the unit its name says.
@@ -47,7 +51,7 @@ pub enum Group {
 
 impl Group {
     /// All groups, in the order of the report.
-    pub const ALL: [Group; 15] = [
+    pub const ALL: [Group; 17] = [
         Group::Time,
         Group::Measure,
         Group::Host,
@@ -60,6 +64,8 @@ impl Group {
         Group::Background,
         Group::Io,
         Group::FileType,
+        Group::Stream,
+        Group::Tablespace,
         Group::File,
         Group::Device,
         Group::Statistic,
@@ -102,7 +108,7 @@ pub fn figures(group: Group, run: &Record) -> Vec<(String, f64)> {
         Group::Class => classes(run),
         Group::Event => waited(&run.foreground_events),
         Group::Background => waited(&run.background_events),
-        Group::Io | Group::FileType | Group::File => tallies(group, run)
+        Group::Io | Group::Stream | Group::FileType | Group::Tablespace | Group::File => tallies(group, run)
             .into_iter()
             .filter(|(_, tally)| tally.requests > 0)
             .filter_map(|(name, tally)| Some((name, tally.time_ns? as f64 / tally.requests as f64)))
@@ -248,43 +254,67 @@ fn waited(events: &[WaitEvent]) -> Vec<(String, f64)> {
     busy.map(|event| (event.event.clone(), seconds(event.time_ns))).collect()
 }
 
-/// Sums requests in a direction, by function, by type of file or by file.
+/// Sums requests in a direction, by function, stream, type of file, tablespace or file.
 pub fn tallies(group: Group, run: &Record) -> Vec<(String, IoTally)> {
     let mut sums: Vec<(String, IoTally)> = Vec::new();
-    let mut add = |name: String, tally: IoTally| match sums.iter_mut().find(|(known, _)| *known == name) {
+    let mut add = |(name, tally): (String, IoTally)| match sums.iter_mut().find(|(known, _)| *known == name) {
         Some((_, sum)) => sum.add(&tally),
         None => sums.push((name, tally)),
     };
     match group {
-        Group::Io => run.io_functions.iter().flat_map(directions).for_each(|(name, tally)| add(name, tally)),
+        Group::Io => run.io_by_function().iter().flat_map(directions).for_each(add),
+        Group::Stream => run.io_functions.iter().flat_map(of_stream).for_each(add),
+        Group::FileType => run.io_by_file_type().iter().flat_map(of_type).for_each(add),
+        Group::Tablespace => run.io_by_tablespace().iter().flat_map(of_tablespace).for_each(add),
         _ => {
             for file in &run.io_files {
-                let name = match group {
-                    Group::FileType => file_type(&file.tablespace).to_string(),
-                    // Directories differ between runs, so only the file name identifies the file.
-                    _ => format!("{} {}", file.tablespace, file.path.rsplit('/').next().unwrap_or_default()),
-                };
-                add(format!("{name}: reads"), file.reads);
-                add(format!("{name}: writes"), file.writes);
+                // Directories differ between runs, so only the file name identifies the file.
+                let name =
+                    format!("{} {}", file.tablespace, file.path.rsplit('/').next().unwrap_or_default());
+                add((format!("{name}: reads"), file.reads));
+                add((format!("{name}: writes"), file.writes));
             }
         }
     }
     sums
 }
 
-/// Maps a tablespace to its file type, in the words of IOStat by Filetype.
-fn file_type(tablespace: &str) -> &'static str {
-    match tablespace.to_ascii_lowercase().as_str() {
-        "users" | "indx" => "Data File",
-        "temp" => "Temp File",
-        "(log)" => "Log File",
-        _ => "Other",
-    }
+/// Returns the reads and writes of a group, each under its name.
+fn directions(group: &IoGroup) -> [(String, IoTally); 2] {
+    [(format!("{}: reads", group.name), group.reads), (format!("{}: writes", group.name), group.writes)]
 }
 
-/// Returns a function's reads and writes, each under its name.
-fn directions(row: &IoFunction) -> [(String, IoTally); 2] {
-    [(format!("{}: reads", row.function), row.reads), (format!("{}: writes", row.function), row.writes)]
+/// Returns the requests of a stream; an imported report has functions alone.
+fn of_stream(row: &IoFunction) -> Vec<(String, IoTally)> {
+    let known = IoStream::named(&row.function);
+    let tally = |stream: IoStream| match stream.direction() {
+        Direction::Read => row.reads,
+        Direction::Write => row.writes,
+    };
+    known.map(|stream| (row.function.clone(), tally(stream))).into_iter().collect()
+}
+
+/// Returns the requests of a type of file, small and large ones apart where they are counted so.
+fn of_type(group: &IoGroup) -> Vec<(String, IoTally)> {
+    let mut rows = directions(group).to_vec();
+    if let (Some([reads, writes]), Some(large)) = (group.small(), group.large) {
+        let sized = [
+            ("small reads", reads),
+            ("large reads", large.reads),
+            ("small writes", writes),
+            ("large writes", large.writes),
+        ];
+        rows.extend(sized.map(|(name, tally)| (format!("{}: {name}", group.name), tally)));
+    }
+    rows
+}
+
+fn of_tablespace(stats: &TablespaceStats) -> Vec<(String, IoTally)> {
+    let name = |what: &str| format!("{}: {what}", stats.tablespace);
+    let mut rows = vec![(name("reads"), stats.reads), (name("writes"), stats.writes)];
+    rows.extend(stats.single.map(|single| (name("1-block reads"), single)));
+    rows.extend(stats.multiblock().map(|multiblock| (name("multiblock reads"), multiblock)));
+    rows
 }
 
 /// Returns figures of each device by rank, from the kernel's counters.

@@ -154,15 +154,18 @@ pub(super) fn sized_cache<const PLACE: usize>(seen: &Evidence) -> Option<Finding
             "no block of {block_size} was asked of it: {CACHE_UNUSED}"
         )));
     };
+    let pool = seen.measured.pools.iter().find(|pool| pool.block_size == block_size);
+    let cached = pool.map_or(0, |pool| pool.census.iter().map(|row| row.blocks).sum());
     let evidence = format!(
-        "/proc/self/maps: {} are mapped for the {} of {block_size}; {} cached, the others' block size is {}",
+        "/proc/self/maps: {} are mapped for the {} of {block_size}; {} in it when the work ended, before the \
+         verification; the others' block size is {}",
         Bytes(mapped),
         counted(cache.frames, "buffer"),
-        counted(cache.cached_blocks, "block"),
+        counted(cached, "block"),
         seen.inside.cache().block_size
     );
     let block = block_size.bytes() as u64;
-    let agrees = mapped == cache.frames * block && mapped <= asked.max(block) && cache.cached_blocks > 0;
+    let agrees = mapped == cache.frames * block && mapped <= asked.max(block);
     Some(Finding::that(agrees, evidence))
 }
 

@@ -113,12 +113,7 @@ pub(super) fn device_bytes(seen: &Evidence) -> Option<Finding> {
         ));
     }
     evidence.push_str(&at_the_devices(seen));
-    let of_log = seen.measured.outcome.log.as_ref();
-    let all_direct = is_direct(seen) && of_log.is_none_or(|log| log.direct == DirectIo::Required);
-    let judged = all_direct
-        && !is_indirect(seen)
-        && caches_below(seen).next().is_none()
-        && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
+    let judged = all_direct(seen) && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
     let Some(process) = process.filter(|_| judged) else {
         return Some(Finding::not_checked(evidence));
     };
@@ -129,6 +124,14 @@ pub(super) fn device_bytes(seen: &Evidence) -> Option<Finding> {
         .zip(moved)
         .all(|(asked, moved)| *asked < BYTES_TO_JUDGE || moved as f64 >= *asked as f64 * PROCESS_SHARE_MIN);
     Some(Finding::that(reached, evidence))
+}
+
+/// True if every file bypasses the page cache and the kernel counts the bytes of each request for
+/// this process.
+pub(in super::super) fn all_direct(seen: &Evidence) -> bool {
+    let of_log = seen.measured.outcome.log.as_ref();
+    let all = is_direct(seen) && of_log.is_none_or(|log| log.direct == DirectIo::Required);
+    all && !is_indirect(seen) && caches_below(seen).next().is_none()
 }
 
 /// True if the kernel's count of a process's device bytes differs from its requests.
@@ -171,6 +174,8 @@ pub(super) fn method(seen: &Evidence) -> Option<Finding> {
         IoStream::BackupWrites,
         IoStream::HeaderReads,
         IoStream::HeaderWrites,
+        IoStream::ControlReads,
+        IoStream::ControlWrites,
     ];
     let apart = apart.map(|stream| period.stream(stream).count);
     // Requests of CKPT and of ARC may have been in flight at the last reading.

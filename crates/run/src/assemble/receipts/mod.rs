@@ -23,6 +23,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
+pub(super) use io::all_direct;
 pub(super) use sort::given_cost;
 
 use super::{Evidence, memory};

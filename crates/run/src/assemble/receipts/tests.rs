@@ -155,11 +155,31 @@ const CASES: &[(Setting, Change, Change)] = &[
     (Setting::DataFiles, |_| {}, |seen| set(seen, Setting::DataFiles, "3")),
     (Setting::DataFiles, |_| {}, |seen| count(seen, Statistic::FileBytesExtended, 1)),
     (Setting::DbCacheSize, |seen| cache(seen, 20 * Bytes::M), |seen| cache(seen, 10 * Bytes::M)),
-    (Setting::Db2kCacheSize, |seen| sized_cache(seen, 0, 10), |seen| sized_cache(seen, 0, 0)),
-    (Setting::Db4kCacheSize, |seen| sized_cache(seen, 1, 10), |seen| sized_cache(seen, 1, 0)),
-    (Setting::Db8kCacheSize, |seen| sized_cache(seen, 2, 10), |seen| sized_cache(seen, 2, 0)),
-    (Setting::Db16kCacheSize, |seen| sized_cache(seen, 3, 10), |seen| sized_cache(seen, 3, 0)),
-    (Setting::Db32kCacheSize, |seen| sized_cache(seen, 4, 10), |seen| sized_cache(seen, 4, 0)),
+    (
+        Setting::Db2kCacheSize,
+        |seen| sized_cache(seen, 0, Bytes::M),
+        |seen| sized_cache(seen, 0, 8 * Bytes::M),
+    ),
+    (
+        Setting::Db4kCacheSize,
+        |seen| sized_cache(seen, 1, Bytes::M),
+        |seen| sized_cache(seen, 1, 8 * Bytes::M),
+    ),
+    (
+        Setting::Db8kCacheSize,
+        |seen| sized_cache(seen, 2, Bytes::M),
+        |seen| sized_cache(seen, 2, 8 * Bytes::M),
+    ),
+    (
+        Setting::Db16kCacheSize,
+        |seen| sized_cache(seen, 3, Bytes::M),
+        |seen| sized_cache(seen, 3, 8 * Bytes::M),
+    ),
+    (
+        Setting::Db32kCacheSize,
+        |seen| sized_cache(seen, 4, Bytes::M),
+        |seen| sized_cache(seen, 4, 8 * Bytes::M),
+    ),
     (Setting::DbBlockPrefetchLimit, |seen| prefetch(seen, [100, 3]), |seen| prefetch(seen, [0, 100])),
     (Setting::DbBlockChecksum, |seen| not_verified(seen, 100), |seen| not_verified(seen, 0)),
     (Setting::DbWriterProcesses, |seen| writers(seen, 1), |seen| writers(seen, 2)),
@@ -391,12 +411,12 @@ fn cache(seen: &mut Evidence, mapped: u64) {
     seen.inside.caches[0].mapped = Some(Bytes(mapped));
 }
 
-/// A full cache for blocks of the size at this index, with this number of blocks in it.
-fn sized_cache(seen: &mut Evidence, place: usize, cached_blocks: u64) {
+/// A cache of 1M for blocks of the size at this index, with this memory mapped.
+fn sized_cache(seen: &mut Evidence, place: usize, mapped: u64) {
     let block_size = BlockSize::ALL[place];
     set(seen, Setting::cache_of(block_size), "1M");
     let frames = Bytes::M / block_size.bytes() as u64;
-    seen.inside.caches.push(CacheFacts { block_size, frames, cached_blocks, mapped: Some(Bytes(Bytes::M)) });
+    seen.inside.caches.push(CacheFacts { block_size, frames, mapped: Some(Bytes(mapped)) });
 }
 
 /// A direct path load with forced redo, of whose blocks this many bytes were logged.

@@ -1,0 +1,67 @@
+//! A row of the table of rules.
+
+use crate::signals::Signals;
+
+/// Place of a finding among the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// The times say nothing.
+    Void,
+    /// The figures are in doubt.
+    Doubt,
+    /// Time could be saved.
+    Saving,
+    /// A remark without a time.
+    Remark,
+}
+
+/// A rule: one row of the table.
+#[derive(Debug)]
+pub struct Rule {
+    /// Short name, such as `R7`.
+    pub id: &'static str,
+    pub rank: Rank,
+    /// Figure that the rule judges.
+    pub signal: &'static str,
+    pub threshold: &'static str,
+    /// Publication of the threshold, or `own`.
+    pub origin: &'static str,
+    /// Reason for which the rule may mislead.
+    pub caveat: &'static str,
+    pub advice: &'static str,
+    /// Returns what the figures show; `None` if they stay below the threshold or are missing.
+    pub judge: fn(&Signals) -> Option<Seen>,
+}
+
+/// Observation of a rule that fired.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seen {
+    /// The conclusion, in a sentence.
+    pub what: String,
+    /// The figures and the arithmetic.
+    pub evidence: String,
+    /// Advice for this workload; the rule's own if it is empty.
+    pub advice: String,
+    /// DB time that could be saved at most, nanoseconds.
+    pub saves_ns: Option<u64>,
+    /// Command of the study that would prove it; empty if there is none.
+    pub study: String,
+}
+
+impl Seen {
+    pub(crate) fn new(what: impl Into<String>, evidence: impl Into<String>) -> Seen {
+        Seen { what: what.into(), evidence: evidence.into(), ..Seen::default() }
+    }
+
+    pub(crate) fn advise(self, advice: impl Into<String>) -> Seen {
+        Seen { advice: advice.into(), ..self }
+    }
+
+    pub(crate) fn saves(self, ns: u64) -> Seen {
+        Seen { saves_ns: (ns > 0).then_some(ns), ..self }
+    }
+
+    pub(crate) fn proved_by(self, study: impl Into<String>) -> Seen {
+        Seen { study: study.into(), ..self }
+    }
+}

@@ -1,0 +1,272 @@
+//! Doubts about the figures themselves.
+
+use super::{OWN, percent};
+use crate::rule::{Rank, Rule, Seen};
+use crate::signals::{Origin, RunFacts, Signals};
+use plumb_record::{Finding, capital};
+use plumb_units::{Bytes, Nanos, Rate, total_of};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "D1",
+        rank: Rank::Void,
+        signal: "delay injected before each request",
+        threshold: "any",
+        origin: OWN,
+        caveat: "",
+        advice: "it is for tests of the laboratory; leave it out to measure",
+        judge: delayed,
+    },
+    Rule {
+        id: "D2",
+        rank: Rank::Void,
+        signal: "time in which none of the process's threads ran",
+        threshold: "any",
+        origin: OWN,
+        caveat: "",
+        advice: "its times say nothing: run it again",
+        judge: stopped,
+    },
+    Rule {
+        id: "G2",
+        rank: Rank::Doubt,
+        signal: "length of the interval, restarts, CPU and waits as a share of DB time",
+        threshold: "over 90 minutes, a restart, or below 80% or above 120%",
+        origin: OWN,
+        caveat: "averages over hours hide peaks",
+        advice: "take the report of a shorter interval around the slow time",
+        judge: interval,
+    },
+    Rule {
+        id: "D3",
+        rank: Rank::Doubt,
+        signal: "bytes by which files grew while measured",
+        threshold: "any",
+        origin: OWN,
+        caveat: "",
+        advice: "make the files large enough before the run",
+        judge: grew,
+    },
+    Rule {
+        id: "D4",
+        rank: Rank::Doubt,
+        signal: "bytes of an output for which no space was reserved",
+        threshold: "any",
+        origin: OWN,
+        caveat: "",
+        advice: "a disk that is too small shows when the output is written; write it to ext4, xfs, btrfs or tmpfs to know before",
+        judge: not_reserved,
+    },
+    Rule {
+        id: "D5",
+        rank: Rank::Doubt,
+        signal: "open flags of the files",
+        threshold: "direct I/O asked for and not used",
+        origin: OWN,
+        caveat: "",
+        advice: "put the files on a file system with direct I/O to measure a device",
+        judge: through_page_cache,
+    },
+    Rule {
+        id: "D6",
+        rank: Rank::Doubt,
+        signal: "I/O methods of the sessions",
+        threshold: "two in one run",
+        origin: OWN,
+        caveat: "",
+        advice: "raise the limit, or name an io_method that all sessions can have, before comparing runs",
+        judge: method_replaced,
+    },
+    Rule {
+        id: "D7",
+        rank: Rank::Doubt,
+        signal: "parallel servers, of the processors",
+        threshold: "fewer, because of a limit",
+        origin: OWN,
+        caveat: "",
+        advice: "raise the limit, or set the parallel_degree that it allows, before comparing runs",
+        judge: fewer_servers,
+    },
+    Rule {
+        id: "D8",
+        rank: Rank::Doubt,
+        signal: "memory that the settings allow, of that available",
+        threshold: "more",
+        origin: OWN,
+        caveat: "",
+        advice: "a machine that swaps measures its swap: lower sort_area_size, db_cache_size or parallel_degree",
+        judge: memory_scarce,
+    },
+    Rule {
+        id: "D9",
+        rank: Rank::Doubt,
+        signal: "rate of writes, of the raw sequential read",
+        threshold: "over 105%",
+        origin: OWN,
+        caveat: "some devices write faster than they read",
+        advice: "",
+        judge: absorbed,
+    },
+    Rule {
+        id: "D10",
+        rank: Rank::Doubt,
+        signal: "session time that is neither CPU nor a wait",
+        threshold: "over 5%",
+        origin: OWN,
+        caveat: "",
+        advice: "something is not measured: treat shares of DB time with care",
+        judge: unaccounted,
+    },
+    Rule {
+        id: "D11",
+        rank: Rank::Doubt,
+        signal: "bytes over time of reads of a tablespace",
+        threshold: "over 20 GB/s a request",
+        origin: "a report with 630 KB in 0.01 ms, 63 GB/s",
+        caveat: "",
+        advice: "no device does this: judge by the wait event, not by this average",
+        judge: impossible,
+    },
+];
+
+/// Bytes a second that no single request reaches: eight lanes of PCIe 5.0 carry 32 GB/s in all.
+const REQUEST_RATE_MOST: f64 = 20e9;
+/// Fewer reads are rounding.
+const READS_TO_JUDGE: u64 = 100;
+
+/// Reports other work on the machine, or a cache that answered instead of the device.
+pub(crate) fn of_circumstances(signals: &Signals) -> impl Iterator<Item = Finding> {
+    let found = signals.run.iter().flat_map(|run| &run.circumstances);
+    found.map(|circumstance| Finding {
+        what: capital(circumstance.fact.words().1),
+        evidence: circumstance.evidence.clone(),
+        advice: circumstance.fact.advice().to_string(),
+        ..Finding::default()
+    })
+}
+
+fn run(signals: &Signals) -> Option<&RunFacts> {
+    signals.run.as_ref()
+}
+
+fn delayed(signals: &Signals) -> Option<Seen> {
+    let delay = run(signals)?.delay_ns;
+    (delay > 0).then(|| {
+        Seen::new(
+            "A delay was injected into every request: the times are not the engine's",
+            format!("debug_request_delay: {} before each, on average", Nanos(delay)),
+        )
+    })
+}
+
+fn stopped(signals: &Signals) -> Option<Seen> {
+    let stopped = Nanos(run(signals)?.stopped_ns?);
+    Some(Seen::new(
+        "The run was stopped, or the machine suspended, while it was measured",
+        format!("{stopped} in which none of its threads ran"),
+    ))
+}
+
+fn interval(signals: &Signals) -> Option<Seen> {
+    const LONGEST_NS: u64 = 90 * 60 * 1_000_000_000;
+    if signals.origin == Origin::Run {
+        return None;
+    }
+    let waits = total_of(signals.waits.iter().map(|wait| wait.time_ns));
+    let captured = signals.db_time_ns.zip(signals.db_cpu_ns);
+    let captured = captured.map(|(time, cpu)| (waits + cpu) as f64 / time.max(1) as f64);
+    let mut doubts = Vec::new();
+    if signals.elapsed_ns > LONGEST_NS {
+        doubts.push(format!("the interval is {:.0} minutes long", signals.elapsed_ns as f64 / 60e9));
+    }
+    if signals.server.restarted {
+        doubts.push("the instance was restarted within it".to_string());
+    }
+    doubts.extend(
+        captured
+            .filter(|share| !(0.80..=1.20).contains(share))
+            .map(|share| format!("CPU and waits are {} of DB time", percent(share))),
+    );
+    (!doubts.is_empty()).then(|| Seen::new("The report's averages are of little worth", doubts.join("; ")))
+}
+
+fn grew(signals: &Signals) -> Option<Seen> {
+    let grown = run(signals)?.grown.as_ref()?;
+    let evidence = format!(
+        "{} of zeros were written; sessions waited {} on Data file init write",
+        Bytes(grown.bytes),
+        Nanos(grown.waited_ns)
+    );
+    Some(Seen::new("Files grew while the work was measured", evidence).advise(&grown.advice))
+}
+
+fn not_reserved(signals: &Signals) -> Option<Seen> {
+    let bytes = run(signals)?.not_reserved_bytes;
+    (bytes > 0).then(|| {
+        Seen::new(
+            "The output's space was not reserved before the sort",
+            format!("its file system has no fallocate: the file was lengthened by {} of zeros", Bytes(bytes)),
+        )
+    })
+}
+
+fn through_page_cache(signals: &Signals) -> Option<Seen> {
+    let reason = run(signals)?.through_page_cache.as_ref()?;
+    Some(Seen::new("I/O went through the page cache although direct I/O is the default", reason))
+}
+
+fn method_replaced(signals: &Signals) -> Option<Seen> {
+    let said = run(signals)?.method_replaced.as_ref()?;
+    Some(Seen::new("Some sessions did not get the best I/O method", said))
+}
+
+fn fewer_servers(signals: &Signals) -> Option<Seen> {
+    let reason = run(signals)?.fewer_servers.as_ref()?;
+    Some(Seen::new("Fewer servers were started than there are processors", reason))
+}
+
+fn memory_scarce(signals: &Signals) -> Option<Seen> {
+    let warning = run(signals)?.memory_scarce.as_ref()?;
+    Some(Seen::new("The settings allow more memory than was available", warning))
+}
+
+fn absorbed(signals: &Signals) -> Option<Seen> {
+    let absorbed = run(signals)?.absorbed.as_ref()?;
+    let [rate, limit] = [absorbed.bytes_per_s, absorbed.limit_bytes_per_s].map(Rate);
+    let evidence = format!("{} ran at {rate}, and the raw sequential read is {limit}", absorbed.stream);
+    let advice =
+        format!("a cache {} absorbs them: write more than it holds to see the device", absorbed.layer);
+    Some(Seen::new("Writes are faster than the device reads", evidence).advise(advice))
+}
+
+fn unaccounted(signals: &Signals) -> Option<Seen> {
+    let run = run(signals)?;
+    let share = run.unaccounted_ns as f64 / run.sessions_ns.max(1) as f64;
+    (share.abs() > 0.05).then(|| {
+        let elapsed = run.sessions_ns as f64 / 1e9;
+        let share = share * 100.0;
+        Seen::new(
+            "Part of the sessions' time is not accounted for",
+            format!("{share:.1}% of {elapsed:.2} s over all sessions is neither CPU nor a wait"),
+        )
+    })
+}
+
+fn impossible(signals: &Signals) -> Option<Seen> {
+    let rate = |bytes: u64, ns: u64| bytes as f64 * 1e9 / ns.max(1) as f64;
+    let timed = signals.tablespaces.iter().filter_map(|of| Some((of, of.reads.time_ns?)));
+    let (of, ns) = timed
+        .filter(|(of, ns)| {
+            of.reads.requests >= READS_TO_JUDGE && rate(of.reads.bytes, *ns) > REQUEST_RATE_MOST
+        })
+        .max_by_key(|(of, _)| of.reads.requests)?;
+    let reads = of.reads.requests;
+    let evidence = format!(
+        "{}: {} in {} a read on average, which is {}",
+        of.name,
+        Bytes(of.reads.bytes / reads),
+        Nanos(ns / reads),
+        Rate(rate(of.reads.bytes, ns))
+    );
+    Some(Seen::new("IMPOSSIBLE: a tablespace's read time is no latency of a device", evidence))
+}

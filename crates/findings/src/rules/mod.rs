@@ -1,0 +1,70 @@
+//! The table of rules, by subject.
+//!
+//! Thresholds of R and G rules are published ones; rules of other letters are this program's. A rule
+//! about storage is silent if less than a tenth of DB time is I/O ([`IO_GATE`]), because no latency
+//! matters then.
+
+mod cache;
+mod doubts;
+mod log;
+mod reads;
+mod server;
+mod sort;
+mod time;
+
+pub(crate) use doubts::of_circumstances;
+
+use crate::rule::Rule;
+use crate::signals::Signals;
+use plumb_record::WaitEvent;
+use plumb_units::Nanos;
+
+/// Oracle Database 2 Day + Performance Tuning Guide, Monitoring I/O.
+const TDPPT: &str = "Oracle 2 Day + Performance Tuning Guide";
+/// Oracle Database Performance Tuning Guide, chapter 10.
+const TGDBA: &str = "Oracle Performance Tuning Guide, chapter 10";
+const OWN: &str = "own";
+
+/// Share of DB time in I/O below which rules about storage are silent.
+const IO_GATE: f64 = 0.10;
+/// Share of DB time below which the average of an event is not judged.
+const EVENT_GATE: f64 = 0.05;
+
+/// Returns every rule, in the order of the table.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    let groups =
+        [doubts::RULES, time::RULES, log::RULES, reads::RULES, cache::RULES, sort::RULES, server::RULES];
+    groups.into_iter().flatten()
+}
+
+/// True if I/O and commits have the share of DB time from which on storage matters.
+fn is_io_bound(signals: &Signals) -> bool {
+    signals.class_share(&["User I/O", "System I/O", "Commit", "Configuration"]) >= IO_GATE
+}
+
+/// Prints a share: `41%`, `3.2%`.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() < 9.95 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
+}
+
+/// Returns the mean wait.
+fn average(wait: &WaitEvent) -> Nanos {
+    Nanos(wait.time_ns / wait.waits.max(1))
+}
+
+/// Prints a saving with its share: `at most 3.30 s of 8.00 s DB time (41%)`.
+fn at_most(signals: &Signals, ns: u64) -> String {
+    let whole = Nanos(signals.db_time());
+    format!("at most {} of {whole} DB time ({})", Nanos(ns), percent(signals.share(ns)))
+}
+
+/// Prints the time and share of waits: `4.20 s in 10000 waits, 41% of DB time`.
+fn waited(signals: &Signals, wait: &WaitEvent) -> String {
+    let share = percent(signals.share(wait.time_ns));
+    format!("{} in {} waits of {}, {share} of DB time", Nanos(wait.time_ns), count(wait.waits), average(wait))
+}
+
+fn count(number: u64) -> String {
+    plumb_units::RowCount(number).to_string()
+}
