@@ -67,7 +67,7 @@ impl Json {
         own.map(move |(leaf, text)| (&leaf[path.len()..], text))
     }
 
-    /// Adds the objects of a list to a table as rows: each column takes the key that it is named by.
+    /// Adds the objects of a list to a table as rows: each column takes the key of its name.
     /// Returns the number of objects.
     pub fn rows(&self, list: &str, sheet: &mut Sheet) -> usize {
         let mut number = 0;
@@ -157,7 +157,7 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// The text of a string, number or word, and the place behind it; none where the file ends in it.
+    /// Returns the text of a string, number or word; none where the file ends in it.
     fn token(&mut self) -> Option<String> {
         let rest = &self.part.text[self.at..];
         if let Some(inside) = rest.strip_prefix('"') {

@@ -8,7 +8,7 @@
 //! sheet    tables whose columns have keys and units, by tables of data (`Section`)
 //! report   facts of the head, sheets, lines that were not understood
 //! check    the report's own arithmetic: intervals that must meet
-//! import   the record of a run, with the imported figures next to it
+//! import   the record of a run, with the imported figures and the findings next to it
 //! ```
 //!
 //! A kind of report is a [`Reader`]: how it is recognised, read, checked, and turned into a
@@ -33,6 +33,7 @@ pub mod report;
 pub mod ruled;
 pub mod sheet;
 pub mod source;
+pub mod stamp;
 pub mod tool;
 
 pub use import::{Import, import};

@@ -59,11 +59,11 @@ pub struct LineTable {
 pub enum Between {
     /// Any number of blanks; no cell is empty.
     Blanks,
-    /// A tab each.
+    /// A tab, so that a cell may be empty.
     Tabs,
     /// A vertical bar each, and one at both ends.
     Pipes,
-    /// A comma each.
+    /// A comma, also behind the last cell.
     Commas,
 }
 
@@ -414,12 +414,12 @@ fn without_whole(value: &str) -> &str {
     value.split_once('/').map_or(value, |(part, _)| part)
 }
 
-/// A column of words.
+/// Returns a column of words, which have no value.
 pub const fn words(key: &'static str, headings: &'static [&'static str]) -> Known {
     Known { key, unit: FigureUnit::TEXT, headings }
 }
 
-/// A column of figures.
+/// Returns a column of figures in a unit.
 pub const fn known(key: &'static str, unit: FigureUnit, headings: &'static [&'static str]) -> Known {
     Known { key, unit, headings }
 }

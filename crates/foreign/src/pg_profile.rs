@@ -1,8 +1,8 @@
 //! pg_profile's report of a PostgreSQL server: a page whose tables are a JSON document in a script.
 //!
 //! A page draws its tables from `const data={...}`. Nothing is executed: the document is read as
-//! JSON. Each list of `datasets` is a table. Subtotals have `*` or `Total` in place of a name. Times
-//! are seconds, and sizes are texts such as `181 MB`, in multiples of 1024.
+//! JSON. Each list of `datasets` is a table. Subtotals have `*` or `Total` in place of a name.
+//! Times are seconds, and sizes are texts such as `181 MB`, in multiples of 1024.
 
 use crate::check::{Rule, Sides};
 use crate::figure::{FigureUnit, Reading};

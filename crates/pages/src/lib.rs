@@ -9,6 +9,7 @@ pub mod calibration;
 pub mod compare;
 pub mod info;
 pub mod run;
+pub mod series;
 pub mod study;
 
 use plumb_proof::verdict::{Standing, Verdict};

@@ -108,6 +108,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Trace(trace)) => command::trace::run(&trace),
         Some(Command::Report(report)) => command::report::run(&report),
         Some(Command::Import(import)) => command::import::run(&import),
+        Some(Command::Diagnose(diagnose)) => command::diagnose::run(&diagnose),
         Some(Command::Info(info)) => command::info::run(&info),
         Some(Command::Sort(sort)) => command::sort::run(&sort),
         Some(Command::Compare(compare)) => command::compare::run(&compare),

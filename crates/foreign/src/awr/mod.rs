@@ -13,6 +13,7 @@ mod fragment;
 mod head;
 mod page;
 pub mod sections;
+pub mod signals;
 mod text;
 
 use crate::reader::{Begins, Reader};

@@ -4,7 +4,8 @@
 //! json ──> leaves (path, text, line) ─┐
 //! text ──> job, direction, figures ───┴─> two sheets: jobs, percentiles ──> checks
 //! ```
-//! Both forms fill the same sheets, so that one table of columns and one list of checks serves both.
+//! Both forms fill the same sheets, so that one table of columns and one list of checks serves
+//! both.
 //!
 //! Units changed with the versions, and the keys say which holds. Times are nanoseconds under
 //! `clat_ns` and microseconds under `clat`. `io_bytes` was KiB until 2.20, when it had no

@@ -93,7 +93,7 @@ rand-read: (groupid=0, jobs=1): err= 0: pid=6127: Thu Oct 30 15:41:15 2014
      issued    : total=r=655360/w=0/d=0, short=r=0/w=0/d=0
 ";
 
-/// A version 3 text.
+/// A text of version 3, of one job.
 const THREE: &str = "\
 fio-3.33
 job: (groupid=0, jobs=1): err= 0: pid=7: Sat Nov 21 20:19:22 2026

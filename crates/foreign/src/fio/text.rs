@@ -30,7 +30,7 @@ struct Row {
     rate: Printed,
     runtime: Printed,
     requests: Printed,
-    /// Least, most and mean.
+    /// Least, greatest and mean time of completion.
     latency: [Printed; 3],
     total: Printed,
     depth: Printed,
@@ -223,7 +223,8 @@ fn of_line(line: &str, job: &Printed, direction: Printed) -> Row {
     row
 }
 
-/// The requests of all directions stand in one line: `total=r=655360/w=0/d=0` or `total=655360,0,0`.
+/// Reads the requests of all directions, which one line has: `total=r=655360/w=0/d=0` or
+/// `total=655360,0,0`.
 fn set_requests(rows: &mut [Row], job: &Printed, line: &str, number: u32) {
     let totals = line.split("total=").nth(1).unwrap_or_default();
     let totals = totals.split_whitespace().next().unwrap_or_default().trim_end_matches(',');
@@ -253,7 +254,6 @@ fn binary(text: &str) -> String {
     }
 }
 
-/// `118686msec` as `118686ms`.
 fn milliseconds(text: &str) -> String {
     text.replace("msec", "ms")
 }

@@ -3,14 +3,14 @@
 //!
 //! | file | formats | tried on |
 //! |---|---|---|
-//! | `device` | iostat -x as text and JSON, sar -d, collectl -sD | sysstat 10 and 12.5, collectl 3 |
+//! | `device` | iostat -x and its JSON, sar -d, collectl -sD | sysstat 12.5, collectl 3 |
 //! | `snoop` | iosnoop, biosnoop | DTraceToolkit, bcc |
 //! | `benchmark` | pgbench, ORION, CALIBRATE_IO, v$iostat_file | pgbench 15, ORION 11.2 |
 //! | `plan` | DBMS_XPLAN | 11.2 |
 //! | `trace` | 10046 traces | none: by its documentation |
 //!
-//! Other versions are read by their headings and are untried: sysstat 9 and 11, perf-tools'
-//! iosnoop, pgbench 12 and 18, ORION 11.1 and 12.2.
+//! Other versions are read by their headings and are untried: sysstat 9 to 11, sar, JSON of iostat,
+//! perf-tools' iosnoop, pgbench 12 and 18, ORION 11.1 and 12.2.
 
 mod benchmark;
 mod device;
@@ -50,8 +50,8 @@ fn derived(name: String, unit: &str, (line, value, range): (u32, f64, ValueRange
     value.is_finite().then_some(ImportedFigure { name, text, line, unit, value, low, high })
 }
 
-/// Fills the figures that follow into a record, because such a tool has no events and no
-/// statistics.
+/// Fills the derived figures into a record, because such a tool has neither events nor statistics
+/// of a database.
 fn measures(figures: Vec<ImportedFigure>, record: &mut Record) {
     let measure =
         |figure: ImportedFigure| MeasuredFigure { name: figure.name, value: figure.value, unit: figure.unit };

@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::sheet::{Figure, Section};
 use plumb_record::{Consistency, ImportedFact, ImportedFigure};
 
-/// The reader of plans.
+/// The reader of plans as tables.
 pub(super) const READER: Reader = Reader {
     kind: "execution plan",
     begins: Begins::Ranges(|part| lines::ranges(part, &PLAN)),

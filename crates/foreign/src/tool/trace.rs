@@ -26,7 +26,7 @@ use plumb_units::ValueRange;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// The reader of traces.
+/// The reader of SQL traces as text.
 pub(super) const READER: Reader = Reader {
     kind: "SQL trace",
     begins: Begins::Ranges(range),

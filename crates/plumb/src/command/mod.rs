@@ -7,6 +7,7 @@ pub mod bundles;
 pub mod check;
 pub mod clean;
 pub mod compare;
+pub mod diagnose;
 pub mod drop;
 pub mod export;
 mod file_systems;

@@ -1,7 +1,7 @@
 //! Files that are documents of their own: records, traces, calibrations, and what a backup says it
 //! has.
 
-use super::change;
+use super::{change, reports};
 use crate::bench::settings;
 use anyhow::Context as _;
 use plumb_calibrate::{Calibration, Mode};
@@ -36,14 +36,16 @@ pub(super) enum Kind {
     Trace,
     Calibration,
     Backup,
+    Report,
 }
 
 /// All of them, with their files.
-pub(super) const KINDS: [(Kind, &str); 4] = [
+pub(super) const KINDS: [(Kind, &str); 5] = [
     (Kind::Record, "record.json"),
     (Kind::Trace, "trace.bin"),
     (Kind::Calibration, "calibration.json"),
     (Kind::Backup, "backup.json"),
+    (Kind::Report, "report"),
 ];
 
 struct Silent;
@@ -120,6 +122,9 @@ fn back_up(directory: &Path) -> anyhow::Result<()> {
 
 /// Changes a document and does with it what the commands do. Gives what was refused.
 pub(super) fn attempt(directory: &Path, kind: Kind, random: &mut Generator) -> anyhow::Result<Vec<String>> {
+    if kind == Kind::Report {
+        return reports::attempt(random, shown);
+    }
     let bytes = fs::read(path(directory, kind))?;
     if kind == Kind::Trace {
         return Ok(trace(bytes, random));

@@ -3,8 +3,9 @@
 //!
 //! What it does: takes a small database, a record, a trace, a calibration or a backup that this
 //! program has made, changes numbers and texts in it, makes the checksums right again, and does
-//! with it what the commands do. A file may be refused, in one line of a sane length, or be taken
-//! for what it says.
+//! with it what the commands do. Reports of other programs have no checksum: their bytes, lines and
+//! pieces are changed. A file may be refused, in one line of a sane length, or be taken for what it
+//! says.
 //!
 //! How: trials are numbered, and each draws from the seed and its number alone, so it can be
 //! repeated by `--first N --trials 1`. They run in a process of their own, which says before and
@@ -19,6 +20,7 @@ mod base;
 mod change;
 mod documents;
 mod files;
+mod reports;
 mod trial;
 
 use anyhow::Context as _;
