@@ -307,7 +307,8 @@ fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable) -> Option
             _ => {}
         }
     }
-    (is_fit && has_figure).then_some(own)
+    // Bars show which cells are empty, so that a row may have no figure at all.
+    (is_fit && (has_figure || table.between == Between::Pipes)).then_some(own)
 }
 
 /// A stamp of time at the start of a line, with a date or without one, and the rest of the line:

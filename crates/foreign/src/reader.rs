@@ -13,6 +13,7 @@
 //! Memory is bounded by that of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
 use crate::report::Report;
+use crate::sheet::Sheet;
 use crate::source::{ForeignError, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, Record};
 use std::ops::Range;
@@ -94,8 +95,12 @@ pub fn reports<'r>(
     for (reader, part) in parts {
         let mut report = (reader.read)(&part);
         // A table that another reader knows is read once.
-        let is_other = |line: u32| ranges.iter().any(|(first, end)| (*first..*end).contains(&line));
-        report.sheets.retain(|sheet| is_range(reader) || !sheet.section.is_empty() || !is_other(sheet.line));
+        let is_other = |sheet: &Sheet| {
+            let line =
+                sheet.rows.first().and_then(|row| row.cells.first()).map_or(sheet.line, |cell| cell.line);
+            ranges.iter().any(|(first, end)| (*first..*end).contains(&line))
+        };
+        report.sheets.retain(|sheet| is_range(reader) || !sheet.section.is_empty() || !is_other(sheet));
         report.kind = reader.kind.to_string();
         report.line = part.first_line();
         cells += report.cells();

@@ -13,7 +13,7 @@
 
 use plumb_proof::change_point::{self, ChangePoint, Search};
 use plumb_record::{Record, WaitEvent};
-use plumb_report::format::{Change, Decimal, Figure, Percent};
+use plumb_report::format::{Decimal, Figure, Percent};
 use plumb_report::table::{Column, RowKind, Table, Tone};
 use plumb_report::{Document, Section, State, Summary, cells, text};
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ fn sentence(members: &[Member<'_>], change: &ChangePoint) -> String {
     let begin = &members[change.index].record.header.begin_time;
     format!(
         "{} in average active sessions from {begin} on (report {})",
-        Change(change.shift.exp() - 1.0).coarse(),
+        format_args!("{:+.1}%", 100.0 * (change.shift.exp() - 1.0)),
         change.index + 1
     )
 }
@@ -102,7 +102,7 @@ fn reports(members: &[Member<'_>], changes: &[ChangePoint]) -> Section {
             format!("{}{}", if is_change { "> " } else { "" }, at + 1),
             &header.begin_time,
             Decimal(header.elapsed_ns as f64 / 1e9),
-            Decimal(sessions(member.record)),
+            format!("{:.2}", sessions(member.record)),
             share(header.db_cpu()),
             top.map_or("", |event| event.event.as_str()),
             top.map_or(String::new(), |event| share(event.time_ns)),
@@ -175,7 +175,8 @@ fn explained(
         .numbers(["Before", "After", "Difference"])
         .with_caption("Average active sessions, means of the reports before and after");
     let row = |name: &str, before: f64, after: f64| {
-        cells![name, Decimal(before), Decimal(after), Decimal(after - before)]
+        let two = |value: f64| format!("{value:.2}");
+        cells![name, two(before), two(after), two(after - before)]
     };
     for part in parts.iter().take(PARTS_MOST) {
         table.row(row(&part.name, part.before, part.after));

@@ -68,7 +68,7 @@ pub const READERS: [Reader; 6] = [
         fill: fill::fill,
     },
     Reader {
-        kind: "AWR or Statspack tables",
+        kind: "pasted tables",
         begins: Begins::Fragments(fragment::begins),
         read: fragment::read,
         check: checks::checks,

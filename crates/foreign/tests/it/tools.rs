@@ -179,6 +179,11 @@ fn plans_are_read_with_bars_and_with_tabs() {
     let plan = sound(fixture!("plan.txt"), "execution plan");
     near(&plan, "3 TABLE ACCESS BY INDEX ROWID: A-Rows / (E-Rows x Starts)", 200.0);
     assert_eq!(held(&plan).len(), 2);
+    let bare = fixture!("plan.txt").replace(
+        "|    100 |      1 |  20000 |00:00:00.40 |     300 |",
+        "|        |        |        |            |         |",
+    );
+    assert_eq!(sheet(&only(&bare).report, "operations").rows.len(), 4, "a row without figures is kept");
     let tabs = sound(fixture!("plan_tabs.txt"), "execution plan");
     let operations = sheet(&tabs.report, "operations");
     assert_eq!(operations.rows.len(), 4);
