@@ -59,12 +59,12 @@ fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
-/// A page of 11.2 prints the month as the minute of its startup: its hour alone is compared.
+/// True if the instance was started within the interval. A page of 11.2 prints the month as the
+/// minute of the startup, which matters in the hour of the begin alone.
 fn is_restarted(report: &Report) -> bool {
     let startup = report.facts.iter().find(|fact| fact.name.starts_with("Startup"));
-    let hour = |text: &str| stamp::second(text).map(|second| second.div_euclid(3600));
-    let [begin, end] = [&report.run.begin, &report.run.end].map(|text| hour(text));
-    let startup = startup.and_then(|fact| hour(&fact.text));
+    let [begin, end] = [&report.run.begin, &report.run.end].map(|text| stamp::second(text));
+    let startup = startup.and_then(|fact| stamp::second(&fact.text));
     matches!((begin, startup, end), (Some(begin), Some(startup), Some(end)) if begin < startup && startup <= end)
 }
 

@@ -68,7 +68,7 @@ static DEVICES: Section = Section {
     headings: &["Device"],
     first: &[],
     columns: &[
-        words("time", &["time"]),
+        words("stamp", &["time"]),
         words("device", &["Device", "DEV", "disk_device"]),
         known("reads", FigureUnit::PER_S, &["r/s"]),
         known("writes", FigureUnit::PER_S, &["w/s"]),
@@ -106,7 +106,7 @@ static COLLECTED: Section = Section {
     headings: &["DISK STATISTICS (/sec)"],
     first: &[],
     columns: &[
-        words("time", &["time"]),
+        words("stamp", &["time"]),
         words("device", &["Name"]),
         known("read_bytes", KB_PER_S, &["KBytes"]),
         known("reads", FigureUnit::PER_S, &["IOs"]),
@@ -221,7 +221,7 @@ fn ended(mut report: Report) -> Report {
     report.run.workload = report.run.host.clone();
     let Some(sheet) = report.sheets.first() else { return report };
     let of_rows =
-        || sheet.rows.iter().map(|row| sheet.text(row, "time")).filter(|stamp| *stamp != "Average:");
+        || sheet.rows.iter().map(|row| sheet.text(row, "stamp")).filter(|stamp| *stamp != "Average:");
     // The head of sar has the begin of its first sample.
     let begin = report.run.begin.clone();
     let stamps = || std::iter::once(begin.as_str()).chain(of_rows());
@@ -280,7 +280,7 @@ fn checks(report: &Report) -> Vec<Consistency> {
 }
 
 fn of_row(sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>) {
-    let of = [sheet.text(row, "device"), sheet.text(row, "time")].join(" ");
+    let of = [sheet.text(row, "device"), sheet.text(row, "stamp")].join(" ");
     let of = of.trim();
     let is_cut_off = sheet.section == COLLECTED.key;
     let figure = |key: &str| {
@@ -381,7 +381,7 @@ const DEVICES_MOST: usize = 200;
 
 fn of_device(report: &Report, sheet: &Sheet, device: &str) -> Vec<ImportedFigure> {
     let is_own =
-        |row: &&SheetRow| sheet.text(row, "device") == device && sheet.text(row, "time") != "Average:";
+        |row: &&SheetRow| sheet.text(row, "device") == device && sheet.text(row, "stamp") != "Average:";
     let all: Vec<&SheetRow> = sheet.rows.iter().filter(is_own).collect();
     let is_since_boot = report.kind.starts_with("iostat") && all.len() > 1;
     let own = &all[usize::from(is_since_boot)..];
